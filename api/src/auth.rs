@@ -26,7 +26,6 @@ pub struct TenantClaim(String);
 pub struct TenantClaimError;
 
 impl TenantClaim {
-    /// Its name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

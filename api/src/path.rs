@@ -13,10 +13,7 @@ pub const EVENTS_ROUTE: &str = "/v1/tenants/{tenant_id}/events";
 
 /// A path that there is, with the names of its parameters in braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Route(
-    /// It.
-    pub &'static str,
-);
+pub struct Route(pub &'static str);
 
 /// The path of a request, and the segments in the places of the route's parameters.
 #[derive(Debug)]

@@ -17,9 +17,7 @@ use crate::response;
 pub enum Problem {
     /// A parameter is not what it should be.
     Invalid {
-        /// Its name.
         parameter: &'static str,
-        /// What was expected.
         problem: String,
     },
     /// What was sent cannot be taken, nor any part of it.
@@ -32,7 +30,6 @@ pub enum Problem {
     TooMuch(u64),
     /// Nobody vouches for the caller.
     Unauthenticated,
-    /// It is another viewer's.
     Forbidden,
     /// There is nothing at this path; these are the paths that there are, if it is none of them.
     NotFound(&'static [&'static str]),
@@ -102,7 +99,6 @@ impl Problem {
         )
     }
 
-    /// Its status.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.kind().0

@@ -12,14 +12,12 @@ use crate::encoding::Accepted;
 pub struct Answer {
     /// The body, JSON.
     pub body: String,
-    /// How many items it holds.
     pub items: usize,
 }
 
 /// An answer, and who else may be given it.
 #[derive(Debug)]
 pub struct Shareable {
-    /// What is said.
     pub answer: Answer,
     /// Every caller who may read it would be given the same, and everybody may read it.
     pub is_public: bool,

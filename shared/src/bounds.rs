@@ -24,17 +24,11 @@ use crate::tenants::TenantItem;
 /// A table, and what is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StoredIn {
-    /// The timelines.
     Timelines,
-    /// The ledger.
     Ledger,
-    /// The facts.
     Facts,
-    /// The views.
     Views,
-    /// The dead letters.
     DeadLetters,
-    /// The tables of periods.
     Events,
 }
 
@@ -43,11 +37,9 @@ macro_rules! kinds {
     ($($kind:ident, $name:literal, $bytes:expr;)*) => {
         /// A kind of stored item.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        #[allow(missing_docs, reason = "each has a name")]
         pub enum Kind { $($kind,)* }
 
         impl Kind {
-            /// All of them.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
             /// Its table and what it is called.
@@ -243,7 +235,7 @@ impl Kind {
         };
         let battle = || {
             Some(match BattleView::of(key)? {
-                BattleView::Share(..) => Self::ViewerHits,
+                BattleView::ViewerHits(..) => Self::ViewerHits,
                 BattleView::Numbered(..) => Self::NumberedHit,
                 BattleView::Itself(_) if battles::is_log(&key.sk) => Self::BattleLog,
                 BattleView::Itself(_) if is_waiting(&key.sk) => Self::BattleWaiting,

@@ -17,21 +17,20 @@
 //!                                     expires
 //! ```
 //!
-//! **Why a table beside the [ledger](crate::ledger).** Its stream carries facts and nothing else; that of the ledger
-//! would carry every follow, publish and note of progress as well. It is as much a source of truth: it must not
-//! be lost, and its views can be made again from it.
+//! **Why not in the [ledger](crate::ledger).** The stream of this table has only facts; the stream of the ledger would also have
+//! every follow, publish and note of progress. The table is a source of truth like the ledger: it must not be lost, and the views
+//! can be made again from it.
 
 use crate::dynamo::item::{Item, Key, Row};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 
-/// Whose an id is that belongs to the first who records something under it.
+/// The result of claiming an id. An id belongs to whatever is recorded first under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// This is on record, or what was erased since.
+    /// This is on record, or was and is erased.
     Recorded,
-    /// Something else is.
     Taken,
 }
 
@@ -46,20 +45,18 @@ impl Facts {
         Self(table)
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same table, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self(self.0.over(dynamo))
     }
 
-    /// The table.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.0
     }
 
-    /// Records a row, unless there is one: then `is_same` tells whether that says the same. One that was erased says
-    /// nothing that could differ.
+    /// Records a row, unless there is one; then `is_same` tells whether it is the same. An erased row counts as the same.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -81,9 +78,6 @@ impl Facts {
     }
 
     /// The row at a key, unless it was erased.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn unerased(
         &self,
         key: Key,

@@ -13,7 +13,7 @@
 //! tags#<activity>          <person>                    who is tagged in it         tags
 //! listing#<activity>       <message>                   progress of a long publish  tags
 //! message#<room>#<message> claim, deleted#<author>     whose a message is; deletes rooms
-//! room#<room>              room                        what is known of a room     rooms
+//! room#<room>              room                        privacy and shards          rooms
 //! room#<room>#<shard>      <sort key>                  a message                   rooms
 //! said#<room>#<author>     <sort key>                  the same, by author         rooms
 //! events#<what>            …                           periods and their archives  events
@@ -21,23 +21,20 @@
 //! tenants#daily            <tenant>                    daily decisions: progress   tenants
 //! ```
 //!
-//! Each feature makes its own keys, in its file `keys.rs`, and reads them back in `of_key`; the prefixes
-//! above are distinct, and [`LedgerItem`] knows all of them. No id contains `#`, so no id can reach into
-//! another's keys.
+//! Each feature makes its own keys in its file `keys.rs`, and parses them in `of_key`. The prefixes above are distinct, and
+//! [`LedgerItem`] knows all of them. No id contains `#`, so no id can collide with the keys of another one.
 //!
-//! **Why one ledger.** Follows, activities and outboxes are what must not be lost. They are backed
-//! up, restored and protected together, or a restore would tear edges from activities. Timelines
-//! are a table of their own because they are derived: they expire, they are the hot one, and a lost
-//! one can be rebuilt. Dead letters are a third because they are raw input, kept for operators, and
-//! the function that stores them has no business in the ledger.
+//! **Why one ledger.** Follows, activities and outboxes must not be lost. They are backed up, restored and protected
+//! together; otherwise a restore would separate edges from activities. Timelines are a table of their own because they are
+//! derived: they expire, they are written most, and a lost one can be rebuilt. Dead letters are a third table because they are
+//! raw input for operators, and the function that stores them needs no access to the ledger.
 //!
-//! **What is about one person** is erased in one way, whatever it is: everything but its key and the
-//! text `at` goes ([`PERSON`]). So an item there has in `at` the instant of its change, or another text after
-//! each; it is written only over what is older, and counts as absent once it is [marked as expired](FORGET_AT) and
-//! has no content.
+//! **Items about one person** are all erased in one way: everything except the key and the text `at` is removed ([`PERSON`]).
+//! So such an item has the instant of its change in `at`, or another text after each change. It only replaces older items, and
+//! counts as absent once it is [marked as expired](FORGET_AT) and has no content.
 //!
-//! The exception is what clients [have seen](crate::paging) of lists about one person: items that never change, expire by
-//! themselves, and are deleted by the erasure.
+//! The exception is what clients [have seen](crate::paging) of lists about one person. Those items never change, expire by
+//! themselves, and are deleted by an erasure.
 //!
 //! [`LedgerItem`]: crate::ledger_item::LedgerItem
 
@@ -48,19 +45,17 @@ use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::runtime::deadline::Deadline;
 use crate::values::{Payload, Timestamp};
 
-/// The attribute that the TTL of ledger, facts and views goes by, in unix seconds. The erasure of a person sets it on
-/// what is left of them; what a viewer's clients have seen is written with it, and what is left of a deleted message
-/// in its place. Nothing in force has it.
+/// The TTL attribute of ledger, facts and views, in unix seconds. The erasure of a person sets it on the remaining items. The
+/// stored sets of what clients have seen have it, and the tombstones of messages. No item in force has it.
 pub const FORGET_AT: &str = "forget_at";
 
-/// The index of edges by follower: keys only, so that a follow costs it one write and a change of the
-/// edge none. Operators read it; no request does.
+/// The index of edges by follower. It has keys only, so a follow costs it one write and a change of the edge none. Only
+/// operators read it.
 pub const BY_FOLLOWER: &str = "by_follower";
 
-/// How the partition keys begin that hold what is about one person and goes with them.
+/// The prefix of the partition keys of items about one person, which are erased with the person.
 pub const PERSON: &str = "person#";
 
-/// A key of the ledger.
 pub use crate::dynamo::item::Key as LedgerKey;
 
 /// The ledger. Cheap to clone.
@@ -74,22 +69,18 @@ impl Ledger {
         Self(table)
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same ledger, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self(self.0.over(dynamo))
     }
 
-    /// The table.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.0
     }
 
     /// The item at a key, if there is one.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn get(
         &self,
         key: LedgerKey,
@@ -98,7 +89,7 @@ impl Ledger {
         self.0.get(key.into_item(), deadline).await
     }
 
-    /// Writes an item whole, whatever is there: one that is written once, or of which nothing is to stay. Others are
+    /// Puts an item, whatever is there. Only for items that are written once, or of which nothing should stay; others are
     /// [replaced](Self::replace).
     ///
     /// # Errors
@@ -112,7 +103,7 @@ impl Ledger {
         self.0.put(item(key, attributes), deadline).await
     }
 
-    /// Writes an item whole if a condition holds.
+    /// Puts an item if a condition holds.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -126,8 +117,8 @@ impl Ledger {
         self.0.put_if(item(key, attributes), condition, deadline).await
     }
 
-    /// Writes all that is known of an item if a condition holds: sets attributes, and takes out those of `optional` that are not
-    /// among them, and that it expires. [Whatever else it has stays](Table::replace).
+    /// Writes the known attributes of an item if a condition holds. Removes those of `optional` that are not among them, and the
+    /// mark that it expires. [All other attributes stay](Table::replace).
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -140,13 +131,13 @@ impl Ledger {
         deadline: Deadline,
     ) -> Result<Put, DynamoError> {
         let attributes = attributes.into_iter().collect();
-        // What was erased and is there again does not expire.
+        // An erased item that is written again does not expire.
         let optional = [optional, &[FORGET_AT]].concat();
         self.0.replace(key.into_item(), attributes, &optional, condition, deadline).await
     }
 
-    /// Writes a payload that is said at an instant, unless what wins over it is on record: the latest wins, and on a tie the payload that is greater
-    /// byte by byte. One that was erased has no payload, and none of that instant is greater than none.
+    /// Writes a payload with its instant, unless one that wins over it is on record. The latest wins, and on a tie the payload that
+    /// is greater byte by byte. An erased item has no payload, and wins a tie.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -180,7 +171,7 @@ impl Ledger {
         self.0.put_unless_hot(item(key, attributes), condition, deadline).await
     }
 
-    /// Deletes an item, whatever it is.
+    /// Deletes an item unconditionally.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been deleted.

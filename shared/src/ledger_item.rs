@@ -1,4 +1,4 @@
-//! What an item of the ledger is, as its key says.
+//! What an item of the ledger is, by its key.
 
 use crate::activities::{ActivityItem, ActivityKey, keys as activities};
 use crate::events::keys::{self as events, EventItem};
@@ -10,42 +10,36 @@ use crate::tags::{TagItem, keys as tags};
 use crate::tenants::{TenantItem, keys as tenants};
 use crate::values::{ActivityId, ActorId, SortKey, ViewerId};
 
-/// What an item of the ledger is. Whoever looks for a person goes through all of these: a new kind of
-/// item is one about a single person, or a new variant.
+/// What an item of the ledger is. An erasure goes through all of these, so a new kind of item is either about a single person,
+/// or a new variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LedgerItem {
-    /// Whose an activity id is.
     Claim(ActivityId),
-    /// An activity record.
     Record(ActivityKey),
-    /// An actor published something.
     OutboxRow(ActorId),
-    /// An edge follower → followee.
     Edge(ViewerId, ActorId),
-    /// How far a fan-out of an activity has come, or a segment of it.
+    /// The progress of a fan-out of an activity, or of a segment of it.
     FanOut(ActivityKey),
-    /// How far a follow or unfollow has come in the viewer's timeline.
+    /// The progress of a follow or unfollow in the viewer's timeline.
     Reconciliation(ViewerId, ActorId),
     /// Whether somebody is tagged in an activity.
     Tag(ActivityId, ViewerId),
-    /// An activity among what somebody is tagged in: about them, and about its actor.
+    /// An activity that somebody is tagged in: about that person, and about its actor.
     Listing(ViewerId, SortKey),
-    /// How far a publish has come with the tags of its activity.
+    /// The progress of a publish with the tags of its activity.
     ListingProgress(ActivityId),
-    /// Something about one person alone.
     Person(ViewerId),
     /// Digests of activities that were changed a moment ago: about nobody.
     Changes,
-    /// What is said in a room.
     Room(RoomItem),
-    /// What is known of the periods of events and their archives: about nobody, or about a tenant.
+    /// A period of events or its archive: about nobody, or about a tenant.
     Events(EventItem),
-    /// What a tenant defines, says of its customers, and is told.
+    /// A definition, a payload of a customer, or an alert of a tenant.
     Tenant(TenantItem),
 }
 
 impl LedgerItem {
-    /// What the item with this key is; `None` if it is nothing that any feature writes.
+    /// What the item with this key is; `None` if no feature writes it.
     #[must_use]
     pub fn of(pk: &str, sk: &str) -> Option<Self> {
         let activity = || {

@@ -75,7 +75,7 @@ def up(*options, program=NAGARE):
 
 
 def percentile(values, percent):
-    """The value that so many percent of the others do not exceed."""
+    """The value that N percent of the others do not exceed."""
     return sorted(values)[(len(values) - 1) * percent // 100]
 
 
@@ -106,7 +106,7 @@ def write(writer, followers, in_flight, *options):
 
 
 def in_turns(count, names):
-    """The names in turns, so many times, each time in the other order."""
+    """The names in turns, N times, each time in the other order."""
     names = list(names)
     for turn in range(count):
         yield from names if turn % 2 == 0 else reversed(names)

@@ -22,7 +22,7 @@ CASES = {
 
 
 def ideal(schedule, entries):
-    """Seconds that a bucket needs to admit so many, if it is never left to run over."""
+    """Seconds that a bucket needs to admit N items, if it is never left to run over."""
     left = entries - schedule[0][1]  # the burst
     ends = [second for second, _ in schedule[1:]] + [float("inf")]
     for (begins, rate), ends_at in zip(schedule, ends):
@@ -71,7 +71,7 @@ def together(traces):
 
 
 def smooth(trace, width):
-    """Entries a second, over so many steps of 100 ms."""
+    """Entries a second, over N steps of 100 ms."""
     windows = [trace[max(0, step + 1 - width):step + 1] for step in range(len(trace))]
     return [10 * sum(window) / len(window) for window in windows]
 

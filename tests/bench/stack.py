@@ -52,7 +52,7 @@ class Stack:
                 raise SystemExit(f"not sent: {answer['Failed']}")
 
     def drain(self, but=0):
-        """Waits until all that was sent is in effect, but so many that others go on sending, and nothing has become a dead letter."""
+        """Waits until all that was sent is in effect, except for N that others go on sending, and nothing has become a dead letter."""
         counts = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
         end = time.monotonic() + PATIENCE
         while True:

@@ -61,7 +61,7 @@ def type_of(schema):
 
 
 def replaced(text, pattern, new, where):
-    """A text with the one place that matches made anew."""
+    """A text with the one place that matches replaced."""
     changed, places = re.subn(pattern, lambda _: new, text, flags=re.MULTILINE | re.DOTALL)
     assert places == 1, f"{where}: {places} places match {pattern!r}"
     return changed

@@ -46,7 +46,7 @@ def path(battle, viewer=None, hit=None):
 
 
 def at_rest(stack, fight, hits, seconds=30):
-    """Waits until so many hits have landed, or the boss is defeated; returns the battle."""
+    """Waits until N hits have landed, or the boss is defeated; returns the battle."""
     found = {}
 
     def is_so():
@@ -329,7 +329,7 @@ def test_two_hundred_players_and_a_stack_that_dies(tmp_path):
         battle = settled(arena.stack, fight, seconds=60)
         watcher.end()
         assert battle["state"] == "defeated" and 0 < battle["hits"] < len(hits)
-        # Once more, and some that are new: late, and nothing changes for ever.
+        # Once more, and some that are new: late, and nothing ever changes.
         arena.stack.send(*hits[::7], *(fight.hit("eve", 10**9) for _ in range(30)))
         arena.stack.drain(60)
         assert patiently(arena.stack, path(fight.id)) == battle

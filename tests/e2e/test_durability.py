@@ -80,7 +80,7 @@ def test_killed_in_the_middle_of_an_import_and_of_a_fan_out(lives, tmp_path):
     stack.send(*commands[: len(commands) // 2])
     running = import_csv(stack, tmp_path)
     try:
-        until(lambda: len(stack.entries()) > 100, "the import to be under way")
+        until(lambda: len(stack.entries()) > 100, "the import to be in flight")
         stack = lives.kill_and_restart()
     finally:
         # It would look for the former ports; it can be run again.

@@ -124,7 +124,7 @@ def redrive_all_but_the_bad(stack):
             return letters, redriven
         redriven += len(good)
         stack.cli("dead-letters", "redrive", *good, code=None)
-    raise AssertionError(f"dead letters come back for ever: {letters}")
+    raise AssertionError(f"dead letters come back permanently: {letters}")
 
 
 def page_through(stack, viewer):

@@ -500,7 +500,7 @@ def test_commands_that_were_still_on_their_way_bring_nothing_back(stack, others,
     only_tombstones(stack, person)
 
 
-def test_who_comes_back_begins_anew(stack, others, life):
+def test_who_comes_back_begins_again(stack, others, life):
     person, _ = life
     forget(stack, person)
     stack.apply(follow(others[0], person), follow(person, others[2]), publish(person, f"{person}:new", payload="hello"))

@@ -79,7 +79,7 @@ def redrive_what_gave_up(stack):
         assert {letter["reason"] for letter in letters} == {"receives-exhausted"}
         redriven += len(letters)
         stack.cli("dead-letters", "redrive", "--all", timeout=300)
-    raise AssertionError("dead letters come back for ever")
+    raise AssertionError("dead letters come back permanently")
 
 
 def compare(stack, expected, what, kills, redriven=0):
@@ -118,7 +118,7 @@ def test_while_posts_are_replayed(lives, tmp_path):
     file.write_text("t,author,kind\n" + "".join(f"{t},{author},post\n" for t, author in posts))
     running = lives.start("replay", file, "--json")
     # A queue that has never answered is not waited for long.
-    until(lambda: lives.stack.entries(VIEWERS[0]), "the replay to be under way")
+    until(lambda: lives.stack.entries(VIEWERS[0]), "the replay to be in flight")
     while lives.kills < KILLS and running.poll() is None:
         time.sleep(lives.chance.uniform(0.05, 0.8))
         lives.kill_and_restart()

@@ -311,7 +311,7 @@ def test_texts_of_strangers_steer_no_terminal(stack, strangers, name):
             assert any(RAW in text for text in texts(values)), "JSON says what is there"
         else:
             assert "\\u009b31m" in printed.stdout, printed.stdout
-    # There `show` draws anew what it has drawn, and what reads letters says how far it is.
+    # There `show` draws over what it has drawn, and what reads letters says how far it is.
     if name not in ("poll", "battle", "letters", "letter"):
         code, drawn = on_a_terminal(args, stack.env)
         assert code == 0 and not STEERS & set(drawn.replace("\r\n", "\n")), (args, drawn)

@@ -69,7 +69,7 @@ def producer(stack, monkeypatch, tmp_path):
 
 
 class Unwell:
-    """SQS that takes the first of every batch only, so many times, and says that this is its own fault."""
+    """SQS that takes the first of every batch only, N times, and says that this is its own fault."""
 
     def __init__(self, sqs, times):
         self.sqs, self.times, self.calls = sqs, times, 0

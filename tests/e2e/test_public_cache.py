@@ -51,7 +51,7 @@ def test_what_is_the_same_for_everybody_may_be_kept(cached, guarded, path):
     assert kept(cached.request(path)) == PUBLIC
     bobs, eves = (guarded.request(path, headers=token(guarded, viewer)) for viewer in ("bob", "eve"))
     assert kept(bobs) == kept(eves) == PUBLIC
-    # Cursors are sealed anew for each answer of some lists; whatever else there is has to be equal.
+    # Cursors are sealed again for each answer of some lists; whatever else there is has to be equal.
     plain = lambda answer: {name: value for name, value in answer.json.items() if not name.endswith("cursor")}
     assert plain(bobs) == plain(eves)
     assert "bob" not in json.dumps({name: bobs.json.get(name) for name in ("vote", "viewer")})

@@ -38,13 +38,13 @@ fn text(text: impl Into<String>) -> Value {
     json!({"S": text.into()})
 }
 
-/// An item of the ledger that weighs so many bytes.
+/// An item of the ledger that weighs `bytes` bytes.
 fn weighing(sk: &str, bytes: usize) -> Value {
     let named = "pk".len() + "sk".len() + "p".len() + sk.len() + "x".len();
     json!({"pk": text("p"), "sk": text(sk), "x": text("x".repeat(bytes - named))})
 }
 
-/// An entry of a timeline that weighs so many bytes.
+/// An entry of a timeline that weighs `bytes` bytes.
 fn entry(bytes: usize) -> Value {
     let named = "viewer_idsort_keyactor_idexpires_at".len() + "v".len() + "1".len() + 2;
     json!({"viewer_id": text("v"), "sort_key": text("1"), "expires_at": {"N": "1"},

@@ -7,7 +7,6 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 use flate2::read::GzDecoder;
 use nagare_operator::cost::answers;
 use nagare_operator::cost::work::Activity;
-
 use serde_json::{Value, json};
 use shared::values::Timestamp;
 use tests::{NOW, World, api_event, follow, publish, soon};

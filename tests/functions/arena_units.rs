@@ -35,7 +35,6 @@ impl Arena {
         arena
     }
 
-    /// Folds what is new.
     async fn fold(&mut self) {
         let world = &self.counter.world;
         let records = world.engine.stream_behind(0, usize::MAX).unwrap();

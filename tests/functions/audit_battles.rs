@@ -1,4 +1,4 @@
-//! Audits of battles: they are fought again as their logs say, and what is shown is mended while hits go on.
+//! Audits of battles: they are replayed from their logs, and what is shown is repaired while hits go on.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Audits of likes and notifications: what differs from the facts is found and mended, while likes go on.
+//! Audits of likes and notifications: what differs from the facts is found and repaired while likes go on.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Audits of polls: what differs from the votes is found and mended, while votes go on.
+//! Audits of polls: what differs from the votes is found and repaired while votes go on.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ async fn audit_behind(world: &World, first: i64, repair: bool) -> Found<PollDiff
     projecting_behind(world, first, auditor.polls(&polls, repair)).await.unwrap()
 }
 
-/// What the audit finds is one difference, which it mends.
+/// What the audit finds is one difference, which it repairs.
 async fn found_and_mended(world: &World, first: i64) -> PollDifference {
     let found = audit_behind(world, first, false).await;
     assert_eq!((found.differences.len(), found.mended, found.busy.len()), (1, 0, 0), "{found:?}");
@@ -161,7 +161,7 @@ async fn what_is_lost_is_made_again() {
     assert_eq!(sums(&world).await, recount(300, 30));
 }
 
-/// Votes go on while a view is mended: none is lost, and none counts twice.
+/// Votes go on while a view is repaired: none is lost, and none counts twice.
 #[tokio::test(start_paused = true)]
 async fn votes_go_on_while_it_is_mended() {
     let world = voted(300).await;

@@ -186,7 +186,7 @@ async fn a_room_has_the_shards_and_the_members_that_it_needs() {
     assert_eq!(world.get("/v1/rooms/r/messages", "viewer=eve").await.0, 403);
 }
 
-/// What an erasure has left of a message is no difference, and a row that came back is taken out.
+/// What an erasure has left of a message is no difference, and a row that came back is removed.
 #[tokio::test]
 async fn what_was_erased_stays_away() {
     let world = a_room().await;
@@ -202,7 +202,7 @@ async fn what_was_erased_stays_away() {
     assert_eq!(ids(&world, "r", "viewer=ann").await, [""; 0]);
 }
 
-/// The break that is looked for: a repair that acts on what it read, and takes out what was claimed since.
+/// The break that is looked for: a repair that acts on what it read, and removes what was claimed since.
 #[tokio::test]
 async fn what_comes_meanwhile_is_not_taken_out() {
     let world = a_room().await;

@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::future::join_all;
 use serde_json::{Value, json};
-use shared::activities::KeptRecords;
+use shared::activities::RecordCache;
 use shared::runtime::deadline::Deadline;
 use tests::{World, delete, event, follow, message, publish};
 
@@ -229,8 +229,8 @@ async fn what_is_kept_dies_with_a_table_that_is_made_again() {
 #[tokio::test]
 async fn what_is_kept_dies_with_a_table_that_lacks_what_was_published_last() {
     let mut world = World::new();
-    let kept = KeptRecords::new(1 << 20).forgetting_after(Duration::ZERO);
-    world.reader.kept = Arc::new(kept);
+    let kept = RecordCache::new(1 << 20).with_longest_gap(Duration::ZERO);
+    world.reader.records = Arc::new(kept);
     world.done(&[follow("bob", "anna", AT)]).await;
     let before = items(&world);
     let mut publish_a = publish("anna", "a", AT);

@@ -32,7 +32,6 @@ fn open() -> [Value; 2] {
     [publish("anna", "a", AT), poll]
 }
 
-/// Somebody votes, and likes.
 fn say(n: usize) -> [Value; 2] {
     let viewer = format!("v{n}");
     let like = json!({"type": "like.created", "viewer_id": viewer, "activity_id": "a", "at": AT});
@@ -49,7 +48,6 @@ async fn counted(world: &World) -> [u64; 3] {
     [of(&poll["votes"]), of(&activity["likes"]["count"]), of(&told["unread_count"])]
 }
 
-/// Views have few marks.
 fn shrunk() -> Limits {
     Limits { marks: 2, ..Limits::DYNAMODB }
 }

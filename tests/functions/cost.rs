@@ -15,12 +15,12 @@ use tests::{NOW, World, publish, soon};
 
 /// Records the operation of each call.
 #[derive(Debug)]
-struct Counted {
+struct CountingConnector {
     inside: SharedHttpConnector,
     calls: Arc<Mutex<Vec<String>>>,
 }
 
-impl HttpConnector for Counted {
+impl HttpConnector for CountingConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default();
@@ -49,7 +49,7 @@ async fn follow_up_to(world: &World, from: usize, to: usize) {
 async fn a_page_is_one_query_and_at_most_two_batch_gets_and_then_one_of_each() {
     let calls = Arc::default();
     let world = World::behind(|inside| {
-        SharedHttpConnector::new(Counted { inside, calls: Arc::clone(&calls) })
+        SharedHttpConnector::new(CountingConnector { inside, calls: Arc::clone(&calls) })
     });
     let mut following = 0;
     for follows in [30, 300, 3_000, 30_000] {

@@ -20,7 +20,6 @@ use crate::units::UnitCounter;
 
 const TABLE: &str = "nagare-events-2026-11";
 
-/// An instant of November.
 fn at(day: u32, time: &str) -> String {
     format!("2026-11-{day:02}T{time}Z")
 }
@@ -183,7 +182,7 @@ async fn what_was_decided_stays_listed_whatever_becomes_of_its_definition() {
     month.ticks(3, "02:00:00").await;
     let told = ["gone c 2026-11-02 1", "other c 2026-11-02 1"];
     assert_eq!(month.said().await, lines(&told));
-    // What is superseded holds for its successor anew; what is deleted not.
+    // What is superseded holds for its successor again; what is deleted does not.
     let now = at(3, "03:00:00");
     month.world.set_clock(&now);
     month.world.done(&[silent("gone", &now, 1), deleted("rule", "other", &now)]).await;
@@ -242,7 +241,7 @@ async fn what_cannot_be_read_holds_up_nobody_else() {
         lines.iter().filter_map(|line| line["UndecidedRules"].as_u64()).sum::<u64>()
     };
     assert_eq!(undecided(), 3, "a tenant, and a customer on two days");
-    // Mended, they are decided by the next day.
+    // Once repaired, they are decided by the next day.
     ledger.delete(keys::daily_decisions(&customer), soon()).await.unwrap();
     month.ticks(4, "02:00:00").await;
     assert!(month.said().await.contains("gone c2 2026-11-03 1"));

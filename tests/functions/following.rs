@@ -22,7 +22,6 @@ use crate::lists::{at, followers, following, walk};
 #[derive(Debug, Clone)]
 struct SlowRows {
     inside: SharedHttpConnector,
-    /// Rows that name this instant.
     of: String,
     on: Arc<AtomicBool>,
     wait: Duration,

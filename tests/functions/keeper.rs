@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_local::schema;
-use period_keeper::{Keeper, Sizes, Ticked};
+use period_keeper::{Keeper, KeeperLimits, Ticked};
 use serde_json::{Value, json};
 use shared::dynamo::item::{self as dynamo, Item};
 use shared::events::{
@@ -31,7 +31,6 @@ use crate::yielding::Yielding;
 
 /// The period that the tests follow to its end.
 const PERIOD: &str = "2026-11";
-/// In it.
 const WITHIN: &str = "2026-11-20T12:00:00Z";
 /// It is due to be sealed, archived and verified.
 const SEALED: &str = "2026-12-02T01:00:00Z";
@@ -48,8 +47,12 @@ const SETTINGS: EventSettings = EventSettings {
     earliest: EventSettings::EARLIEST,
 };
 /// Small enough for several segments, chunks and pages.
-const SIZES: Sizes =
-    Sizes { chunk_bytes: 3_000, segment_bytes: 2_000, segments_at_once: 2, page_items: Some(3) };
+const SIZES: KeeperLimits = KeeperLimits {
+    chunk_bytes: 3_000,
+    segment_bytes: 2_000,
+    segments_at_once: 2,
+    page_items: Some(3),
+};
 
 fn period() -> Period {
     PERIOD.parse().unwrap()
@@ -58,7 +61,7 @@ fn period() -> Period {
 /// A world whose keeper keeps months, as above.
 fn keeping(mut world: World) -> World {
     world.keeper.settings = SETTINGS;
-    world.keeper.sizes = SIZES;
+    world.keeper.limits = SIZES;
     world.set_clock(WITHIN);
     world
 }
@@ -337,7 +340,7 @@ async fn an_archive_has_the_same_bytes_however_many_segments_are_at_work() {
         let random = Arc::new(Mutex::new(fastrand::Rng::with_seed(segments_at_once)));
         let behind = |inside| SharedHttpConnector::new(Yielding { inside, random });
         let mut world = keeping(World::behind(behind));
-        world.keeper.sizes.segments_at_once = usize::try_from(segments_at_once).unwrap();
+        world.keeper.limits.segments_at_once = usize::try_from(segments_at_once).unwrap();
         let recorded = lived_until(&world, SEALED).await;
         assert!(row(&world).segments > 1);
         check_archive(&world, &recorded);

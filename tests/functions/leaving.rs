@@ -100,7 +100,7 @@ async fn recorded(world: &World, actor: &str, following: bool, at: &str) {
     follows.record(&change, now, retention, Hold::NONE, soon()).await.unwrap();
 }
 
-/// Follows that never end cost no viewer more than some kilobytes, and hide what they bring in all the same.
+/// Follows that never end cost no viewer more than some kilobytes, and hide what they bring in anyway.
 #[tokio::test]
 async fn very_many_follows_that_give_up_are_hidden_in_a_small_item() {
     let world = World::new();
@@ -125,7 +125,7 @@ async fn very_many_follows_that_give_up_are_hidden_in_a_small_item() {
     assert_eq!(world.ids("bob", "").await, ["live-0", "live"]);
 }
 
-/// An earlier follow completes late, while a later one is bringing in again what an unfollow in between took out: wherever
+/// An earlier follow completes late, while a later one is bringing in again what an unfollow in between removed: wherever
 /// its mark is.
 #[tokio::test]
 async fn an_earlier_follow_does_not_show_what_a_later_one_is_bringing_in() {

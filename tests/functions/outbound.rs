@@ -104,7 +104,7 @@ async fn project(world: &World, shard: &str) {
 
 #[tokio::test]
 async fn a_publish_is_told_with_what_it_says_by_now() {
-    let world = World::telling(direct);
+    let world = World::with_bus(direct);
     let edit = json!({"type": "activity.updated", "actor_id": "anna", "activity_id": "a", "at": at(2), "payload": {"n": 1.0}});
     let old = publish("anna", "old", "2026-09-01T12:00:00.000Z");
     world.done(&[edit, publish("anna", "a", &at(1)), old, delete("anna", "gone")]).await;
@@ -127,7 +127,7 @@ async fn a_publish_is_told_with_what_it_says_by_now() {
 
 #[tokio::test]
 async fn a_follow_is_told_while_it_is_the_latest() {
-    let world = World::telling(direct);
+    let world = World::with_bus(direct);
     world.done(&[follow("bob", "anna", &at(1)), follow("bob", "anna", &at(1))]).await;
     assert_eq!(lines(&world), expected(&[("follow.created", "bob", 1)]));
     world.done(&[unfollow("bob", "anna", &at(3)), follow("bob", "anna", &at(1))]).await;
@@ -140,7 +140,7 @@ async fn a_follow_is_told_while_it_is_the_latest() {
 
 #[tokio::test]
 async fn the_end_of_a_poll_is_told_if_its_actor_has_brought_it_forward() {
-    let world = World::telling(direct);
+    let world = World::with_bus(direct);
     // Before the poll, after it, by another, too late, later than before.
     world.done(&[close_poll("p", "anna", 40), close_poll("p", "eve", 20)]).await;
     assert_eq!(lines(&world), expected(&[]), "nobody knows whose it is");
@@ -160,7 +160,7 @@ async fn the_end_of_a_poll_is_told_if_its_actor_has_brought_it_forward() {
 
 #[tokio::test]
 async fn a_defeat_is_told_by_who_has_the_last_hit_and_by_no_later_one() {
-    let world = World::telling(direct);
+    let world = World::with_bus(direct);
     world
         .done(&[open_battle("b", 10), hit("b", "h1", 6), hit("b", "h2", 7), hit("b", "h3", 1)])
         .await;
@@ -214,7 +214,7 @@ fn of_story() -> BTreeSet<String> {
 /// Returns how many calls there were.
 async fn life(blow: Option<(usize, Blow)>) -> usize {
     let steps = Steps::with(blow);
-    let world = World::telling(|inside| steps.before(inside));
+    let world = World::with_bus(|inside| steps.before(inside));
     for command in story() {
         let body = command.to_string();
         for receives in 1.. {
@@ -270,7 +270,7 @@ async fn nothing_is_lost_whatever_call_dies() {
 async fn a_defeat_by_what_had_waited_is_told_whoever_takes_it_in() {
     for step in 0.. {
         let steps = Steps::with(None);
-        let world = World::telling(|inside| steps.before(inside));
+        let world = World::with_bus(|inside| steps.before(inside));
         world.done(&[hit("w", "w1", 6), hit("w", "w2", 6)]).await;
         fold(&world, &steps, "a", &records(&world)).await;
         let waiting = records(&world).len();
@@ -311,7 +311,7 @@ async fn who_opens_a_poll_and_who_closes_it_at_once_tell_of_its_end() {
     let mut both = 0;
     for seed in 0..100 {
         let random = Arc::new(Mutex::new(Rng::with_seed(seed)));
-        let world = World::telling(|inside| SharedHttpConnector::new(Yielding { inside, random }));
+        let world = World::with_bus(|inside| SharedHttpConnector::new(Yielding { inside, random }));
         let (open, close) = (open_poll("p").to_string(), close_poll("p", "anna", 30).to_string());
         let (open, close) = ([open.as_str()], [close.as_str()]);
         let (opened, closed) = tokio::join!(world.write(&open, 1), world.write(&close, 1));
@@ -335,7 +335,7 @@ fn rule(id: &str, within: &str) -> Value {
 /// Alerts by the projector, for a rule that was there before, and by the writer, for one that comes later: each with one blow.
 async fn alerting(blow: Option<(usize, Blow)>) -> usize {
     let steps = Steps::with(blow);
-    let world = World::telling(|inside| steps.before(inside));
+    let world = World::with_bus(|inside| steps.before(inside));
     world.make_period("2026-11").await;
     let commands = [rule("a", "day"), login("c-1", 0), login("c-1", 1), login("c-2", 0)];
     let deliver = async |command: &Value| {

@@ -119,7 +119,6 @@ pub(crate) struct Asked<'a> {
     pub(crate) before: &'a [Value],
     pub(crate) path: &'a str,
     pub(crate) query: &'a str,
-    /// How long writers and readers hold.
     pub(crate) hold: Hold,
 }
 

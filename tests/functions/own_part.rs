@@ -163,12 +163,12 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// What somebody's commands come to.
 #[derive(Debug, Clone, Default)]
-struct Said {
+struct ViewerCommands {
     likes: Vec<(usize, bool)>,
     votes: Vec<(usize, usize)>,
 }
 
-impl Said {
+impl ViewerCommands {
     fn likes(&self) -> bool {
         let latest = self.likes.iter().max_by_key(|(at, liked)| (*at, !liked));
         latest.is_some_and(|(_, liked)| *liked)
@@ -188,7 +188,7 @@ fn shard_of(record: &StreamRecord) -> usize {
 }
 
 /// A change that is not projected yet: whose, and what they had said when it came.
-type Behind = (StreamRecord, usize, Said);
+type Behind = (StreamRecord, usize, ViewerCommands);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
@@ -204,7 +204,7 @@ proptest! {
             project(&world, "first", &records(&world)).await;
             let mut seen = records(&world).len();
             let mut waiting: [Vec<Behind>; 3] = Default::default();
-            let (mut said, mut counted) = (vec![Said::default(); 5], vec![Said::default(); 5]);
+            let (mut said, mut counted) = (vec![ViewerCommands::default(); 5], vec![ViewerCommands::default(); 5]);
             for step in &steps {
                 match step {
                     Step::Like { viewer, liked, at } => {

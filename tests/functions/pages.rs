@@ -177,7 +177,7 @@ async fn what_changes_its_kind_again_and_again_is_on_the_page_too() {
     }
 }
 
-/// What a page of 20 images costs of an actor who published so many, if the images are spread evenly, and a twentieth of the
+/// The cost of a page of 20 images of an actor who published `published` activities, if the images are spread evenly, and a twentieth of the
 /// others was an image for a while. A row that nobody needs any more is gone.
 async fn a_page_of_images_among(published: usize) {
     let counter = UnitCounter::new();

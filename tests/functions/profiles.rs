@@ -1,11 +1,10 @@
 //! Profiles: the latest update wins, whatever the order of arrival.
 
+use nagare_operator::erasure::marks::Marks;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::ledger::LedgerKey;
 use tests::{World, soon};
-
-use nagare_operator::erasure::marks::Marks;
 
 fn update(viewer: &str, minute: u8, says: u8) -> Value {
     let at = format!("2026-11-20T11:{minute:02}:00.000Z");

@@ -8,7 +8,6 @@ use shared::dynamo::item::{Item, Row};
 use shared::dynamo::{Query, Table};
 use tests::{World, soon};
 
-/// All records of the stream.
 pub(crate) fn records(world: &World) -> Vec<StreamRecord> {
     world.engine.stream_behind(0, usize::MAX).unwrap()
 }
@@ -49,7 +48,6 @@ pub(crate) async fn projecting_behind<T>(
     }
 }
 
-/// All items of a table.
 pub(crate) async fn everything(table: &Table) -> Vec<Item> {
     let rows = table.all(Query::default(), soon).await.unwrap();
     rows.into_iter().map(|Row { item, .. }| item).collect()

@@ -6,9 +6,8 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_client::tables::TableNames;
 use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
-use timeline_reader::Authorization;
-
 use tests::{World, api_event, follow, publish, soon};
+use timeline_reader::Authorization;
 
 /// A world in which bob's timeline holds `a0`..`a9`, a minute apart.
 async fn with_ten() -> World {

@@ -36,7 +36,7 @@ fn every_reason_is_known_and_in_the_runbook() {
         DynamoError::TableMissing(text()).into(),
         DynamoError::Denied(text()).into(),
         DynamoError::Rejected { code: text(), message: text() }.into(),
-        DynamoError::Corrupt { place: text(), expected: "" }.into(),
+        DynamoError::Corrupt { location: text(), expected: "" }.into(),
         DynamoError::from(DeadlineExceeded).into(),
         Failure::Queue(DeadlineExceeded.into()),
         Failure::Queue(SendError::Throttled),

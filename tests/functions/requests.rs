@@ -319,7 +319,7 @@ async fn of_pages() -> Vec<Row> {
     ];
     let mut rows = Vec::new();
     for (name, path, query) in pages {
-        counter.world.reader.kept = Arc::default();
+        counter.world.reader.records = Arc::default();
         let query = query.replace("viewer=bob", &format!("viewer={bob}"));
         let page = got(&counter, &path, &query).await;
         rows.push(row(format!("`GET {name}`"), &counter));

@@ -340,7 +340,7 @@ async fn what_a_later_version_has_stored_stays_while_this_one_goes_on() {
     }
     let wrong = Kind::ALL.iter().filter_map(|kind| {
         let (is_changed, is_lost) = (changed.contains(kind), lost.contains(kind));
-        // One that says the same as before is put again all the same.
+        // One that says the same as before is put again anyway.
         let is_tried = is_changed || *kind == Kind::LikedEntry;
         let wrong = match written_over(*kind) {
             WrittenOver::Kept | WrittenOver::AsOthers if is_lost => "loses what is not known",

@@ -16,7 +16,7 @@ pub(super) use erased::erasure;
 
 use super::units::UnitCounter;
 
-/// The instant so many minutes after eleven.
+/// The instant `minute` minutes after eleven.
 pub(super) fn instant(minute: u32) -> String {
     format!("2026-11-20T11:{minute:02}:00.000Z")
 }

@@ -116,7 +116,7 @@ async fn a_tenant_has_room_for_so_many_rules() {
     world.write(&[&more.to_string()], 1).await;
     assert_eq!(letters().await, 1);
     assert_eq!(in_force(&world).await.len(), 100);
-    // One that is there may be defined anew, and one that was deleted makes room.
+    // One that is there may be defined again, and one that was deleted makes room.
     world.done(&[defined("r1", "11:01", &logins(2, "day")), deleted("r2", "11:01"), more]).await;
     assert_eq!(in_force(&world).await.len(), 100);
 }

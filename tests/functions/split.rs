@@ -1,14 +1,11 @@
 //! Actors with many followers: their fan-outs are cut into segments.
 
-use shared::fanout::FanOuts;
-use shared::follows::Follows;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tests::secrets;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use futures::{StreamExt, stream};
 use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
@@ -16,9 +13,12 @@ use shared::activities::ActivityKey;
 use shared::command::{Command, InternalSeal};
 use shared::dead_letters::{Evidence, REASON, RECEIVES_EXHAUSTED, SOURCE};
 use shared::fanout::FanOutKind;
+use shared::fanout::FanOuts;
+use shared::follows::Follows;
 use shared::follows::{FollowChange, FollowState};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, ActorId, ViewerId};
+use tests::secrets;
 use tests::{
     COMMAND_QUEUE_ARN, NOW, World, delete, event, publish, said, soon, unfinished, unfollow,
 };
@@ -31,7 +31,8 @@ async fn world() -> World {
 
 /// An actor with enough followers for the fan-out to be cut.
 pub(crate) async fn with_followers(mut world: World) -> World {
-    world.writer.sizes = Sizes { page: 50, segment: 200, segments: 6, ..Sizes::default() };
+    world.writer.limits =
+        FanOutLimits { page: 50, segment: 200, segments: 6, ..FanOutLimits::default() };
     let changes = (0..FOLLOWERS).map(|n| {
         let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };
         let follower_id = ViewerId::new(format!("v{n}")).unwrap();
@@ -121,7 +122,7 @@ async fn a_segment_that_takes_longer_than_an_invocation_goes_on_in_another() {
     let slow = "slow=500ms".parse().unwrap();
     let world = World::behind(|inside| SharedHttpConnector::new(Faulty::new(slow, inside)));
     let mut world = with_followers(world).await;
-    world.writer.sizes.page = 10;
+    world.writer.limits.page = 10;
     world.done(&[publish("star", "live", NOW)]).await;
     let mut invocations = 0;
     loop {

@@ -199,7 +199,7 @@ async fn what_is_set_aside_one_by_one_has_a_bound() {
     assert_eq!(count(&world, "a").await, 150);
 }
 
-/// Nothing has been mended. It is the same letter again, and can be redriven again.
+/// Nothing has been repaired. It is the same letter again, and can be redriven again.
 #[tokio::test]
 async fn what_still_cannot_be_folded_comes_back_as_the_same_letter() {
     let world = World::new();

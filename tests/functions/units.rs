@@ -2,7 +2,7 @@
 
 mod counter;
 
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use nagare_operator::cost::bill::{LIKE_METRICS, PROJECTOR_METRICS};
 use nagare_operator::cost::likes;
 use nagare_operator::cost::month::Graph;
@@ -74,15 +74,15 @@ async fn of_a_publish() {
 #[tokio::test]
 async fn of_a_publish_that_is_cut_into_segments() {
     let mut counter = UnitCounter::new();
-    let sizes = Sizes { page: 50, segment: 1_000, ..Sizes::default() };
-    counter.world.writer.sizes = sizes;
+    let limits = FanOutLimits { page: 50, segment: 1_000, ..FanOutLimits::default() };
+    counter.world.writer.limits = limits;
     for followers in [49, 50, 650] {
         let actor = format!("actor-{followers}");
         let audience = counter.followers(&actor, followers).await;
         let command = publish(&actor, &format!("{actor}-live"), NOW);
         counter.apply(std::slice::from_ref(&command)).await;
         let (said, used) =
-            (work::publish_in(sizes, &activity(&command), &audience), counter.take());
+            (work::publish_in(limits, &activity(&command), &audience), counter.take());
         assert_eq!(said.writes, used.writes, "{actor}: {said:?} {used:?}");
         // The segments differ a little in size, so that the last page of one may be a unit less.
         assert!((said.reads - used.reads).abs() <= 0.05 * used.reads, "{actor}: {said:?} {used:?}");

@@ -27,11 +27,9 @@ use crate::observed::Observed;
 use crate::readers::KeptReader;
 use crate::reference::Reference;
 
-/// One feature.
 pub(crate) struct Feature {
     /// Some command of it, as a message body.
     pub(crate) command: fn(&mut Rng) -> Value,
-    /// All that is asked of it.
     pub(crate) paths: fn() -> Vec<String>,
     /// What is wrong with an answer of this status to a path, if something is.
     pub(crate) judge: fn(&str, i64, &Value, &Commands<'_>) -> Option<String>,
@@ -54,7 +52,6 @@ pub(crate) struct Commands<'a> {
     pub(crate) before: Option<&'a Value>,
 }
 
-/// All of them.
 const FEATURES: &[Feature] = &[
     likes::FEATURE,
     notifications::FEATURE,

@@ -30,7 +30,6 @@ type Key = (i64, String);
 pub(crate) struct Feed {
     pub(crate) walk: Walk,
     pub(crate) cursor: String,
-    /// All that it was shown.
     shown: BTreeSet<Key>,
     /// When it last came. What it was shown may be stored, which is kept for a day.
     came: i64,
@@ -200,7 +199,6 @@ pub(crate) async fn poll(
 /// A page that was asked for.
 struct Asked<'a> {
     feed: &'a Feed,
-    /// What was in effect by then.
     before: &'a Reference,
     /// What was in effect when its walk began.
     since: &'a Reference,

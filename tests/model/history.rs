@@ -24,31 +24,10 @@ pub(crate) fn viewers() -> impl Iterator<Item = &'static str> {
 /// What a command says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum What {
-    Publish {
-        id: String,
-        actor: String,
-        at: i64,
-        kind: String,
-        payload: Value,
-    },
-    Update {
-        id: String,
-        actor: String,
-        at: i64,
-        kind: Option<String>,
-        payload: Value,
-    },
-    Delete {
-        id: String,
-        actor: String,
-    },
-    Follow {
-        viewer: String,
-        actor: String,
-        at: i64,
-        following: bool,
-    },
-    /// The body of another feature's command.
+    Publish { id: String, actor: String, at: i64, kind: String, payload: Value },
+    Update { id: String, actor: String, at: i64, kind: Option<String>, payload: Value },
+    Delete { id: String, actor: String },
+    Follow { viewer: String, actor: String, at: i64, following: bool },
     Feature(Value),
 }
 

@@ -20,7 +20,7 @@
 //!
 //! A command that is never in effect, because it died or gave up, or a message that goes on with it did, is in S
 //! or not, and in S for one page and not for the next. In one case a command may be half in effect, because a
-//! publish claims its id before it is recorded: a publish that is not in S may own the id all the same, so that
+//! publish claims its id before it is recorded: a publish that is not in S may own the id anyway, so that
 //! others that are in S are refused and nothing is shown under the id. A publish cannot own an id if another was
 //! in effect before it began.
 //!
@@ -60,7 +60,6 @@ pub(crate) use page::Page;
 /// A command that some handler was given.
 struct Command {
     what: What,
-    /// The event with which it began.
     begun: usize,
     /// The event with which it was in effect, if it was.
     in_effect: Option<usize>,
@@ -119,7 +118,7 @@ impl Log {
     pub(crate) fn whole(&self, page: &Page<'_>) -> Result<(), String> {
         let mut problems: Vec<Problem> = Vec::new();
         for events in page.asked.events..=page.answered.events {
-            let moment = Moment::of(self, page.walk.viewer, events);
+            let moment = ExpectedState::of(self, page.walk.viewer, events);
             for retained in moment.retained(page) {
                 match moment.answers(page, retained) {
                     Ok(()) => return Ok(()),
@@ -185,14 +184,11 @@ impl fmt::Display for Command {
 /// What the commands say at one moment to one viewer. Those in effect are certain; those in flight, and no
 /// others besides, may count or not.
 #[derive(Default)]
-struct Moment<'a> {
-    /// By actor.
+struct ExpectedState<'a> {
     follows: BTreeMap<&'a str, Vec<Change>>,
-    /// By id.
     publishes: BTreeMap<&'a str, Vec<Publish<'a>>>,
     /// By id and actor: whether they are certain.
     deletes: BTreeMap<(&'a str, &'a str), bool>,
-    /// By id and actor.
     updates: BTreeMap<(&'a str, &'a str), Vec<Update<'a>>>,
 }
 
@@ -219,7 +215,7 @@ struct Update<'a> {
     certain: bool,
 }
 
-impl<'a> Moment<'a> {
+impl<'a> ExpectedState<'a> {
     fn of(log: &'a Log, viewer: &str, events: usize) -> Self {
         let mut moment = Self::default();
         for command in log.commands.iter().take_while(|command| command.begun < events) {

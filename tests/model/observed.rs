@@ -21,7 +21,6 @@ pub(crate) struct Observed {
     pub(crate) answers: Answers,
     /// Commands that are made of answers, and not sent yet.
     pub(crate) to_send: Vec<Value>,
-    /// Those that are sent.
     pub(crate) sent: Vec<Value>,
     /// Clients that poll, but those that are polling.
     pub(crate) feeds: Vec<Feed>,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use serde_json::Value;
-use shared::activities::KeptRecords;
+use shared::activities::RecordCache;
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
 use tests::{World, api_event, soon};
@@ -24,12 +24,10 @@ pub(crate) const READERS_KEPT: usize = 3;
 /// Room for a few records, in bytes.
 const FEW: usize = 4_000;
 
-/// One reader.
 pub(crate) struct KeptReader {
     reader: Reader,
     /// How far its clock is ahead of that of the writers.
     ahead: i64,
-    /// The clock of the writers.
     time: Clock,
     frozen: Cell<bool>,
 }
@@ -38,8 +36,8 @@ impl KeptReader {
     /// A reader that has read nothing yet.
     fn new(world: &World, ahead: i64, room: usize) -> Rc<Self> {
         let clock = Clock::manual(world.clock.now());
-        let kept = Arc::new(KeptRecords::new(room));
-        let reader = Reader { clock, kept, ..world.reader.clone() };
+        let records = Arc::new(RecordCache::new(room));
+        let reader = Reader { clock, records, ..world.reader.clone() };
         let kept = Self { reader, ahead, time: world.clock.clone(), frozen: Cell::new(false) };
         kept.keep_time();
         Rc::new(kept)

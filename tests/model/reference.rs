@@ -35,7 +35,6 @@ pub(crate) struct Reference {
     kinds: BTreeMap<(String, String), BTreeSet<(i64, String)>>,
     /// By viewer and actor: when, and whether they unfollowed then. The greatest is in force.
     pub(crate) follows: BTreeMap<(String, String), BTreeSet<(i64, bool)>>,
-    /// The commands of other features.
     pub(crate) features: Vec<Value>,
     /// Events that were refused, each as a command of its own.
     pub(crate) refused_events: Vec<Value>,

@@ -54,7 +54,6 @@ pub(crate) fn any(random: &mut Rng, published: &[(String, String)]) -> Vec<What>
         .collect()
 }
 
-/// Instants that all differ.
 fn at(n: usize) -> String {
     instant(millis(n))
 }

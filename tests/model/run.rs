@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use fastrand::Rng;
 use nagare_local::faults::{Faults, Faulty, Rates};
 use shared::runtime::hold::Hold;
@@ -42,7 +42,7 @@ const OPERATORS: usize = 1;
 /// would multiply faster than they end.
 const DEATHS: usize = 400;
 /// Turns after which slow tables are slow no more. At their slowest they do not take in half of an invocation what all commands at work
-/// write before they are any further, so these would be handed on for ever.
+/// write before they are any further, so these would be handed on permanently.
 const SLOW_TURNS: u32 = 40_000;
 /// How far time goes in a run, beyond its start.
 const LONGEST: i64 = 2 * DAY;
@@ -71,9 +71,10 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     (world.writer.hold, world.reader.hold) = (fault_plan.hold, fault_plan.hold);
     world.reader.seal = world.reader.seal.holding(fault_plan.inline);
     if fault_plan.small_segments {
-        world.writer.sizes = Sizes { page: 2, segment: 1, segments: 64, ..world.writer.sizes };
+        world.writer.limits =
+            FanOutLimits { page: 2, segment: 1, segments: 64, ..world.writer.limits };
     }
-    world.writer.sizes.repeated = fault_plan.repeated;
+    world.writer.limits.repeated = fault_plan.repeated;
     let observed = RefCell::new(Observed::default());
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
     runtime.block_on(tokio::task::unconstrained(async {
@@ -123,9 +124,7 @@ struct Run<'a> {
     readers: Vec<Reading<'a>>,
     operators: Vec<Task<'a, ()>>,
     stream: Stream<'a>,
-    /// Deaths that are yet to come.
     deaths: usize,
-    /// Turns that there were.
     turns: u32,
     /// The tables, as slow as they are.
     slow: Option<Faulty>,
@@ -289,7 +288,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// All handlers die.
     fn restart(&mut self) {
         count("crash: of everything at once");
         self.deaths -= 1;

@@ -1,7 +1,7 @@
 //! The stream of facts, as Lambda reads it: in shards, of which each is read by one function at a time. A batch may be
 //! cut anywhere, come again, or everything with it since the beginning; a shard ends, and its child goes on.
 //!
-//! The embedded tables have one shard. Here rows are dealt out to [`LANES`], each of which has one shard after the
+//! The embedded tables have one shard. Here rows are dealt out to [`SHARD_CHAINS`], each of which has one shard after the
 //! other.
 
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ use crate::scheduler::Task;
 use crate::usage::count;
 
 /// Shards beside each other.
-const LANES: usize = 3;
+const SHARD_CHAINS: usize = 3;
 /// How often a batch may be refused once it is quiet: a slow table may owe for large items for some deliveries.
 const REFUSALS: u32 = 20;
 
 /// One shard after the other.
 #[derive(Default)]
-struct Lane<'a> {
+struct ShardChain<'a> {
     /// The number of the last record that was worked off.
     behind: i64,
     /// The last records of the shards that have ended.
@@ -33,7 +33,7 @@ struct Lane<'a> {
     batch: Option<(Vec<i64>, Task<'a, StreamResponse>)>,
 }
 
-impl Lane<'_> {
+impl ShardChain<'_> {
     /// Passes what was folded of a batch: all before the first that was not.
     fn pass(&mut self, numbers: &[i64], response: &StreamResponse) {
         let failed = response.batch_item_failures.first();
@@ -43,59 +43,58 @@ impl Lane<'_> {
     }
 }
 
-/// The stream.
 pub(crate) struct Stream<'a> {
     world: &'a World,
-    lanes: [Lane<'a>; LANES],
+    chains: [ShardChain<'a>; SHARD_CHAINS],
 }
 
 impl<'a> Stream<'a> {
     pub(crate) fn new(world: &'a World) -> Self {
-        Self { world, lanes: Default::default() }
+        Self { world, chains: Default::default() }
     }
 
     /// All functions die, and the mapping is made again: from the beginning.
     pub(crate) fn restart(&mut self) {
-        for lane in &mut self.lanes {
-            (lane.behind, lane.batch) = (0, None);
+        for chain in &mut self.chains {
+            (chain.behind, chain.batch) = (0, None);
         }
     }
 
     /// Whether anything is worked on.
     pub(crate) fn is_at_work(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.batch.is_some())
+        self.chains.iter().any(|chain| chain.batch.is_some())
     }
 
     /// Goes on with all batches until they wait.
     pub(crate) fn go_on(&mut self) {
-        for lane in &mut self.lanes {
-            let Some((numbers, task)) = &mut lane.batch else { continue };
+        for chain in &mut self.chains {
+            let Some((numbers, task)) = &mut chain.batch else { continue };
             let std::task::Poll::Ready(response) = task.go_on() else { continue };
             let numbers = std::mem::take(numbers);
-            lane.pass(&numbers, &response);
-            lane.batch = None;
+            chain.pass(&numbers, &response);
+            chain.batch = None;
         }
     }
 
-    /// Something happens to one of the lanes.
+    /// Something happens to one of the chains.
     pub(crate) fn happen(&mut self, random: &mut Rng) {
-        let n = random.usize(0..LANES);
+        let n = random.usize(0..SHARD_CHAINS);
         let records = self.records(n);
-        let lane = &mut self.lanes[n];
-        match (&lane.batch, random.u8(0..20)) {
+        let chain = &mut self.chains[n];
+        match (&chain.batch, random.u8(0..20)) {
             (Some(_), 0) => {
                 count("stream: a function died");
-                lane.batch = None;
+                chain.batch = None;
             }
             (None, 0) => {
                 count("stream: all of a shard again");
-                lane.behind = 0;
+                chain.behind = 0;
             }
             (None, 1) => {
                 let last = records.last().map(|record| record.number);
-                if last.is_some() && last > lane.ends.last().copied() {
+                if last.is_some() && last > chain.ends.last().copied() {
                     count("stream: a shard ended");
-                    lane.ends.extend(last);
+                    chain.ends.extend(last);
                 }
             }
             (None, _) => self.deliver(n, records, random.usize(1..12)),
@@ -105,9 +104,9 @@ impl<'a> Stream<'a> {
 
     /// Delivers the next records, at most N, and none behind the end of a shard.
     fn deliver(&mut self, n: usize, records: Vec<StreamRecord>, at_most: usize) {
-        let lane = &mut self.lanes[n];
-        let shard = |number: i64| lane.ends.iter().filter(|end| **end < number).count();
-        let next = records.into_iter().filter(|record| record.number > lane.behind);
+        let chain = &mut self.chains[n];
+        let shard = |number: i64| chain.ends.iter().filter(|end| **end < number).count();
+        let next = records.into_iter().filter(|record| record.number > chain.behind);
         let next: Vec<_> = next.take(at_most).collect();
         let Some(first) = next.first().map(|record| shard(record.number)) else { return };
         let next: Vec<_> = next.into_iter().take_while(|r| shard(r.number) == first).collect();
@@ -115,14 +114,14 @@ impl<'a> Stream<'a> {
         let batch = event(&format!("shard {n}, {first}"), &next).unwrap();
         let projector = &self.world.projector;
         let task = Task::new(async move { projector.handle(batch, soon()).await.unwrap() });
-        lane.batch = Some((next.into_iter().map(|record| record.number).collect(), task));
+        chain.batch = Some((next.into_iter().map(|record| record.number).collect(), task));
     }
 
     /// Works off all that is left, one batch after the other. A batch of which a part was not folded comes again from
     /// there, as it does with Lambda; with nothing else going on some of it has to be folded each time.
     pub(crate) async fn end(&mut self, random: &mut Rng) -> Result<(), String> {
-        for n in 0..LANES {
-            if let Some((_, mut task)) = self.lanes[n].batch.take() {
+        for n in 0..SHARD_CHAINS {
+            if let Some((_, mut task)) = self.chains[n].batch.take() {
                 // With calls that do not wait any more it ends at once.
                 let _ = task.go_on();
             }
@@ -130,15 +129,15 @@ impl<'a> Stream<'a> {
             loop {
                 let records = self.records(n);
                 let last = records.last().map_or(0, |record| record.number);
-                let behind = self.lanes[n].behind;
+                let behind = self.chains[n].behind;
                 if behind >= last {
                     break;
                 }
                 self.deliver(n, records, random.usize(1..12));
-                let Some((numbers, task)) = self.lanes[n].batch.take() else { continue };
+                let Some((numbers, task)) = self.chains[n].batch.take() else { continue };
                 let response = task.await;
-                self.lanes[n].pass(&numbers, &response);
-                refusals = if self.lanes[n].behind > behind { 0 } else { refusals + 1 };
+                self.chains[n].pass(&numbers, &response);
+                refusals = if self.chains[n].behind > behind { 0 } else { refusals + 1 };
                 if refusals == REFUSALS {
                     return Err(format!("not folded, now that it is quiet: {response:?}"));
                 }
@@ -153,7 +152,7 @@ impl<'a> Stream<'a> {
             let keys: BTreeMap<String, Value> = serde_json::from_str(record.keys.get()).unwrap();
             let mut hasher = DefaultHasher::new();
             keys.into_iter().for_each(|(name, value)| (name, value.to_string()).hash(&mut hasher));
-            usize::try_from(hasher.finish() % LANES as u64).unwrap()
+            usize::try_from(hasher.finish() % SHARD_CHAINS as u64).unwrap()
         };
         let records = self.world.engine.stream_behind(0, usize::MAX).unwrap();
         records.into_iter().filter(|record| lane_of(record) == n).collect()

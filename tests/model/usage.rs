@@ -8,7 +8,6 @@ use nagare_local::faults::Fault;
 
 static COUNTS: Mutex<BTreeMap<&str, u64>> = Mutex::new(BTreeMap::new());
 
-/// Counts one trial.
 pub(crate) fn count(what: &'static str) {
     *COUNTS.lock().unwrap().entry(what).or_default() += 1;
 }

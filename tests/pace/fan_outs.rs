@@ -1,7 +1,7 @@
 //! Publishes and deletes reach every follower at the pace of a slow table, with hardly more than one send
 //! an entry.
 
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use tests::{NOW, World, delete, publish};
 
 use crate::support::{entries, first_receives, followers, rates, work_off, work_off_by, world};
@@ -21,20 +21,26 @@ fn sends(world: &World) -> f64 {
 
 /// Publishes of some actors at once, and then their deletes. What is sent is bounded on average: in one run of eight the pacing is
 /// unlucky, and sends 1.04 times as much.
-async fn at_the_pace_of_the_table(rate: f64, actors: usize, audience: usize, sizes: Sizes) {
+async fn at_the_pace_of_the_table(rate: f64, actors: usize, audience: usize, limits: FanOutLimits) {
     let mut sends = [0.0; 2];
     for seed in SEEDS {
-        let of_run = one_run(seed, rate, actors, audience, sizes).await;
+        let of_run = one_run(seed, rate, actors, audience, limits).await;
         sends.iter_mut().zip(of_run).for_each(|(sum, sends)| *sum += sends / SEEDS.len() as f64);
     }
     assert!(sends.iter().all(|sends| *sends <= 1.03), "at {rate}: {sends:?} sends an entry");
 }
 
 /// Sends for an entry, of publishes and of deletes.
-async fn one_run(seed: u64, rate: f64, actors: usize, audience: usize, sizes: Sizes) -> [f64; 2] {
+async fn one_run(
+    seed: u64,
+    rate: f64,
+    actors: usize,
+    audience: usize,
+    limits: FanOutLimits,
+) -> [f64; 2] {
     fastrand::seed(seed);
     let (mut world, tables) = world();
-    world.writer.sizes = sizes;
+    world.writer.limits = limits;
     let names: Vec<_> = (0..actors).map(|n| format!("a{n}")).collect();
     names.iter().for_each(|actor| followers(&world, actor, audience));
     tables.set_rates(rates(rate));
@@ -57,22 +63,22 @@ async fn one_run(seed: u64, rate: f64, actors: usize, audience: usize, sizes: Si
 
 #[tokio::test(start_paused = true)]
 async fn large_fan_outs_arrive_at_the_pace_of_the_table() {
-    let sizes = Sizes { page: 1_000, segment: 900, segments: 4, ..Sizes::default() };
-    at_the_pace_of_the_table(400.0, 12, 3_600, sizes).await;
-    at_the_pace_of_the_table(50.0, 12, 3_600, sizes).await;
+    let limits = FanOutLimits { page: 1_000, segment: 900, segments: 4, ..FanOutLimits::default() };
+    at_the_pace_of_the_table(400.0, 12, 3_600, limits).await;
+    at_the_pace_of_the_table(50.0, 12, 3_600, limits).await;
 }
 
 /// A tenth of the rate of a new on-demand table, and then close to the slowest that a table can be.
 #[tokio::test(start_paused = true)]
 #[ignore = "at full size: minutes"]
 async fn large_fan_outs_arrive_at_the_pace_of_the_table_at_full_size() {
-    at_the_pace_of_the_table(400.0, 12, 12_000, Sizes::default()).await;
-    at_the_pace_of_the_table(50.0, 12, 12_000, Sizes::default()).await;
+    at_the_pace_of_the_table(400.0, 12, 12_000, FanOutLimits::default()).await;
+    at_the_pace_of_the_table(50.0, 12, 12_000, FanOutLimits::default()).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn small_fan_outs_of_one_batch_arrive_at_the_pace_of_the_table() {
-    at_the_pace_of_the_table(50.0, 10, 2_400, Sizes::default()).await;
+    at_the_pace_of_the_table(50.0, 10, 2_400, FanOutLimits::default()).await;
 }
 
 /// Many actors with few followers at once: most of the work is what each command records in the ledger.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use fastrand::Rng;
 use nagare_local::faults::Rates;
 use nagare_local::schema;
@@ -37,10 +37,10 @@ async fn dying(world: &World, first: SqsMessage, longest: Duration, random: &mut
 
 /// A tenth of the followers have left, and still have entries that an earlier delivery wrote before it
 /// died.
-async fn redelivered(edges: usize, rate: f64, sizes: Sizes, longest_life: Duration) {
+async fn redelivered(edges: usize, rate: f64, limits: FanOutLimits, longest_life: Duration) {
     fastrand::seed(7);
     let (mut world, tables) = world();
-    world.writer.sizes = sizes;
+    world.writer.limits = limits;
     followers(&world, "star", edges);
     world.done(&[publish("star", "live", NOW)]).await;
     work_off(&world, Vec::new()).await;
@@ -66,14 +66,14 @@ async fn redelivered(edges: usize, rate: f64, sizes: Sizes, longest_life: Durati
 
 #[tokio::test(start_paused = true)]
 async fn a_redelivery_that_dies_again_and_again_comes_to_an_end() {
-    let sizes = Sizes { page: 500, segment: 4_000, segments: 2, ..Sizes::default() };
-    redelivered(8_000, 100.0, sizes, Duration::from_secs(12)).await;
+    let limits = FanOutLimits { page: 500, segment: 4_000, segments: 2, ..FanOutLimits::default() };
+    redelivered(8_000, 100.0, limits, Duration::from_secs(12)).await;
 }
 
 #[tokio::test(start_paused = true)]
 #[ignore = "at full size: minutes"]
 async fn a_redelivery_that_dies_again_and_again_comes_to_an_end_at_full_size() {
-    redelivered(400_000, 1_000.0, Sizes::default(), Duration::from_secs(12)).await;
+    redelivered(400_000, 1_000.0, FanOutLimits::default(), Duration::from_secs(12)).await;
 }
 
 /// A delivery records its progress every few seconds. If it dies, even long before half of its time is
@@ -82,12 +82,13 @@ async fn a_redelivery_that_dies_again_and_again_comes_to_an_end_at_full_size() {
 async fn a_fan_out_that_dies_again_and_again_comes_to_an_end() {
     const FOLLOWERS: usize = 4_000;
     const RATE: f64 = 50.0;
-    for sizes in
-        [Sizes { page: 500, segment: 1_500, segments: 2, ..Sizes::default() }, Sizes::default()]
-    {
+    for limits in [
+        FanOutLimits { page: 500, segment: 1_500, segments: 2, ..FanOutLimits::default() },
+        FanOutLimits::default(),
+    ] {
         fastrand::seed(7);
         let (mut world, tables) = world();
-        world.writer.sizes = sizes;
+        world.writer.limits = limits;
         followers(&world, "star", FOLLOWERS);
         tables.set_rates(rates(RATE));
         let live = message("live", &publish("star", "live", NOW).to_string(), 1);

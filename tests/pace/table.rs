@@ -69,7 +69,6 @@ fn timelines_over(connector: SharedHttpConnector) -> Timelines {
     Tables::new(connector::dynamodb(connector), &schema::names()).timelines
 }
 
-/// Writes N entries.
 async fn write(timelines: Timelines, name: impl Display, entries: usize) -> (Usage, f64) {
     let (begun, actor) = (Instant::now(), ActorId::new("star").unwrap());
     let viewers = (0..entries).map(|n| ViewerId::new(format!("{name}-{n}")).unwrap());
@@ -148,7 +147,6 @@ async fn several_writers_share_it() {
 /// Who writes.
 #[derive(Debug, Clone, Copy)]
 enum Writers {
-    /// One bulk writer.
     One,
     /// N bulk writers in one process, each of which asks for five seconds' worth again and again.
     InOneProcess(usize),
@@ -161,7 +159,6 @@ struct Pace {
     seconds: f64,
     /// In how many seconds all would be written at the rate of the table.
     ideal: f64,
-    /// Sends an entry.
     sends: f64,
     /// The longest time in which one writer came no further.
     longest: Duration,
@@ -212,9 +209,9 @@ async fn bit_by_bit(timelines: &Timelines, name: usize, entries: usize) -> (Usag
     let mut last = Instant::now();
     while done < entries {
         let puts = viewers[done..].iter().take(2_500).map(|viewer| put(viewer, &actor));
-        let (enough, deadline) = (Duration::from_secs(5), Duration::from_secs(15));
-        let (enough, deadline) = (Deadline::after(enough), Deadline::after(deadline));
-        let written = timelines.write(puts, enough, deadline).await.unwrap();
+        let (begin_until, deadline) = (Duration::from_secs(5), Duration::from_secs(15));
+        let (begin_until, deadline) = (Deadline::after(begin_until), Deadline::after(deadline));
+        let written = timelines.write(puts, begin_until, deadline).await.unwrap();
         sum += written.usage;
         done += written.leading;
         if written.leading > 0 {
@@ -319,9 +316,9 @@ async fn fan_out_to_busy(timelines: &Timelines, name: usize) {
         (0..399).map(|n| ViewerId::new(format!("{name}-{n}")).unwrap()).collect();
     viewers.insert(fastrand::usize(0..399), ViewerId::new("busy").unwrap());
     let puts = viewers.iter().map(|viewer| put(viewer, &actor));
-    let (enough, deadline) = (Duration::from_secs(8), Duration::from_secs(10));
-    let (enough, deadline) = (Deadline::after(enough), Deadline::after(deadline));
-    let written = timelines.write(puts, enough, deadline).await.unwrap();
+    let (begin_until, deadline) = (Duration::from_secs(8), Duration::from_secs(10));
+    let (begin_until, deadline) = (Deadline::after(begin_until), Deadline::after(deadline));
+    let written = timelines.write(puts, begin_until, deadline).await.unwrap();
     assert!(!written.complete, "the busy one was served");
 }
 

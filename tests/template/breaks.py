@@ -514,7 +514,7 @@ BREAKS = {
         set_at("Parameters", "JwtScopes", "AllowedPattern", "^.*$"),
         check.test_parameters_are_checked_before_anything_is_deployed,
     ),
-    "logs kept for ever": (
+    "logs kept permanently": (
         drop_at(*properties("DlqAlerterLogs", "RetentionInDays")),
         check.test_each_function_logs_to_a_group_that_forgets,
     ),

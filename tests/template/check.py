@@ -997,7 +997,7 @@ def test_tables_survive(stack):
     kept_or_told = {"ledger.rs", "hidden.rs", "store.rs", "view.rs", "list.rs", "read.rs", "marking.rs", "barrier.rs", "facts.rs", "history.rs"}
     kept_or_told |= {"seen_sets.rs", "listing.rs", "following.rs", "posting.rs", "recording.rs", "checkpoints.rs", "mark.rs", "keepers.rs", "periods.rs"}
     assert named_in == kept_or_told, (
-        "only operators mark, and look for marks; what is stated anew takes a mark off, one write takes it along, polls, "
+        "only operators mark, and look for marks; what is stated again takes a mark off, one write takes it along, polls, "
         "battles, votes and messages know by it that they were erased, and some things are born with it: what clients have seen, "
         "notifications that were read, that a message marked all, barriers, checkpoints, keepers at work, and what is left of listings, rows of follows and "
         "messages that are over"

@@ -20,7 +20,6 @@ pub(crate) const NAME: &str = "archive";
 pub struct Bucket(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
 
 impl Bucket {
-    /// All objects.
     #[must_use]
     pub fn objects(&self) -> BTreeMap<String, Vec<u8>> {
         self.0.lock().unwrap().clone()
@@ -31,7 +30,6 @@ impl Bucket {
         change(self.0.lock().unwrap().get_mut(key).unwrap());
     }
 
-    /// Takes an object away.
     pub fn remove(&self, key: &str) {
         self.0.lock().unwrap().remove(key).unwrap();
     }
@@ -70,12 +68,12 @@ pub(crate) fn key(request: &HttpRequest) -> Option<String> {
 
 /// Answers what is for the bucket; the rest goes inside.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct BucketConnector {
     pub(crate) bucket: Bucket,
     pub(crate) inside: SharedHttpConnector,
 }
 
-impl HttpConnector for Beside {
+impl HttpConnector for BucketConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         match key(&request) {
             Some(_) => HttpConnectorFuture::ready(Ok(self.bucket.answer(&request))),

@@ -48,7 +48,6 @@ pub fn moved(id: &str, body: &str) -> SqsMessage {
     moved
 }
 
-/// A batch of messages.
 #[must_use]
 pub fn event(records: impl IntoIterator<Item = SqsMessage>) -> SqsEvent {
     let mut event = SqsEvent::default();
@@ -56,7 +55,6 @@ pub fn event(records: impl IntoIterator<Item = SqsMessage>) -> SqsEvent {
     event
 }
 
-/// The reported ids.
 #[must_use]
 pub fn unfinished_ids(response: &SqsBatchResponse) -> Vec<String> {
     response.batch_item_failures.iter().map(|item| item.item_identifier.clone()).collect()
@@ -69,26 +67,22 @@ pub fn unfinished(response: &SqsBatchResponse) -> Vec<usize> {
     ids.collect::<Result<_, _>>().unwrap()
 }
 
-/// A follow command.
 #[must_use]
 pub fn follow(follower: &str, followee: &str, at: &str) -> Value {
     json!({"type": "follow.created", "follower_id": follower, "followee_id": followee, "at": at})
 }
 
-/// An unfollow command.
 #[must_use]
 pub fn unfollow(follower: &str, followee: &str, at: &str) -> Value {
     json!({"type": "follow.deleted", "follower_id": follower, "followee_id": followee, "at": at})
 }
 
-/// A publish command.
 #[must_use]
 pub fn publish(actor: &str, activity: &str, at: &str) -> Value {
     json!({"type": "activity.published", "actor_id": actor, "activity_id": activity,
            "published_at": at, "payload": {"of": activity}})
 }
 
-/// A delete command.
 #[must_use]
 pub fn delete(actor: &str, activity: &str) -> Value {
     json!({"type": "activity.deleted", "actor_id": actor, "activity_id": activity})

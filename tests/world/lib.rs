@@ -30,7 +30,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
 use nagare_client::sender::Sender;
 use nagare_client::tables::{TableNames, Tables};
 use nagare_local::bus::{self as local_bus, LocalBus};
@@ -40,7 +40,7 @@ use nagare_local::lambda;
 use nagare_local::schema;
 use nagare_local::sqs::{QueueConfig, Queues, Wire};
 use nagare_local::stream_source;
-use period_keeper::{Keeper, Mappings, Sizes as KeeperSizes};
+use period_keeper::{Keeper, KeeperLimits, Mappings};
 use projector::Projector;
 use serde_json::Value;
 use shared::activities::ChangeLog;
@@ -49,7 +49,7 @@ use shared::crypto::seal::Secrets;
 use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, Limits};
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
-use shared::likes::KeptCounts;
+use shared::likes::LikeCountCache;
 use shared::objects::Objects;
 use shared::outbound::Bus;
 use shared::paging::CursorSeal;
@@ -82,25 +82,15 @@ const DEAD_LETTERS: &str = "dead";
 
 /// The functions and what they work on.
 pub struct World {
-    /// The fan-out writer.
     pub writer: Writer,
-    /// The timeline reader.
     pub reader: Reader,
-    /// The intake of events.
     pub intake: Intake,
-    /// The alerter.
     pub alerter: Alerter,
-    /// The projector.
     pub projector: Projector,
-    /// The keeper of periods.
     pub keeper: Keeper,
-    /// The archives.
     pub bucket: Bucket,
-    /// The tables as they reach them.
     pub tables: Tables,
-    /// The clock of all of them.
     pub clock: Clock,
-    /// The tables themselves.
     pub engine: Engine,
     /// What the functions counted.
     pub metrics: Output,
@@ -200,7 +190,7 @@ impl World {
 
     /// The same, with functions that tell a bus of what happened.
     #[must_use]
-    pub fn telling(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
+    pub fn with_bus(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
         Self::built(&schema::names(), &Limits::DYNAMODB, true, wrap)
     }
 
@@ -224,7 +214,7 @@ impl World {
         let bus = LocalBus::new(&clock);
         let inside = InProcess::new(engine.clone(), wire.clone()).with_bus(bus.clone());
         let (inside, bucket) = (dynamodb_local::unless_embedded(inside), Bucket::default());
-        let inside = bucket::Beside { bucket: bucket.clone(), inside };
+        let inside = bucket::BucketConnector { bucket: bucket.clone(), inside };
         let inside = wrap(SharedHttpConnector::new(inside));
         let tables = Tables::within(limits, connector::dynamodb(inside.clone()), names);
         let of = |function| {
@@ -275,7 +265,7 @@ impl World {
             lambda::ENDPOINT,
             lambda::mapping_request(),
         );
-        let (sizes, keeper_metrics) = (Sizes::default(), metrics.clone());
+        let (limits, keeper_metrics) = (FanOutLimits::default(), metrics.clone());
         Self {
             writer: Writer {
                 ledger: writers.ledger,
@@ -284,7 +274,7 @@ impl World {
                 timelines: writers.timelines,
                 commands,
                 dead_letters,
-                sizes,
+                limits,
                 retention,
                 metrics: metrics.clone(),
                 clock: clock.clone(),
@@ -301,9 +291,9 @@ impl World {
                 events: readers.events,
                 timelines: readers.timelines,
                 objects: Some(reader_objects),
-                kept: Arc::default(),
+                records: Arc::default(),
                 // Tests read what was folded just now.
-                counts: Arc::new(KeptCounts::keeping_for(Duration::ZERO)),
+                counts: Arc::new(LikeCountCache::keeping_for(Duration::ZERO)),
                 // Whatever a page takes: one thing happens after the other, unless a test says so.
                 hold: Hold::new(Duration::MAX),
                 seal: CursorSeal::new(&secrets(7)),
@@ -344,7 +334,7 @@ impl World {
                 clock: clock.clone(),
                 read_notifications: retention,
                 tables: projectors.events.tables().clone(),
-                rules: shared::tenants::Rules::new(&projectors.ledger).telling(&by_projector),
+                rules: shared::tenants::Rules::new(&projectors.ledger).with_bus(&by_projector),
                 bus: by_projector,
             },
             keeper: Keeper {
@@ -354,11 +344,11 @@ impl World {
                 tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
                 objects,
                 mappings,
-                daily: Daily::new(&keepers.ledger).telling(&by_keeper),
+                daily: Daily::new(&keepers.ledger).with_bus(&by_keeper),
                 bus: by_keeper,
                 summaries: Summaries::new(&keepers.views),
                 settings: EventSettings::default(),
-                sizes: KeeperSizes::default(),
+                limits: KeeperLimits::default(),
                 metrics: keeper_metrics,
                 clock: clock.clone(),
             },
@@ -413,7 +403,6 @@ impl World {
         u64::try_from(description.item_count.unwrap()).unwrap()
     }
 
-    /// Sets the time.
     pub fn set_clock(&self, text: &str) {
         self.clock.set(text.parse::<Timestamp>().unwrap());
     }

@@ -20,7 +20,8 @@ impl World {
         let wire = Wire::new(self.queues.clone(), "http://queue");
         let inside = SharedHttpConnector::new(InProcess::new(self.engine.clone(), wire));
         let bucket = self.bucket.clone();
-        let connector = behind(SharedHttpConnector::new(bucket::Beside { bucket, inside }));
+        let connector =
+            behind(SharedHttpConnector::new(bucket::BucketConnector { bucket, inside }));
         let keys = Credentials::new("key", "secret", None, None, "test");
         let keys = SharedCredentialsProvider::new(keys);
         let objects =

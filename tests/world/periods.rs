@@ -41,7 +41,7 @@ impl World {
         let _ = self.engine.add_mapping(&mapping).unwrap();
     }
 
-    /// Gives a customer so many keys in a period that is not made yet.
+    /// Spreads a customer over `keys` keys in a period that is not made yet.
     pub async fn spread_in_period(&self, name: &str, customer: &str, keys: u32) {
         let mut row = self.period(name).await;
         row.spread.insert(customer.parse().unwrap(), keys);

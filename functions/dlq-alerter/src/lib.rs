@@ -30,7 +30,6 @@ use tracing::error;
 /// What the alerter works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Alerter {
-    /// Where letters are kept.
     pub letters: DeadLetters,
     /// What writer and projector seal letters with.
     pub seal: LetterSeal,
@@ -38,14 +37,13 @@ pub struct Alerter {
     pub command_queue_arn: String,
     /// Where letters are counted.
     pub metrics: Metrics,
-    /// What time it is.
     pub clock: Clock,
 }
 
 impl Alerter {
     /// Keeps a batch of dead letters. The answer names those that have to be delivered again.
     ///
-    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
+    /// Boxed, so that it is compiled here once and not in every program that awaits it.
     ///
     /// # Errors
     /// [`BatchError`]: nothing was kept.

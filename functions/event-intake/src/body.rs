@@ -1,7 +1,7 @@
 //! The bytes of a request.
 //!
-//! API Gateway hands a body on as text if its type says that it is text, and else, or if it is compressed, in base64. A
-//! compressed body is read as far as it may be, so a few bytes cannot become many.
+//! API Gateway passes a body as text if its type is text, and otherwise, or if it is compressed, in base64. Only the allowed number of
+//! bytes is decompressed, so a few bytes cannot become many.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -14,13 +14,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 
-/// The most bytes of a body, as it is sent and as it is read: 6 MiB, which is what an event of Lambda's holds at most.
+/// The most bytes of a body, compressed and decompressed: 6 MiB, the limit of an event of Lambda.
 pub const MOST_BYTES: usize = 6 * 1024 * 1024;
 
 /// The text of a request.
-///
-/// # Errors
-/// [`Problem`]
 pub(crate) fn read(request: &ApiGatewayV2httpRequest) -> Result<Cow<'_, str>, Problem> {
     let body = request.body.as_deref().unwrap_or_default();
     if !request.is_base64_encoded && !is_compressed(request)? {
@@ -38,7 +35,7 @@ pub(crate) fn read(request: &ApiGatewayV2httpRequest) -> Result<Cow<'_, str>, Pr
     Ok(Cow::from(text))
 }
 
-/// Whether the body is compressed with gzip.
+/// True if the body is compressed with gzip.
 fn is_compressed(request: &ApiGatewayV2httpRequest) -> Result<bool, Problem> {
     let mut codings = request.headers.get_all(CONTENT_ENCODING).iter();
     let (first, second) = (codings.next(), codings.next());
@@ -51,7 +48,7 @@ fn is_compressed(request: &ApiGatewayV2httpRequest) -> Result<bool, Problem> {
 
 fn decompressed(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
     let mut text = Vec::new();
-    // One byte more than it may be, to tell.
+    // One byte more than the limit, to notice that it is exceeded.
     let mut decoder = MultiGzDecoder::new(bytes).take(MOST_BYTES as u64 + 1);
     decoder.read_to_end(&mut text).map_err(|_| unreadable("the body is not gzip, or cut off"))?;
     if text.len() > MOST_BYTES { Err(too_large()) } else { Ok(text) }

@@ -1,6 +1,6 @@
-//! What the body of a request says: `{"events":[…]}`.
+//! Parses the body of a request: `{"events":[…]}`.
 //!
-//! An event is read by [`Event::parse`], as where it is recorded, so nothing that passes here is malformed there.
+//! An event is read by [`Event::parse`], like in the writer, so nothing that passes here is malformed there.
 
 use api::Problem;
 use api::problem::Fault;
@@ -15,10 +15,10 @@ pub const MOST_EVENTS: usize = 500;
 const EVENTS: &str = "events";
 const NAMES: Names = Names { known: &[&[EVENTS]], besides: &[] };
 
-/// The events of a tenant that a body holds.
+/// The events of a tenant in a body.
 ///
 /// # Errors
-/// [`Problem::Rejected`] names all events that cannot be taken.
+/// [`Problem::Rejected`] names all events that cannot be accepted.
 pub(crate) fn parse(
     body: &str,
     tenant_id: &TenantId,
@@ -56,7 +56,7 @@ fn sent(body: &str, now: Timestamp) -> Result<Vec<&RawValue>, Problem> {
     }
 }
 
-/// What is wrong with an event that stands in a body: there its text is the event's.
+/// What is wrong with an event of a body.
 fn detail(error: &CommandError) -> String {
     match error {
         CommandError::NotAnObject(how) => format!("the event is not a JSON object ({how})"),
@@ -64,7 +64,7 @@ fn detail(error: &CommandError) -> String {
     }
 }
 
-/// Something is wrong with the body as a whole.
+/// The problem of a body as a whole.
 fn all(member: Option<&'static str>, detail: String) -> Problem {
     Problem::Rejected(vec![Fault { index: None, member, detail }])
 }

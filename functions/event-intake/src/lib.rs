@@ -1,25 +1,25 @@
-//! The event intake: what tenants send about their customers (`POST /v1/tenants/{tenant_id}/events`), checked, and put on the
-//! queue of commands.
+//! The event intake: checks what tenants send about their customers (`POST /v1/tenants/{tenant_id}/events`), and puts it on the queue
+//! of commands.
 //!
 //! ```text
 //! handle        an API Gateway event (payload 2.0) in, an answer out; never an error
 //!   body        the bytes of a request, within their bounds
-//!   events      what the bytes say: events of one tenant, or what is wrong with each of them
-//!   batches     events, cut into commands
-//!   rate        how much a tenant may send
-//!   log         a line for a request
-//!   metrics     what is counted of requests
+//!   events      parses the events of one tenant, or says what is wrong with each of them
+//!   batches     cuts events into commands
+//!   rate        the rate limit of a tenant
+//!   log         the log line of a request
+//!   metrics     the metrics of requests
 //! ```
 //!
-//! # All or nothing, and again
+//! # All or nothing, and retries
 //!
-//! A request is checked to its end before anything of it is sent, so a request with a mistake in it leaves nothing behind. It is
-//! answered with 202 once SQS has accepted every message that was made of it. If that cannot be said within
-//! [`PATIENCE`], some messages may be on the queue: the answer is 503, and the sender sends the whole again. An event that is
-//! recorded twice is recorded once ([`shared::events`]), so that changes nothing.
+//! A request is checked completely before anything of it is sent, so a request with a mistake leaves nothing behind. It is answered
+//! with 202 once SQS has accepted all of its messages. If that is unknown after [`PATIENCE`], some messages may be on the queue: the
+//! answer is 503, and the sender sends the whole request again. Recording an event is idempotent ([`shared::events`]), so that is
+//! harmless.
 //!
-//! Whether an event is too late, or in conflict with another, is found out where it is recorded, and
-//! becomes a dead letter there: this function reads no table.
+//! The writer finds out whether an event is too late or in conflict with another, and makes a dead letter of it: this function reads no
+//! table.
 
 mod batches;
 mod body;
@@ -48,38 +48,32 @@ pub use rate::TenantRates;
 
 use log::Outcome;
 
-/// The path that is taken, with `POST`.
+/// The path of `POST` requests.
 pub const ROUTES: &[&str] = &[EVENTS_ROUTE];
 
-/// How long a sender is kept waiting. The queue answers within milliseconds; who has waited this long is better told to come
-/// back.
+/// How long a sender waits at most. The queue answers within milliseconds; a sender that has waited this long should retry.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the intake works with. Made once; every invocation borrows it.
+/// The intake. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Intake {
-    /// Where events are sent.
     pub commands: Sender,
-    /// Who may send.
     pub authorization: Authorization,
-    /// Which claim of a token says for which tenant its owner speaks.
+    /// The claim of a token with the tenant of its owner.
     pub tenant_claim: TenantClaim,
-    /// How much each tenant may send.
     pub rates: TenantRates,
-    /// Events from this instant on are taken.
+    /// Events from this instant on are accepted.
     pub earliest: Timestamp,
     /// Where requests are counted.
     pub metrics: Metrics,
-    /// Which requests have a log line.
     pub log_sampling: LogSampling,
-    /// What time it is.
     pub clock: Clock,
 }
 
 impl Intake {
-    /// Takes the events of one request. Whatever goes wrong is an answer too.
+    /// Handles the events of one request. Every problem is an answer.
     ///
-    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
+    /// Boxed, so that it is compiled here once and not in every program that awaits it.
     pub fn handle<'a>(
         &'a self,
         request: &'a ApiGatewayV2httpRequest,
@@ -104,7 +98,7 @@ impl Intake {
         })
     }
 
-    /// How many events are on the queue now. Notes whose they are, once the caller may send for them.
+    /// Returns the number of events put on the queue. Notes the tenant once the caller is authorised for it.
     async fn take(
         &self,
         request: &ApiGatewayV2httpRequest,

@@ -1,6 +1,6 @@
-//! What is logged of a request: a line each for those with trouble, and for a sample of those that went well.
+//! The log lines of requests: one for each with a problem, and for a sample of the others.
 //!
-//! Of what the sender sent it has the tenant, once it is known to be the sender's; no event, no token, no text of theirs.
+//! A line has the tenant once the sender is authorised for it, but no event, no token and no text of the sender.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use tracing::{error, info};
 /// How a request was answered.
 pub(crate) struct Outcome<'a> {
     pub(crate) tenant: Option<&'a TenantId>,
-    /// Events that are on the queue, or why there are none.
+    /// The number of events on the queue, or why there are none.
     pub(crate) accepted: Result<usize, &'a Problem>,
-    /// Calls of the queue that failed and were made again.
+    /// Retried calls of the queue.
     pub(crate) retries: u64,
     pub(crate) took: Duration,
 }
 
 impl Outcome<'_> {
-    /// Logs the line, if there is to be one.
+    /// Logs the line, unless it is left out by sampling.
     pub(crate) fn log(&self, request: &ApiGatewayV2httpRequest, sampling: LogSampling) {
         let request_id = request.request_context.request_id.as_deref();
         let is_smooth = self.accepted.is_ok() && self.retries == 0;

@@ -1,5 +1,4 @@
-//! The metrics: events that were accepted, requests that the sender got wrong, and requests that could not be sent on. The last have an
-//! alarm.
+//! The metrics: accepted events, rejected requests, and requests that could not be queued. The last have an alarm.
 
 use api::Problem;
 use serde::Serialize;
@@ -8,29 +7,28 @@ use shared::values::Timestamp;
 
 use crate::log::Outcome;
 
-/// What a request came to.
+/// The metrics of a request.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "PascalCase")]
-struct Taken {
-    /// Events that are on the queue.
+struct IntakeRecord {
     events_accepted: Count,
     /// Requests that their sender has to correct.
     requests_rejected: Count,
-    /// Requests of tenants that sent more than they may.
+    /// Requests of tenants over their rate.
     requests_limited: Count,
-    /// Requests that are not, or not as a whole, on the queue.
+    /// Requests that are not, or not completely, on the queue.
     requests_unsent: Count,
-    /// Calls of the queue that failed and were made again.
+    /// Retried calls of the queue.
     sends_retried: Count,
 }
 
-impl Record for Taken {
+impl Record for IntakeRecord {
     const BY: Option<&'static str> = None;
 }
 
-/// Counts a request.
 pub(crate) fn count(metrics: &Metrics, outcome: &Outcome<'_>, now: Timestamp) {
-    let mut taken = Taken { sends_retried: outcome.retries.into(), ..Taken::default() };
+    let mut taken =
+        IntakeRecord { sends_retried: outcome.retries.into(), ..IntakeRecord::default() };
     match outcome.accepted {
         Ok(events) => taken.events_accepted = (events as u64).into(),
         Err(Problem::TooMuch(_)) => taken.requests_limited = 1.into(),

@@ -1,4 +1,4 @@
-//! The queue that commands come from, which the rest of what is long goes back to.
+//! The queue that commands come from. The rest of long work goes back to it.
 
 use shared::command::{Command, InternalSeal, MAX_INTERNAL_LENGTH};
 use shared::message::CommandError;
@@ -6,32 +6,31 @@ use shared::queue::{Message, SendError, Sender};
 use shared::runtime::deadline::Deadline;
 use shared::values::Timestamp;
 
-/// The queue that commands come from: segments of large fan-outs, and the rest of what takes longer than
-/// one invocation, go back to it. So whoever waits for it to drain waits for them too. They are sealed:
-/// nobody else can send such commands.
+/// The queue that commands come from. Segments of large fan-outs, and the rest of work that takes longer than one
+/// invocation, go back to it, so whoever waits for it to drain waits for them too. They are sealed: nobody else can
+/// send such commands.
 #[derive(Debug, Clone)]
 pub struct CommandQueue(Option<(Sender, InternalSeal)>);
 
 impl CommandQueue {
-    /// A queue to send to, and what to seal with what goes there.
+    /// A queue to send to, and the seal for what goes there.
     #[must_use]
     pub fn new(sender: Sender, seal: InternalSeal) -> Self {
         Self(Some((sender, seal)))
     }
 
-    /// No queue, for those who hand nothing on: whatever is sent is refused, and no internal command is
-    /// read.
+    /// No queue, for writers that hand nothing on: sends are refused, and internal commands are not read.
     #[must_use]
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// The same queue for another piece of work, whose retries are counted by themselves.
+    /// The same queue, with a retry count of its own.
     pub(crate) fn metered(&self) -> Self {
         Self(self.0.as_ref().map(|(sender, seal)| (sender.metered(), seal.clone())))
     }
 
-    /// How many calls were made again since it was metered.
+    /// Retried calls since [`Self::metered`].
     pub(crate) fn retries(&self) -> u64 {
         self.0.as_ref().map_or(0, |(sender, _)| sender.retries())
     }
@@ -60,10 +59,10 @@ impl CommandQueue {
         self.send_later(commands, None, deadline).await
     }
 
-    /// Sends commands, and has the queue hold them back for `delay_seconds`.
+    /// Sends commands, delayed by `delay_seconds`.
     ///
     /// # Errors
-    /// [`SendError`], as for those that are delivered at once.
+    /// [`SendError`], as for [`Self::send`].
     pub(crate) async fn send_later(
         &self,
         commands: &[Command],
@@ -75,7 +74,7 @@ impl CommandQueue {
         };
         let message = |command: &Command| {
             let body = seal.to_body(command);
-            // A message of many events can be longer than what is read of a sealed command.
+            // A message of many events can be longer than the longest sealed command that is read.
             if body.len() > MAX_INTERNAL_LENGTH {
                 return Err(SendError::not_built("the sealed command is too long"));
             }

@@ -1,4 +1,4 @@
-//! What a command is applied with.
+//! The context that a command is applied in.
 
 use shared::activities::Activities;
 use shared::command::Command;
@@ -18,13 +18,12 @@ use shared::timelines::Timelines;
 use shared::values::{Retention, Timestamp};
 
 use crate::{
-    CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, Reconciler, Sizes, Writer,
+    CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, FanOutLimits, Reconciler, Writer,
 };
 
-/// One delivery of one command, and all that it may work with. What its calls cost is counted by itself.
+/// One delivery of one command, and the handles that it may use. The usage of its calls is counted separately.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// How long there is for it, and what may have happened before.
     pub(crate) delivery: Delivery,
     pub(crate) ledger: Ledger,
     pub(crate) facts: Facts,
@@ -38,7 +37,7 @@ pub(crate) struct Context {
     pub(crate) events: Events,
     pub(crate) commands: CommandQueue,
     pub(crate) dead_letters: DeadLetterQueue,
-    pub(crate) sizes: Sizes,
+    pub(crate) limits: FanOutLimits,
     pub(crate) retention: Retention,
     pub(crate) clock: Clock,
     pub(crate) hold: Hold,
@@ -46,7 +45,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// A delivery to a writer, whose calls of tables count towards a client's usage.
+    /// A delivery to a writer. Its calls of tables count towards the usage of `dynamo`.
     pub(crate) fn new(
         writer: &Writer,
         dynamo: &Dynamo,
@@ -71,7 +70,7 @@ impl Context {
             events: writer.events.over(dynamo),
             commands,
             dead_letters,
-            sizes: writer.sizes,
+            limits: writer.limits,
             retention: writer.retention,
             clock: writer.clock.clone(),
             hold: writer.hold,
@@ -79,28 +78,27 @@ impl Context {
         }
     }
 
-    /// Tells the bus what has happened, by what a command says, once it is on record.
+    /// Tells the bus what has happened, once the command is on record.
     pub(crate) async fn tell(&self, happened: Happened, at: Timestamp) -> Result<(), Failure> {
         let recorded_at = self.delivery.sent_at().unwrap_or_else(|| self.clock.now());
         let event = OutboundEvent::new(&happened, at, recorded_at)?;
         Ok(self.bus.send(vec![event], self.delivery.deadline).await?)
     }
 
-    /// True if an activity of this instant is still shown.
+    /// True if timelines still show an activity of this instant.
     pub(crate) fn retains(&self, published_at: Timestamp) -> bool {
         self.retention.holds(published_at, self.clock.now())
     }
 
-    /// What makes timelines agree with edges.
     pub(crate) fn reconciler(&self) -> Reconciler {
         let (timelines, clock) = (self.timelines.clone(), self.clock.clone());
         Reconciler::new(&self.ledger, timelines, self.retention, clock, self.hold)
     }
 
-    /// Sends the rest of a command back to the queue that it came from.
+    /// Sends the rest of a command back to its queue.
     pub(crate) async fn hand_on(&self, rest: Command) -> Result<Disposition, Failure> {
         let rest = self.delivery.rest(rest);
-        self.commands.send(&[rest], self.delivery.end).await?;
+        self.commands.send(&[rest], self.delivery.hard_deadline).await?;
         Ok(Disposition::Continued)
     }
 }

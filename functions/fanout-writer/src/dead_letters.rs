@@ -1,5 +1,5 @@
-//! The way to the dead-letter queue, for commands that no further delivery can help. They do not
-//! wait for their five receives, and take their reason along.
+//! Sends commands that no further delivery can help to the dead-letter queue. They do not wait for their five
+//! receives, and take their reason along.
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, cut, fits};
@@ -19,26 +19,26 @@ pub struct DeadLetterQueue {
 }
 
 impl DeadLetterQueue {
-    /// A queue to send to, and what to seal with what goes there.
+    /// A queue to send to, and the seal for what goes there.
     #[must_use]
     pub fn new(sender: Sender, seal: LetterSeal) -> Self {
         Self { sender, seal }
     }
 
-    /// The same queue for another piece of work, whose retries are counted by themselves.
+    /// The same queue, with a retry count of its own.
     pub(crate) fn metered(&self) -> Self {
         Self { sender: self.sender.metered(), seal: self.seal.clone() }
     }
 
-    /// How many calls were made again since it was metered.
+    /// Retried calls since [`Self::metered`].
     pub(crate) fn retries(&self) -> u64 {
         self.sender.retries()
     }
 
-    /// Sends a message there, with why it failed. Once it is accepted the original may go.
+    /// Sends a message there, with why it failed. Once it is accepted, the original may be acknowledged.
     ///
     /// # Errors
-    /// [`SendError`]: it may not be on the queue; what it was made from must not be acknowledged.
+    /// [`SendError`]: it may not be on the queue, so the original must not be acknowledged.
     pub(crate) async fn send(
         &self,
         id: &str,
@@ -51,10 +51,10 @@ impl DeadLetterQueue {
         self.sender.send(&[letter], deadline).await
     }
 
-    /// Sends events there that came with others, each as a letter of its own, with why it was refused.
+    /// Sends events of one message there, each as a letter of its own with why it was refused.
     ///
     /// # Errors
-    /// [`SendError`]: any of them may not be on the queue; what they came with must not be acknowledged.
+    /// [`SendError`]: some may not be on the queue, so their message must not be acknowledged.
     pub(crate) async fn send_events(
         &self,
         delivery: &Delivery,
@@ -62,23 +62,21 @@ impl DeadLetterQueue {
         refused: &[RefusedEvent<'_>],
     ) -> Result<(), SendError> {
         let letters = refused.iter().map(|it| letter_of(&self.seal, delivery, group, it));
-        self.sender.send(&letters.collect::<Vec<_>>(), delivery.end).await
+        self.sender.send(&letters.collect::<Vec<_>>(), delivery.hard_deadline).await
     }
 }
 
 /// An event of several that becomes a dead letter of its own.
 #[derive(Debug)]
 pub(crate) struct RefusedEvent<'a> {
-    /// The place that it has among them.
+    /// Its index among the events of its message.
     pub(crate) index: usize,
-    /// The event, as it was sent.
     pub(crate) event: &'a SentEvent,
-    /// Why.
     pub(crate) failure: Failure,
 }
 
-/// The dead letter that an event of several becomes. Its origin is made of that of the message that they came with, and of its
-/// place among them: however often that message comes, or is handed on, it is the same letter.
+/// The dead letter of one event of a message. Its origin is made from the origin of the message and the index of the event, so
+/// it is the same letter however often the message is delivered or handed on.
 fn letter_of(
     seal: &LetterSeal,
     delivery: &Delivery,
@@ -94,7 +92,7 @@ fn letter_of(
     sealed(seal, event.body(), Some(group.to_owned()), failure, evidence)
 }
 
-/// The dead letter that a message becomes.
+/// The dead letter of a message.
 fn letter(
     seal: &LetterSeal,
     id: &str,
@@ -102,10 +100,10 @@ fn letter(
     receives: u32,
     failure: &Failure,
 ) -> Result<Message, SendError> {
-    // A letter that was redriven keeps the id it had, so that it comes back as the same letter.
+    // A redriven letter keeps its id, so that it comes back as the same letter.
     let former = message.message_attributes.get(ORIGIN);
     let former = former.and_then(|value| value.string_value.as_deref());
-    // Whoever sends commands can send that attribute too.
+    // Producers can send that attribute too.
     let origin = former.filter(|former| is_message_id(former)).unwrap_or(id);
     let evidence = [
         (ORIGIN, origin.to_owned()),
@@ -119,7 +117,7 @@ fn letter(
     Ok(sealed(seal, body, group, failure, evidence))
 }
 
-/// A letter with why it is one, where it came from, and the seal on both.
+/// A letter with its reason, its origin, and the seal on both.
 fn sealed(
     seal: &LetterSeal,
     body: String,
@@ -129,7 +127,7 @@ fn sealed(
 ) -> Message {
     let reason = [(REASON, failure.reason().to_owned()), (DETAIL, cut(failure.unredacted()))];
     let mut attributes = seal.sealed(&body, reason.into_iter().chain(evidence).collect());
-    // A body as long as a message can be travels alone, and its letter is an unverified one.
+    // A body of the greatest length travels without attributes, so its letter is unverified.
     if !fits(&body, &attributes) {
         attributes.clear();
     }

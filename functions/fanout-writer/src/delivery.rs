@@ -1,4 +1,4 @@
-//! What a command is delivered with: how long there is for it, and what may have happened before.
+//! The delivery of a command: its deadlines, and what may have happened before.
 
 use std::time::Duration;
 
@@ -8,46 +8,44 @@ use shared::dead_letters::ORIGIN;
 use shared::runtime::deadline::Deadline;
 use shared::values::{Origin, Timestamp};
 
-/// How long work goes on before it notes how far it has come: a delivery that dies loses at most this
-/// much.
+/// The time between two notes of progress: a delivery that dies loses at most this much.
 pub(crate) const SLICE: Duration = Duration::from_secs(5);
-/// What is kept back for handing on what did not come to its end, or giving it up.
+/// The time that is reserved for handing on unfinished work, or giving it up.
 const RESERVE: Duration = Duration::from_secs(5);
 
 /// One delivery of a command.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// By when its work has to end.
+    /// The deadline of its work.
     pub deadline: Deadline,
-    /// By when it has to be handed on, or given up, if it did not come to its end.
-    pub end: Deadline,
-    /// From when on it begins nothing more, notes how far it has come and hands on the rest: half of
-    /// its time, so that what has begun can end. Time is what a slow table takes, so being slow never
-    /// uses up receives.
-    pub enough: Deadline,
-    /// The id of the message with which the command came first. Progress is noted under it.
+    /// The deadline for handing unfinished work on, or giving it up.
+    pub hard_deadline: Deadline,
+    /// From here on it begins nothing more, notes its progress and hands on the rest. This is half of its time, so that
+    /// what has begun can end. Work on a slow table is handed on here, so it never uses up receives.
+    pub checkpoint_at: Deadline,
+    /// The id of the first message with the command. Progress is noted under it.
     pub origin: Origin,
     /// An earlier delivery may have died half-way.
     pub redelivered: bool,
-    /// An earlier delivery has handed this on.
+    /// This is work that an earlier delivery has handed on.
     pub continued: bool,
-    /// How often the message was received, this time included.
+    /// How often the message was received, including this time.
     pub receives: u32,
-    /// When it was sent, in unix milliseconds; `0` if nobody says.
+    /// When it was sent, in unix milliseconds; `0` if unknown.
     pub sent_millis: String,
 }
 
 impl Delivery {
-    /// The first and only delivery of a command, which came without a message.
+    /// The only delivery of a command that came without a message.
     #[must_use]
-    pub fn only(end: Deadline) -> Self {
-        let time = end.remaining();
-        let deadline = end.within(time - RESERVE.min(time / 4));
-        let (enough, origin) = (end.within(time / 2), Origin::unknown());
+    pub fn only(hard_deadline: Deadline) -> Self {
+        let time = hard_deadline.remaining();
+        let deadline = hard_deadline.within(time - RESERVE.min(time / 4));
+        let (checkpoint_at, origin) = (hard_deadline.within(time / 2), Origin::unknown());
         Self {
             deadline,
-            end,
-            enough,
+            hard_deadline,
+            checkpoint_at,
             origin,
             redelivered: false,
             continued: false,
@@ -56,19 +54,19 @@ impl Delivery {
         }
     }
 
-    /// The delivery of a message that was received this often.
-    pub(crate) fn of(message: &SqsMessage, receives: u32, end: Deadline) -> Self {
-        // One that was redriven begins to count again, but it has been delivered before.
+    /// The delivery of a message.
+    pub(crate) fn of(message: &SqsMessage, receives: u32, hard_deadline: Deadline) -> Self {
+        // The receives of a redriven message begin at one again, but it has been delivered before.
         let redriven = message.message_attributes.get(ORIGIN);
         let redelivered = receives > 1 || redriven.is_some();
         let first = redriven.and_then(|value| value.string_value.as_deref());
         let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
         let origin = Origin::new(origin.to_owned()).unwrap_or_else(|_| Origin::unknown());
         let sent_millis = sent_millis(message).to_owned();
-        Self { origin, redelivered, receives, sent_millis, ..Self::only(end) }
+        Self { origin, redelivered, receives, sent_millis, ..Self::only(hard_deadline) }
     }
 
-    /// The command itself, if it is the rest of one, and the delivery of that.
+    /// Unwraps a command that is the rest of another one, with its delivery.
     pub(crate) fn open(self, command: Command) -> (Command, Self) {
         match command {
             Command::Continued(Continued { origin, redelivered, command }) => {
@@ -85,24 +83,23 @@ impl Delivery {
         Command::Continued(Continued { origin, redelivered, command: Box::new(command) })
     }
 
-    /// When it was sent, if somebody says.
     pub(crate) fn sent_at(&self) -> Option<Timestamp> {
         let millis = self.sent_millis.parse().ok().filter(|millis| *millis > 0);
         millis.map(Timestamp::from_unix_millis)
     }
 
-    /// True if an earlier delivery may have noted how far it came.
+    /// True if an earlier delivery may have noted its progress.
     pub(crate) fn may_have_progress(&self) -> bool {
         self.redelivered || self.continued
     }
 
-    /// Until when to work before noting how far it has come.
+    /// The time of the next note of progress.
     pub(crate) fn slice(&self) -> Deadline {
-        self.enough.within(SLICE)
+        self.checkpoint_at.within(SLICE)
     }
 }
 
-/// When a message was sent, in unix milliseconds; `0` if nobody says.
+/// When a message was sent, in unix milliseconds; `0` if unknown.
 pub(crate) fn sent_millis(message: &SqsMessage) -> &str {
     message.attributes.get("SentTimestamp").map_or("0", String::as_str)
 }

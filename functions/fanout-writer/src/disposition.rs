@@ -1,4 +1,4 @@
-//! What became of a message: what is told to the queue, logged and counted of it.
+//! What became of a message: what the queue is told, and what is logged and counted.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,39 +7,39 @@ use shared::queue::SendError;
 
 use crate::Failure;
 
-/// What became of a command, or of a message that is none.
+/// What became of a message, whether it was a command or not.
 #[derive(Debug)]
 pub enum Disposition {
-    /// In effect, and with it a fan-out came to its end, unless it had none, or there are other segments.
+    /// In effect. It ended a fan-out, unless it has none or other segments are left.
     Applied(Option<FanOutEnd>),
-    /// Applied, without this many of its events. Each of these is a dead letter.
+    /// Applied without this many of its events, each of which is a dead letter.
     AppliedBut(usize),
-    /// On record, and its fan-out was handed out in this many segments.
+    /// On record; its fan-out was handed out in this many segments.
     Split(usize),
-    /// Half of the time is gone: how far it has come is noted, and the rest is handed on.
+    /// Half of the time was used up: progress is noted, and the rest is handed on.
     Continued,
-    /// Older than retention: recorded and counted, and in no timeline.
+    /// Older than retention: recorded and counted, but in no timeline.
     Expired,
-    /// A publish that its delete has overtaken: nobody is ever shown it. Counted, because whoever may send
-    /// commands can delete ids ahead that others are going to use.
+    /// A publish that its delete has overtaken, so nobody is ever shown it. It is counted, because a producer could
+    /// delete ids that others are going to use.
     Suppressed,
-    /// No delivery can help: it is a dead letter.
+    /// A dead letter that no delivery can help.
     Refused(Failure),
-    /// It failed too often, and is a dead letter.
+    /// A dead letter that failed too often.
     GivenUp(Failure),
-    /// It has to be delivered again. All others are acknowledged. If it was to be a dead letter, this is why
-    /// it is none; the queue itself will move it, after its last receive.
+    /// To be delivered again; all others are acknowledged. If it should have become a dead letter, the error says why it
+    /// did not; the queue itself moves it after its last receive.
     Retry(Failure, Option<SendError>),
 }
 
-/// A fan-out that came to its end.
+/// A fan-out that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FanOutEnd {
-    /// Entries that it put into timelines, or took out.
+    /// Entries that it inserted or removed.
     pub entries: u64,
-    /// How long that took, if it is known when it began.
+    /// Its duration, if its beginning is known.
     pub took: Option<Duration>,
-    /// From the instant of the publish to the last entry, if there is an entry.
+    /// The time from the publish to the last entry, if there is an entry.
     pub latency: Option<Duration>,
 }
 
@@ -70,7 +70,6 @@ impl Disposition {
         }
     }
 
-    /// The fan-out that came to its end.
     #[must_use]
     pub fn fan_out(&self) -> Option<FanOutEnd> {
         match self {
@@ -79,7 +78,7 @@ impl Disposition {
         }
     }
 
-    /// The same in words that quote nothing.
+    /// What became of it, in words that quote nothing.
     #[must_use]
     pub fn text(&self) -> Cow<'static, str> {
         match self {

@@ -8,48 +8,37 @@ use shared::queue::SendError;
 use shared::tenants::{DecideError, TooManyDefinitions};
 use shared::values::{ActivityId, EventId, PollId, Timestamp, ViewerId};
 
-/// Seconds until a table that is missing is looked for again. The keeper comes every quarter of an hour.
+/// Seconds until a missing table is looked for again. The keeper runs every quarter of an hour.
 const NOT_MADE_SECONDS: u16 = 60;
 const NOT_HANDED_ON: &str = "the command queue did not take what was handed on";
 
-/// Why a command was not applied. Its sentence goes into logs.
+/// Why a command was not applied. The message goes into logs.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// It is not a command.
     #[error(transparent)]
     Command(#[from] CommandError),
     /// The activity's id belongs to another publish.
     #[error("activity_id {0} was published before by another actor or at another published_at")]
     Conflict(ActivityId),
-    /// The id of a poll, a battle, a hit or a message belongs to another one.
+    /// The id already belongs to another poll, battle, hit or message.
     #[error("{member} {id} was used before with another content")]
-    Taken {
-        /// The member with the id.
-        member: &'static str,
-        /// The id.
-        id: String,
-    },
-    /// All votes of a viewer in one poll are kept, and there are too many.
+    Taken { member: &'static str, id: String },
+    /// A viewer has too many votes in one poll; all of them are kept.
     #[error(
         "viewer {viewer_id} has changed their mind in poll {poll_id} so often that no vote fits any more: \
          all of them together have room for {most} bytes"
     )]
     Full {
-        /// Who votes.
         viewer_id: ViewerId,
-        /// The poll.
         poll_id: PollId,
         /// How many bytes of votes there is room for.
         most: usize,
     },
-    /// An event of a period that takes none any more.
+    /// The event is of a period that is closed.
     #[error("event {event_id} is of {at}, and events of {period} were taken until {until}")]
     EventTooLate {
-        /// Which event.
         event_id: EventId,
-        /// When it was.
         at: Timestamp,
-        /// In which period that lies.
         period: Period,
         /// When that closed.
         until: Timestamp,
@@ -59,16 +48,10 @@ pub enum Failure {
     NotMade(Period),
     /// Another event of the customer has the same id and the same instant.
     #[error("event {event_id} of {at} was recorded before with another name or other properties")]
-    EventConflict {
-        /// Which event.
-        event_id: EventId,
-        /// When it was.
-        at: Timestamp,
-    },
+    EventConflict { event_id: EventId, at: Timestamp },
     /// A tenant has as many definitions as it may have.
     #[error("{0}")]
     TooManyDefinitions(#[from] TooManyDefinitions),
-    /// DynamoDB failed.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
     /// The queue did not take what was handed on.
@@ -89,7 +72,7 @@ impl From<DecideError> for Failure {
 }
 
 impl Failure {
-    /// True if no delivery of the same message can end better, as far as anybody can tell.
+    /// True if no delivery of the same message can succeed, as far as is known.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
@@ -100,13 +83,13 @@ impl Failure {
             | Self::EventTooLate { .. }
             | Self::EventConflict { .. }
             | Self::TooManyDefinitions(_) => true,
-            // The others are repaired sooner or later; the message waits for it.
+            // Others are repaired sooner or later; the message waits for that.
             Self::Dynamo(_) | Self::Queue(_) | Self::Bus(_) | Self::NotMade(_) => self.is_refusal(),
         }
     }
 
-    /// True if the store or the queue is against this command and no other: its dead letter waits until somebody has
-    /// looked, and nothing else does.
+    /// True if the store or the queue refuses this command and no other. Its dead letter waits for an operator; nothing else
+    /// waits.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
@@ -124,9 +107,8 @@ impl Failure {
         }
     }
 
-    /// True if nothing is wrong but that it takes longer than there was time. The command is handed on
-    /// then: receives count failures, and this is none. (A store that does not answer is told from one
-    /// that is slow by the next delivery at the latest, which has all of its time.)
+    /// True if the only problem is time. The command is then handed on: receives count failures, and this is none. (The next
+    /// delivery, which has all of its time, tells a store that does not answer from a slow one.)
     #[must_use]
     pub fn is_slowness(&self) -> bool {
         use DynamoError::{Contended, DeadlineExceeded, Throttled};
@@ -139,14 +121,14 @@ impl Failure {
         }
     }
 
-    /// How long to wait for what is made soon. Receives are not used up by that: the command is handed on, until the
-    /// period closes at the latest, when its event is too late.
+    /// How long to wait for something that is about to be made. The command is handed on, so no receives are used up. This ends
+    /// when the period closes, because the event is then too late.
     #[must_use]
     pub(crate) fn waits(&self) -> Option<u16> {
         matches!(self, Self::NotMade(_)).then_some(NOT_MADE_SECONDS)
     }
 
-    /// The failure with what may quote the message: for its dead letter, and not for logs.
+    /// The failure with details that may quote the message: for its dead letter, not for logs.
     #[must_use]
     pub fn unredacted(&self) -> String {
         match self {

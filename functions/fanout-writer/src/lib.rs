@@ -1,31 +1,29 @@
-//! The fan-out writer: takes commands from the queue and makes the timelines agree with them.
+//! The fan-out writer: takes commands from the queue and makes timelines agree with them.
 //!
 //! ```text
 //! handle            a batch of messages in, the ids of the unfinished ones out
 //!   message         one message: parse, apply, and decide between acknowledged, retry, dead letter
-//!     delivery      how long there is for it, and what may have happened before
-//!     context       what a command is applied with
-//!     apply/        one file for each feature, and what dispatches to them
+//!     delivery      its deadlines, and what may have happened before
+//!     context       the handles that it may use
+//!     apply/        one file for each feature, and the dispatch to them
 //!     fanout/
 //!       start       every follower: few at once, many in segments that many invocations work on
 //!       segment     a range of followers, page after page, handed on when time is up
 //!       page        some followers' timelines: insert an entry or remove it, and check again
 //!       recheck     what deliveries that died may have left in a range
 //!     reconcile     one actor's outbox in one timeline
-//!     command_queue the rest of what is long goes back to the queue that commands come from
+//!     command_queue the rest of long work goes back to the queue of commands
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason
-//!     disposition   what became of it
-//!     log           what is logged of that
-//!   metrics         what is counted of a batch
+//!     disposition   what became of the message
+//!     log           the log line about it
+//!   metrics         the metrics of a batch
 //! ```
 //!
-//! Nothing that is long ends in failure by being long: half of an invocation's time is for beginning
-//! work, the other half for ending what has begun, and what is left goes back to the queue as a message of
-//! its own. Receives count failures and nothing else.
+//! Long work never fails for being long. Half of an invocation's time is for beginning work, the other half for ending what
+//! has begun, and the rest of the work goes back to the queue as a message of its own. Receives count failures only.
 //!
-//! Each command first states its fact in the ledger and then makes the timelines agree with what the
-//! ledger says by then. Why that ends right whatever happens at the same time is argued in
-//! [`shared::fanout`].
+//! Each command first states its fact in the ledger, and then makes timelines agree with what the ledger says now.
+//! [`shared::fanout`] argues why that ends right whatever happens at the same time.
 
 mod apply;
 mod command_queue;
@@ -63,50 +61,43 @@ pub use dead_letters::DeadLetterQueue;
 pub use delivery::Delivery;
 pub use disposition::{Disposition, FanOutEnd};
 pub use failure::Failure;
-pub use fanout::Sizes;
+pub use fanout::FanOutLimits;
 pub use reconcile::Reconciler;
 
-/// What the writer works with. Made once; every invocation borrows it.
+/// The writer. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Writer {
     /// What must not be lost.
     pub ledger: Ledger,
     /// The facts that views are folded from.
     pub facts: Facts,
-    /// The views: what was notified of, so that it can be marked.
+    /// The views, which say what viewers were notified of when they mark it as read.
     pub views: Views,
-    /// The timelines.
     pub timelines: Timelines,
     /// Where segments of large fan-outs go.
     pub commands: CommandQueue,
-    /// Where commands go that cannot be applied.
+    /// The queue for commands that cannot be applied.
     pub dead_letters: DeadLetterQueue,
-    /// When a fan-out is cut into segments, and into how large ones.
-    pub sizes: Sizes,
-    /// How long activities are shown.
+    pub limits: FanOutLimits,
     pub retention: Retention,
-    /// Where what becomes of commands is counted.
     pub metrics: Metrics,
-    /// What time it is.
     pub clock: Clock,
-    /// What readers are told of edits by. All that work in one process share it.
+    /// The change log that tells readers of edits. Shared by all deliveries of a process.
     pub change_log: ChangeLog,
-    /// The messages that wait for their place in the order of arrival.
+    /// The messages that wait to be appended to the arrivals of their room.
     pub room_queues: RoomQueues,
-    /// What customers of tenants did.
     pub events: Events,
-    /// How long a batch waits before it is acknowledged: that of the readers.
+    /// How long a batch waits before it is acknowledged; the same as the readers' hold.
     pub hold: Hold,
-    /// What other systems are told by.
     pub bus: Bus,
 }
 
 impl Writer {
-    /// Applies a batch of messages, each on its own. The answer names those that have to be
-    /// delivered again; all others are done, or kept as dead letters. It comes a [hold](shared::runtime::hold)
-    /// after the last write that timelines show, so that pages are of one moment.
+    /// Applies a batch of messages, each on its own. The response names those that have to be delivered again; all others are
+    /// done, or kept as dead letters. It is returned a [hold](shared::runtime::hold) after the last write that timelines show, so
+    /// that pages are of one moment.
     ///
-    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
+    /// Boxed, so that it is compiled here once and not in every program that awaits it.
     ///
     /// # Errors
     /// [`BatchError`]: nothing was applied.

@@ -1,5 +1,4 @@
-//! The one line that is logged of a message. It carries the ids that one searches by, and nothing else
-//! that its sender wrote.
+//! The one log line about a message. It has the ids that operators search for, and nothing else that the producer wrote.
 
 use std::time::Duration;
 
@@ -10,10 +9,10 @@ use shared::message::Subject;
 
 use crate::{Disposition, Failure};
 
-/// The type of what is not a command.
+/// The type that is logged for a message that is not a command.
 const NO_COMMAND: &str = "unknown";
 
-/// What a message is about. The command itself is used up when the line is written.
+/// What a message is about. The command itself is consumed before the line is written.
 pub(crate) struct About<'a> {
     command: &'static str,
     message_id: &'a str,

@@ -1,7 +1,7 @@
 //! The Lambda function: wires [`fanout_writer`] to its environment.
 
 use aws_lambda_events::event::sqs::SqsEvent;
-use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::activities::ChangeLog;
 use shared::activities::changes::Copies;
@@ -23,8 +23,7 @@ use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::Timelines;
 
-/// A fan-out allocates in every step of every call; this allocator is the cheaper one at that
-/// (docs/PERFORMANCE.md).
+/// A fan-out allocates in every step of every call, which is cheaper with this allocator (docs/PERFORMANCE.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -52,7 +51,7 @@ async fn main() -> Result<(), Error> {
             Sender::new(sqs, env::required(env::DEAD_LETTER_QUEUE_URL)?),
             LetterSeal::new(&secrets),
         ),
-        sizes: Sizes::default(),
+        limits: FanOutLimits::default(),
         retention: env::retention()?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: clock.clone(),

@@ -11,15 +11,15 @@ use crate::apply::apply;
 use crate::log::About;
 use crate::{CommandQueue, Context, DeadLetterQueue, Delivery, Disposition, Failure, Writer};
 
-/// A message that was dealt with.
+/// A message that was handled.
 pub(crate) struct Handled {
     pub(crate) disposition: Disposition,
     pub(crate) usage: Usage,
-    /// Whether it may have changed what pages of timelines show.
+    /// True if it may have changed what pages of timelines show.
     pub(crate) shows: bool,
 }
 
-/// The connections that one message uses, so that what it costs is counted by itself.
+/// The clients of one message, so that its usage is counted separately.
 struct Connections {
     dynamo: Dynamo,
     commands: CommandQueue,
@@ -42,9 +42,9 @@ impl Connections {
     }
 }
 
-/// Whether a command changes what pages of timelines or rooms show, which are of one moment. All others are of some
-/// moment each, or shown once they are projected. An event is put once and never changes: a page that was read while it was put
-/// lacks it at most, and the `newer_cursor` brings what a page has not shown, whenever it was put.
+/// True if a command changes pages of timelines or rooms, which are of one moment. Other pages are not, or show a change once it
+/// is projected. An event is put once and never changes: a page that was read meanwhile may lack it, and its `newer_cursor`
+/// returns it later.
 fn is_shown(command: &Command) -> bool {
     match command {
         Command::Publish(_)
@@ -76,7 +76,7 @@ fn is_shown(command: &Command) -> bool {
 }
 
 impl Writer {
-    /// Applies one message and logs, in one line, what became of it.
+    /// Applies one message, and logs what became of it in one line.
     pub(crate) async fn message(
         &self,
         id: &str,
@@ -86,7 +86,7 @@ impl Writer {
         let begun = Instant::now();
         let connections = Connections::of(self);
         let receives = receive_count(message);
-        // One without a body is no command, and cannot be a dead letter either: the queue moves it.
+        // A message without a body is no command, and cannot become a dead letter here: the queue moves it.
         let body = message.body.as_deref().unwrap_or("");
         let delivery = Delivery::of(message, receives, deadline);
         let opened = connections.commands.parse(body, self.clock.now());
@@ -129,8 +129,9 @@ impl Writer {
     }
 }
 
-/// Applies a command. What was refused is applied once more: said twice, it is no accident. One that failed only because the
-/// table was too slow, or is not made yet, is handed on as a whole; this delivery may have stopped anywhere, so the next checks what it left.
+/// Applies a command. A refused command is applied once more, because only a repeated refusal counts. A command that failed only
+/// because its table was too slow, or is not made yet, is handed on as a whole; this delivery may have stopped anywhere, so the
+/// next one checks what it left.
 async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition, Failure> {
     let mut applied = apply(cx, command.clone()).await;
     let delivery = Delivery { redelivered: true, ..cx.delivery.clone() };
@@ -141,7 +142,7 @@ async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition,
     match applied {
         Err(failure) if failure.is_slowness() || failure.waits().is_some() => {
             let (rest, delay) = (delivery.rest(command), failure.waits());
-            let sent = cx.commands.send_later(&[rest], delay, delivery.end).await;
+            let sent = cx.commands.send_later(&[rest], delay, delivery.hard_deadline).await;
             sent.map_err(|_| failure)?;
             Ok(Disposition::Continued)
         }
@@ -149,7 +150,7 @@ async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition,
     }
 }
 
-/// Makes a message that has failed a dead letter, if it is time for that.
+/// Makes a failed message a dead letter, if it is time for that.
 async fn give_up(
     letters: &DeadLetterQueue,
     id: &str,
@@ -168,7 +169,7 @@ async fn give_up(
     }
 }
 
-/// How often the message was received, this time included.
+/// How often the message was received, including this time.
 fn receive_count(message: &SqsMessage) -> u32 {
     let count = message.attributes.get("ApproximateReceiveCount");
     count.and_then(|digits| digits.parse().ok()).unwrap_or(1)

@@ -1,6 +1,6 @@
-//! What is counted: how commands ended, what their writing cost, and fan-outs that came to their end;
-//! once an invocation. Each metric is paid for once for each value of a dimension, so none is told apart by the type
-//! of the command: log lines are (docs/OPERATIONS.md), and every message has one.
+//! The metrics of an invocation: how commands ended, what their writes cost, and the fan-outs that ended. Each value of a
+//! dimension is a metric that is paid for, so none has the type of the command: log lines have it (docs/OPERATIONS.md), and
+//! every message has one.
 
 use serde::Serialize;
 use shared::runtime::metrics::{Count, Durations, Metrics, Record};
@@ -9,15 +9,13 @@ use shared::values::Timestamp;
 use crate::Disposition;
 use crate::message::Handled;
 
-/// What the commands of a batch came to.
+/// The metrics of a batch.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "PascalCase")]
 struct Commands {
-    /// In effect.
     commands_applied: Count,
     /// Older than retention.
     commands_expired: Count,
-    /// Publishes that a delete had overtaken.
     commands_suppressed: Count,
     /// On record, and handed out in segments.
     commands_split: Count,
@@ -25,17 +23,14 @@ struct Commands {
     commands_continued: Count,
     /// Dead letters that no delivery can help.
     commands_refused: Count,
-    /// To be delivered again.
     commands_failed: Count,
-    /// Dead letters that failed too often.
     commands_given_up: Count,
-    /// Put into timelines or taken out.
+    /// Put into timelines or removed.
     entries_written: Count,
     /// Sent beyond those: again, or in vain.
     entries_repeated: Count,
     /// Given back by calls that succeeded.
     items_unprocessed: Count,
-    /// Failed and made again.
     calls_retried: Count,
     /// Events that the bus does not take.
     outbound_refused: Count,

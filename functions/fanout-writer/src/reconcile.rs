@@ -1,15 +1,15 @@
-//! Makes a viewer's entries of one actor agree with the edge between them.
+//! Reconciles a viewer's entries of one actor with the edge between them.
 //!
-//! An outbox may be long, and one timeline is one partition, which takes a thousand writes a second. So
-//! the outbox is gone through from its newest activity on, which is what the viewer looks at. Whoever
-//! changes the edge meanwhile reconciles the timeline with what it says then, and this ends; but if that is a later
-//! follow, this begins again for it. Else a follow would be acknowledged whose actor only another one shows.
+//! An outbox may be long, and one timeline is one partition, which takes a thousand writes a second. So the outbox is
+//! processed from its newest activity on, which is what the viewer looks at. Whoever changes the edge meanwhile reconciles
+//! the timeline with the new edge, and this work ends; but if the change is a later follow, it starts over for that follow.
+//! Otherwise a follow would be acknowledged whose actor only another command shows.
 //!
-//! Whoever begins to follow is shown nothing of the actor until all of it is there, and whoever leaves, nothing
-//! from the moment before the edge says so ([`shared::follows::HiddenActors`]). A page may read the entries a
-//! moment before or after what is hidden. So a [hold](shared::runtime::hold) passes between hiding the actor and the
-//! edge that lets entries in ([`shared::follows::Follows::record`]), and between the last entry and showing the actor; a
-//! long one between hiding the actor and taking out the first entry, and after the actor is shown.
+//! A new follower is shown nothing of the actor until the backfill is complete, and a viewer who unfollows is shown nothing
+//! from just before the edge changes ([`shared::follows::HiddenActors`]). A page may read the entries a moment before or after
+//! it reads who is hidden. So a [hold](shared::runtime::hold) passes between hiding the actor and the edge that lets entries in
+//! ([`shared::follows::Follows::record`]), and between the last entry and showing the actor. A long hold passes between hiding
+//! the actor and deleting the first entry, and after the actor is shown.
 
 use futures::future::try_join;
 use shared::activities::{Activities, OutboxPage, OutboxRow};
@@ -24,7 +24,7 @@ use shared::values::{ActorId, Retention, SortKey, ViewerId};
 
 use crate::delivery::SLICE;
 
-/// Makes timelines agree with edges: for the writer, and for tools that repair.
+/// Reconciles timelines with edges, for the writer and for repair tools.
 #[derive(Debug, Clone)]
 pub struct Reconciler {
     pub(crate) activities: Activities,
@@ -36,7 +36,6 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Over these tables.
     #[must_use]
     pub fn new(
         ledger: &Ledger,
@@ -49,9 +48,8 @@ impl Reconciler {
         Self { activities, follows, timelines, retention, clock, hold }
     }
 
-    /// Makes a viewer's entries of one actor agree with the state of the edge: all that the actor
-    /// published within retention, or nothing. `deadline` makes the deadline of each step, for those who
-    /// have as long as it takes.
+    /// Makes a viewer's entries of one actor agree with the state of the edge: all that the actor published within
+    /// retention, or nothing. `deadline` makes the deadline of each step, for callers without a deadline of their own.
     ///
     /// # Errors
     /// [`DynamoError`]; reconciling again completes it.
@@ -67,7 +65,7 @@ impl Reconciler {
         Ok(())
     }
 
-    /// One viewer and one actor, whose edge says this, from a position on.
+    /// One viewer and one actor with this edge, from a position on.
     pub(crate) fn pair<'a>(
         &'a self,
         viewer: &'a ViewerId,
@@ -96,30 +94,28 @@ impl Reconciler {
 /// One viewer and one actor.
 pub(crate) struct Pair<'a> {
     of: &'a Reconciler,
-    /// Writes go to one timeline, and keep that one's pace.
+    /// Writes go to one timeline, at the pace of its partition.
     timeline: Timelines,
     viewer: &'a ViewerId,
     actor: &'a ActorId,
-    /// What the edge says.
     pub(crate) state: FollowState,
-    /// The activity that is reached, from the newest on.
+    /// The activity that was reached, from the newest on.
     pub(crate) position: Option<SortKey>,
-    /// Activities that were gone through.
+    /// Activities that were processed.
     pub(crate) passed: usize,
-    /// The timeline is known to agree with the state. What is left is to show the actor: an earlier unfollow may have hidden them
-    /// before it could know of the edge that has overtaken it.
+    /// True if the timeline is known to agree with the state. The actor still has to be shown: an earlier unfollow may have hidden
+    /// them before it read the edge that has overtaken it.
     pub(crate) is_complete: bool,
     /// A long hold has passed since the actor was hidden.
     has_waited: bool,
-    /// Entries were written, by this delivery or an earlier one.
+    /// True if this delivery or an earlier one has written entries.
     has_copied: bool,
 }
 
-/// How far some rows were gone through.
-enum Passed {
-    /// This many of them.
+/// The result of processing some rows.
+enum ChunkOutcome {
     Rows(usize),
-    /// The viewer has followed again: begin again, with this follow.
+    /// The viewer has followed again: start over with this follow.
     Again(FollowState),
     /// The rest is up to whoever has changed the edge.
     Over,
@@ -130,15 +126,14 @@ enum Passed {
 pub(crate) enum Step {
     /// Nothing is left to do here.
     Whole,
-    /// Time is up.
     Stopped,
 }
 
 impl Pair<'_> {
-    /// Goes on through the outbox, beginning nothing after `enough`.
+    /// Processes the outbox from where it is, beginning nothing after `checkpoint_at`.
     pub(crate) async fn go_on(
         &mut self,
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
     ) -> Result<Step, DynamoError> {
         if std::mem::take(&mut self.is_complete) {
@@ -155,23 +150,23 @@ impl Pair<'_> {
             let passed = match self.state.following {
                 true => {
                     self.has_copied |= !rows.is_empty();
-                    self.backfill(&rows, enough, deadline).await?
+                    self.backfill(&rows, checkpoint_at, deadline).await?
                 }
                 false => {
                     self.wait_before_purge(&rows).await;
-                    self.clear(&rows, enough, deadline).await?
+                    self.clear(&rows, checkpoint_at, deadline).await?
                 }
             };
             let passed = match passed {
-                Passed::Rows(passed) => passed,
-                Passed::Again(state) => {
+                ChunkOutcome::Rows(passed) => passed,
+                ChunkOutcome::Again(state) => {
                     (self.state, self.position) = (state, None);
-                    if enough.has_passed() {
+                    if checkpoint_at.has_passed() {
                         return Ok(Step::Stopped);
                     }
                     continue;
                 }
-                Passed::Over => return Ok(Step::Whole),
+                ChunkOutcome::Over => return Ok(Step::Whole),
             };
             self.passed += passed;
             if let Some(last) = rows[..passed].last() {
@@ -183,20 +178,20 @@ impl Pair<'_> {
                     Some(later) => (self.state, self.position) = (later, None),
                 }
             }
-            if enough.has_passed() {
+            if checkpoint_at.has_passed() {
                 return Ok(Step::Stopped);
             }
         }
     }
 
-    /// A page that has read just before that the actor is shown still finds all entries.
+    /// Waits, so that a page that has just read that the actor is shown still finds all entries.
     async fn wait_before_purge(&mut self, rows: &[OutboxRow]) {
         if !rows.is_empty() && !std::mem::replace(&mut self.has_waited, true) {
             self.of.hold.long().wait().await;
         }
     }
 
-    /// Shows the actor, now that the timeline is complete. Returns a later follow for which it has to be made complete.
+    /// Shows the actor, now that the timeline is complete. Returns a later follow that the timeline has to be completed for.
     async fn show(&self, deadline: Deadline) -> Result<Option<FollowState>, DynamoError> {
         let Reconciler { follows, hold, .. } = self.of;
         if !self.state.following {
@@ -213,17 +208,17 @@ impl Pair<'_> {
         Ok(later)
     }
 
-    /// Copies rows into the timeline and checks again.
+    /// Copies rows into the timeline, and then checks again.
     async fn backfill(
         &mut self,
         rows: &[OutboxRow],
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
-    ) -> Result<Passed, DynamoError> {
-        let passed = self.copy(rows, enough, deadline).await?;
+    ) -> Result<ChunkOutcome, DynamoError> {
+        let passed = self.copy(rows, checkpoint_at, deadline).await?;
         let copied = &rows[..passed];
         let (Some(newest), Some(oldest)) = (copied.first(), copied.last()) else {
-            return Ok(Passed::Rows(0));
+            return Ok(ChunkOutcome::Rows(0));
         };
         let Reconciler { follows, activities, .. } = self.of;
         let (edge, mut deleted) = try_join(
@@ -233,31 +228,31 @@ impl Pair<'_> {
         .await?;
         if let Some(now) = edge.filter(|now| *now != self.state) {
             if now.following {
-                return Ok(Passed::Again(now));
+                return Ok(ChunkOutcome::Again(now));
             }
             self.wait_before_purge(copied).await;
             self.purge(now, copied, deadline, deadline).await?.whole()?;
-            return Ok(Passed::Over);
+            return Ok(ChunkOutcome::Over);
         }
-        // Marked since they were copied.
+        // Deleted since they were copied.
         deleted.retain(|row| !copied.contains(row));
         if self.copy(&deleted, deadline, deadline).await? < deleted.len() {
             return Err(DynamoError::Throttled);
         }
-        Ok(Passed::Rows(passed))
+        Ok(ChunkOutcome::Rows(passed))
     }
 
-    /// Writes rows into the timeline. Entries of deleted activities are removed instead: they may have
-    /// been there before. Returns how many of the rows, from the first on, are written.
+    /// Writes rows into the timeline, and removes entries of deleted activities, which may have been there before. Returns
+    /// the number of leading rows that are written.
     async fn copy(
         &self,
         rows: &[OutboxRow],
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
     ) -> Result<usize, DynamoError> {
         let sort_keys: Vec<_> = rows.iter().map(|row| row.sort_key.to_string()).collect();
         let writes = rows.iter().zip(&sort_keys).map(|(row, key)| self.write(row, key));
-        Ok(self.timeline.write(writes, enough, deadline).await?.leading)
+        Ok(self.timeline.write(writes, checkpoint_at, deadline).await?.leading)
     }
 
     fn write<'w>(&'w self, row: &OutboxRow, sort_key: &'w str) -> EntryWrite<'w> {
@@ -268,17 +263,17 @@ impl Pair<'_> {
         EntryWrite::Put { viewer: self.viewer, sort_key, actor: self.actor, expires_at }
     }
 
-    /// Takes rows out of the timeline.
+    /// Deletes rows from the timeline.
     async fn clear(
         &self,
         rows: &[OutboxRow],
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
-    ) -> Result<Passed, DynamoError> {
-        Ok(match self.purge(self.state, rows, enough, deadline).await? {
-            Purge::Done => Passed::Rows(rows.len()),
-            Purge::Stopped(passed) => Passed::Rows(passed),
-            Purge::Overtaken => Passed::Over,
+    ) -> Result<ChunkOutcome, DynamoError> {
+        Ok(match self.purge(self.state, rows, checkpoint_at, deadline).await? {
+            Purge::Done => ChunkOutcome::Rows(rows.len()),
+            Purge::Stopped(passed) => ChunkOutcome::Rows(passed),
+            Purge::Overtaken => ChunkOutcome::Over,
         })
     }
 
@@ -286,11 +281,11 @@ impl Pair<'_> {
         &self,
         unfollowed: FollowState,
         rows: &[OutboxRow],
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         let keys: Vec<_> = rows.iter().map(|row| row.sort_key.clone()).collect();
         let timelines = &self.of.timelines;
-        timelines.purge(self.viewer, self.actor, unfollowed, &keys, enough, deadline).await
+        timelines.purge(self.viewer, self.actor, unfollowed, &keys, checkpoint_at, deadline).await
     }
 }

@@ -1,13 +1,14 @@
 //! Daily decisions for tenants: which customers are silent, and which have a low score.
 //!
-//! Of each tenant in the register the days that are due are decided in their order, on one page of customers after the other. Why that
-//! happens once, whatever dies, is argued in [`shared::tenants`], in its module `daily`.
+//! For each registered tenant, the due days are decided in order, one page of customers after the other. The module `daily` of
+//! [`shared::tenants`] argues why each is decided once, whatever dies.
 //!
-//! It takes half of a tick's time: pages are begun in that, and the calls of the last one have an eighth more. How far a tenant has come is noted every few seconds, and before the
-//! time is up. Four tenants are walked at once, so that one with a slow partition does not hold up the others.
+//! Pages begin within half of a tick's time, and the calls of the last page have another eighth. Progress of a tenant is noted every
+//! few seconds, and before the time is up. Four tenants are processed in parallel, so that a slow partition of one does not block the
+//! others.
 //!
-//! A tenant with definitions that cannot be read is skipped in this tick. A customer with a view that cannot be read is skipped for this day. Both are
-//! logged and counted, and hold up nobody else.
+//! A tenant whose definitions cannot be read is skipped in this tick. A customer whose view cannot be read is skipped for this day.
+//! Both are logged and counted, and block nobody else.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -27,24 +28,24 @@ use crate::{Keeper, Ticked};
 
 /// Customers of a page: a hundred views are one call.
 const PAGE: usize = 100;
-/// Tenants that are read of the register at once.
-const TENANTS: usize = 100;
-/// Tenants that are walked beside each other.
-const BESIDE: usize = 4;
-/// How long a walk goes on before it notes how far it has come: one that dies loses at most this much.
+/// Tenants of one page of the register.
+const TENANTS_PER_PAGE: usize = 100;
+/// Tenants that are processed in parallel.
+const TENANTS_IN_FLIGHT: usize = 4;
+/// The time between two notes of progress: a walk that dies loses at most this much.
 const SLICE: Duration = Duration::from_secs(5);
 
-/// By when no further page is begun, and by when all calls have to be done.
+/// When to stop beginning pages, and the deadline of all calls.
 #[derive(Clone, Copy)]
 struct Time {
-    enough: Deadline,
+    checkpoint_at: Deadline,
     deadline: Deadline,
 }
 
 /// A customer with what is known of them.
-type Known = (CustomerId, CustomerView, Decisions);
+type DecidableCustomer = (CustomerId, CustomerView, Decisions);
 
-/// What came of it, which several tenants add to.
+/// The results, summed over tenants.
 #[derive(Debug, Default)]
 struct Counts {
     days: AtomicU64,
@@ -54,7 +55,7 @@ struct Counts {
 }
 
 impl Keeper {
-    /// Decides the days that are due of all tenants, as far as half of the time takes it. What fails is logged and counted.
+    /// Decides the due days of all tenants, for up to half of the time. Failures are logged and counted.
     pub(crate) async fn decide_days(
         &self,
         now: Timestamp,
@@ -72,15 +73,18 @@ impl Keeper {
 
     async fn decide_all(&self, now: Timestamp, deadline: Deadline, counts: &Counts) {
         let half = deadline.remaining() / 2;
-        let time =
-            Time { enough: deadline.within(half), deadline: deadline.within(half + half / 4) };
+        let time = Time {
+            checkpoint_at: deadline.within(half),
+            deadline: deadline.within(half + half / 4),
+        };
         let mut after = None;
         loop {
-            let tenants = match self.daily.tenants(after.as_ref(), TENANTS, time.deadline).await {
-                Ok(tenants) => tenants,
-                Err(failure) => return counts.note("the register of tenants", &failure.into()),
-            };
-            let is_last = tenants.len() < TENANTS;
+            let tenants =
+                match self.daily.tenants(after.as_ref(), TENANTS_PER_PAGE, time.deadline).await {
+                    Ok(tenants) => tenants,
+                    Err(failure) => return counts.note("the register of tenants", &failure.into()),
+                };
+            let is_last = tenants.len() < TENANTS_PER_PAGE;
             after = tenants.last().map(|(tenant, _)| tenant.clone());
             let walks = tenants.into_iter().map(|(tenant, progress)| async move {
                 let decided = match progress {
@@ -92,7 +96,7 @@ impl Keeper {
                 }
             });
             let walks: Vec<_> = walks.collect();
-            stream::iter(walks).buffer_unordered(BESIDE).collect::<()>().await;
+            stream::iter(walks).buffer_unordered(TENANTS_IN_FLIGHT).collect::<()>().await;
             if is_last {
                 return;
             }
@@ -109,7 +113,7 @@ impl Keeper {
     ) -> Result<(), DecideError> {
         let last_due = last_due(now);
         while progress.decided < last_due {
-            if time.enough.has_passed() {
+            if time.checkpoint_at.has_passed() {
                 return Err(out_of_time());
             }
             let tenant = &progress.tenant_id;
@@ -124,7 +128,7 @@ impl Keeper {
                 warn!(%tenant, given_up, "days before are not decided any more: they are too many");
             }
             let Some(decided) = self.walk(&due, progress, time, counts).await? else {
-                // Somebody else goes on.
+                // Another keeper continues.
                 counts.more_due.store(true, Relaxed);
                 return Ok(());
             };
@@ -135,7 +139,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Decides a day on all customers behind the one that was noted. Nothing if somebody else is ahead.
+    /// Decides a day on all customers behind the one that was noted. Returns `None` if somebody else is ahead.
     async fn walk(
         &self,
         due: &DueDay,
@@ -145,7 +149,7 @@ impl Keeper {
     ) -> Result<Option<DailyProgress>, DecideError> {
         let DueDay { tenant_id: tenant, day, .. } = due;
         let mut position = progress.position(*day).cloned();
-        let mut slice = time.enough.within(SLICE);
+        let mut slice = time.checkpoint_at.within(SLICE);
         loop {
             let ids = self.summaries.ids(tenant, position.as_ref(), PAGE, time.deadline).await?;
             let is_last = ids.len() < PAGE;
@@ -161,10 +165,10 @@ impl Keeper {
                 let Some(noted) = self.daily.note(come, time.deadline).await? else {
                     return Ok(None);
                 };
-                if time.enough.has_passed() {
+                if time.checkpoint_at.has_passed() {
                     return Err(out_of_time());
                 }
-                (progress, slice) = (noted, time.enough.within(SLICE));
+                (progress, slice) = (noted, time.checkpoint_at.within(SLICE));
             }
         }
     }
@@ -196,13 +200,13 @@ impl Keeper {
         stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect().await
     }
 
-    /// What is known of customers, who are in order.
+    /// Reads the views and decisions of customers, who are in order.
     async fn known(
         &self,
         tenant: &TenantId,
         ids: Vec<CustomerId>,
         deadline: Deadline,
-    ) -> Result<Vec<(CustomerId, Result<Known, DynamoError>)>, DynamoError> {
+    ) -> Result<Vec<(CustomerId, Result<DecidableCustomer, DynamoError>)>, DynamoError> {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(Vec::new()) };
         let (views, mut decisions): (_, BTreeMap<_, _>) = futures::try_join!(
             self.summaries.each_view(tenant, &ids, deadline),
@@ -220,7 +224,7 @@ impl Keeper {
     async fn decide_customer(
         &self,
         due: &DueDay,
-        (customer_id, view, before): Known,
+        (customer_id, view, before): DecidableCustomer,
         deadline: Deadline,
     ) -> Result<(), DecideError> {
         let customer = Customer { tenant_id: due.tenant_id.clone(), customer_id };
@@ -234,7 +238,7 @@ impl Counts {
     /// Logs and counts that not all days of a tenant are decided.
     fn note(&self, of: &str, failure: &DecideError) {
         let reason = failure.reason();
-        // What is refused is refused by the next tick as well: nothing is due until somebody has mended it.
+        // A refusal repeats in the next tick: nothing is due until somebody has repaired it.
         self.more_due.fetch_or(!failure.is_refusal(), Relaxed);
         if failure.is_out_of_time() {
             info!(of, "the next tick goes on to decide days");

@@ -1,63 +1,62 @@
 //! The keeper of periods: makes their tables, seals, archives and drops them.
 //!
 //! ```text
-//! tick          every quarter of an hour: all that is due and fits the deadline
+//! tick          every quarter of an hour: everything that is due and fits the deadline
 //!   steps/
-//!     table     made, sealed, dropped
-//!     archive   its events put into objects, and a manifest of these
-//!     verify    the objects read back
-//!     expire    the objects deleted
-//!     stream    its stream mapped to the projector, compared, unmapped
-//!   mappings    how Lambda is asked for that
-//!   daily       what tenants want decided by day
-//!   metrics     what is counted of a tick
+//!     table     makes, seals and drops it
+//!     archive   puts its events into objects, with a manifest
+//!     verify    reads the objects back
+//!     expire    deletes the objects
+//!     stream    maps its stream to the projector, compares, and unmaps it
+//!   mappings    the calls of Lambda for that
+//!   daily       daily decisions of tenants
+//!   metrics     the metrics of a tick
 //! ```
 //!
-//! What is due is said by [`shared::events::keeping`]. Each step may die anywhere, be done twice, and be done by two keepers
-//! beside each other: it does what may be done again, and then moves the row of the period, or of what it has come to, on
-//! under the version that it has read.
+//! [`shared::events::keeping`] decides what is due. Each step may die anywhere, be repeated, and run in two keepers at once: it does
+//! idempotent work, and then updates the row of the period, or of its progress, under the version that it has read.
 //!
 //! # Why no event is lost
 //!
-//! An event that was taken is in its table, or in an archive that was read back, at every moment:
+//! An event that was accepted is at every moment in its table, or in an archive that was read back:
 //!
-//! 1. *A table that takes events is ours, and nobody else's.* It is made before the row says so, and the row notes its ARN and when it
-//!    was made. One that is there already is taken only if it is what would have been made.
-//! 2. *Nothing is put that the archive has not seen.* Writers refuse what is late by their clocks, an hour before the table is
-//!    sealed; and then its policy denies puts. Only after that it is scanned, consistently.
-//! 3. *A chunk is the same for everybody who makes it.* Its end is noted before its first object is put, and only over the version that was
-//!    read. So two keepers, or one that died and its successor, put the same bytes under the same key, and the progress behind a chunk is
-//!    written after all its objects and their rows. What it adds to the tally is what was scanned, once.
-//! 4. *An archive is what was scanned.* Every object that has a row is read back from the bucket. The digests of the objects and the number and
-//!    sum of the digests of their lines have to be those of the scan. Whatever differs ends in a dispute.
-//! 5. *Only what three witnesses agree on is dropped.* Before the row says `verified` no call deletes a table. Then the table has to be the one
-//!    whose ARN and instant the row has, with as many items as the archive has events; and its stream has to have brought the projector as
-//!    many, with the same sum of their digests. That its drop has begun is noted before it. A table that is gone without such a note is a dispute,
+//! 1. *A table that takes events is ours.* It is made before the row says so, and the row has its ARN and its instant. An existing
+//!    table is only used if it is what would have been made.
+//! 2. *The archive has every put.* Writers refuse late events by their clocks, an hour before the table is sealed; then its policy
+//!    denies puts. Only after that it is scanned, consistently.
+//! 3. *All keepers make the same chunk.* Its end is noted before its first object is put, and only over the version that was read. So
+//!    two keepers, or a keeper that died and its successor, put the same bytes under the same key, and the progress after a chunk is
+//!    written after all its objects and their rows. It adds to the tally what was scanned, once.
+//! 4. *An archive is what was scanned.* Every object with a row is read back from the bucket. The digests of the objects, and the number
+//!    and the sum of the digests of their lines, have to be those of the scan. Any difference is a dispute.
+//! 5. *A table is only dropped if three witnesses agree.* Before the row says `verified`, no call deletes a table. Then the table has to
+//!    have the ARN and instant in the row, and as many items as the archive has events; and its stream has to have brought the projector
+//!    as many, with the same sum of digests. The drop is noted before it begins. A table that is gone without such a note is a dispute,
 //!    not a drop.
 //!
-//! A dispute stops everything for that period, and its table stays protected against deletion. One heals: where nothing differs but what the
-//! stream has brought, each tick compares again. What was missing may come as a dead letter that is sent again, or by a replay.
+//! A dispute stops everything for that period, and its table stays protected against deletion. One kind heals: if only the stream
+//! differs, each tick compares again. Missing events may come as a dead letter that is sent again, or by a replay.
 //!
-//! # Why the stream brings all
+//! # Why the stream brings everything
 //!
-//! The stream of a table is mapped to the projector before the row says `made`, and nothing is put before that. Lambda begins with the oldest
-//! change, so it does not matter how much later it begins, within the day that a stream keeps changes. It is unmapped once it has brought
-//! what the archive holds, to which nothing is added any more. Nothing notes a mapping before it is made: Lambda knows of at most one of a stream
-//! to a function, and lists it (`mappings`). A keeper that stood still may make one that another has just deleted: it brings
-//! nothing that was not folded, and is deleted before the table is dropped.
+//! The stream of a table is mapped to the projector before the row says `made`, and nothing is put before that. Lambda begins with the
+//! oldest change, so it may begin later, within the day that a stream keeps changes. It is unmapped once it has brought everything in
+//! the archive, which is then final. A mapping need not be noted before it is made: Lambda allows at most one of a stream to a function,
+//! and lists it (`mappings`). A keeper that was frozen may make a mapping that another has just deleted: it brings nothing that was not
+//! folded, and is deleted before the table is dropped.
 //!
-//! The table is dropped a day after its last change at the earliest: by then the stream has nothing left, and the number of items is final.
+//! The table is dropped a day after its last change at the earliest: by then the stream is empty, and the number of items is final.
 //!
-//! # Who takes events out of it
+//! # Erasures
 //!
-//! Whoever erases a tenant or a customer marks the row of a period, and waits for the keepers that may not have seen that
-//! ([`Keepers`]). A period that is marked is left alone.
+//! The erasure of a tenant or a customer marks the row of a period, and waits for keepers that may not have seen the mark ([`Keepers`]).
+//! Keepers leave a marked period alone.
 //!
-//! # What bounds it
+//! # Bounds
 //!
-//! It holds four chunks of a table, or one object, in memory: 64 MiB each and what that compresses to. Before, days are decided on pages of a hundred
-//! customers, in half of the time. Rows of periods are read as a whole: a hundred
-//! bytes each, but for those that customers are spread in.
+//! It has four chunks of a table, or one object, in memory: 64 MiB each, and their compressed form. Before that, days are decided on
+//! pages of a hundred customers, in half of the time. Rows of periods are read as a whole: a hundred bytes each, except for periods
+//! with customers that are spread.
 
 mod daily;
 mod mappings;
@@ -87,51 +86,43 @@ pub use self::mappings::{MappingError, MappingRequest, MappingRequestError, Mapp
 use self::metrics::Tick;
 use self::steps::Outcome;
 
-/// What the keeper works with. Made once; every invocation borrows it.
+/// The keeper. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Keeper {
-    /// What is known of periods.
     pub periods: Periods,
-    /// What is known of archives.
     pub archives: Archives,
-    /// Who else is at work.
     pub keepers: Keepers,
-    /// The tables of periods.
     pub tables: EventTables,
-    /// Where archives are.
     pub objects: Objects,
     /// How streams are mapped to the projector.
     pub mappings: Mappings,
-    /// What is decided by day, and tells of alerts.
+    /// Decides daily rules, and raises alerts.
     pub daily: Daily,
-    /// What other systems are told by.
     pub bus: Bus,
-    /// What the projector made of events: days are decided on it, and drops compare with it.
+    /// The summaries of the projector: days are decided on them, and drops compare with them.
     pub summaries: Summaries,
     /// How long things last.
     pub settings: EventSettings,
-    /// How much is done at once.
-    pub sizes: Sizes,
+    pub limits: KeeperLimits,
     /// Where ticks are counted.
     pub metrics: Metrics,
-    /// What time it is.
     pub clock: Clock,
 }
 
-/// How much is done at once.
+/// The limits of parallel work.
 #[derive(Debug, Clone, Copy)]
-pub struct Sizes {
-    /// The bytes of memory that a chunk may take. The event that reaches this is its last.
+pub struct KeeperLimits {
+    /// The bytes of memory of a chunk. The event that reaches this is its last.
     pub chunk_bytes: usize,
     /// The bytes of a table that are one segment. A larger table has more segments.
     pub segment_bytes: u64,
     /// The segments of a table that are archived at once, each with a chunk in memory.
     pub segments_at_once: usize,
-    /// The most items of one page of a scan; where there is none, a page is 1 MiB.
+    /// The most items of one page of a scan; with `None`, a page is 1 MiB.
     pub page_items: Option<i32>,
 }
 
-impl Default for Sizes {
+impl Default for KeeperLimits {
     fn default() -> Self {
         Self {
             chunk_bytes: 64 << 20,
@@ -147,7 +138,7 @@ impl Default for Sizes {
 pub struct Ticked {
     /// Steps that were done, and days that were decided.
     pub done: u64,
-    /// Those that failed. The next tick tries them again.
+    /// Steps that failed. The next tick tries them again.
     pub failed: u64,
     /// True if something is due that was not done: it failed, waits for AWS, or did not fit the deadline.
     pub more_due: bool,
@@ -156,16 +147,12 @@ pub struct Ticked {
 /// A step was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperError {
-    /// A table.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
-    /// An object.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// The mapping of a stream.
     #[error(transparent)]
     Mapping(#[from] MappingError),
-    /// The time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }
@@ -180,7 +167,7 @@ impl From<ManifestError> for KeeperError {
 }
 
 impl KeeperError {
-    /// True if nothing went wrong but that the time was up.
+    /// True if the only problem was time.
     #[must_use]
     pub fn is_out_of_time(&self) -> bool {
         matches!(
@@ -194,7 +181,7 @@ impl KeeperError {
 }
 
 impl Ticked {
-    /// Counts how something ended that was done with a period. Returns what its row has become, if it goes on.
+    /// Counts the result of a step. Returns the new row of the period, if it goes on.
     fn count(
         &mut self,
         row: &PeriodRow,
@@ -225,17 +212,17 @@ impl Ticked {
 }
 
 impl Keeper {
-    /// Does what is due now and fits the deadline. What fails is logged and counted, and holds up no other period.
+    /// Does what is due now and fits the deadline. Failures are logged and counted, and block no other period.
     ///
-    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
+    /// Boxed, so that it is compiled here once and not in every program that awaits it.
     ///
     /// # Errors
-    /// [`KeeperError`]: it is not even known what is due.
+    /// [`KeeperError`]: it is unknown what is due.
     pub fn tick(&self, deadline: Deadline) -> BoxFuture<'_, Result<Ticked, KeeperError>> {
         Box::pin(async move {
             let at_work = self.keepers.begin(deadline).await?;
             let ticked = self.tick_at_work(deadline).await;
-            // Where that fails it is waited for a little longer.
+            // If that fails, erasures wait for this keeper a little longer.
             let _ = self.keepers.end(at_work, deadline).await;
             ticked
         })
@@ -272,7 +259,7 @@ impl Keeper {
         })
     }
 
-    /// Does what is due for a period. Returns what its row has become.
+    /// Does what is due for a period. Returns its new row.
     async fn keep(
         &self,
         mut row: PeriodRow,
@@ -322,7 +309,7 @@ impl Keeper {
         }
     }
 
-    /// Writes what a row has become, or reads what somebody else has made of it meanwhile.
+    /// Writes a row, or reads the row that somebody else has written meanwhile.
     async fn moved(&self, row: PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
         if self.periods.replace(&row, deadline).await? {
             let version = row.version + 1;
@@ -332,7 +319,7 @@ impl Keeper {
         Ok(now.map_or(Outcome::Waiting, Outcome::Moved))
     }
 
-    /// Stops everything for a period, until somebody has looked.
+    /// Stops everything for a period, until an operator has resolved it.
     async fn dispute(
         &self,
         row: &PeriodRow,
@@ -342,7 +329,7 @@ impl Keeper {
         self.disputed(PeriodRow { dispute: Some(why), heals: false, ..row.clone() }, deadline).await
     }
 
-    /// Stops everything for a period, until its stream has brought what its archive holds.
+    /// Stops everything for a period, until its stream has brought everything in its archive.
     async fn dispute_until_folded(
         &self,
         row: &PeriodRow,
@@ -355,7 +342,7 @@ impl Keeper {
     async fn disputed(&self, row: PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
         let disputed = PeriodRow { state: PeriodState::Disputed, ..row };
         let outcome = self.moved(disputed, deadline).await?;
-        // Not if somebody else was ahead, and what was seen was their doing.
+        // Not if another keeper was ahead and caused the difference.
         if let Outcome::Moved(PeriodRow { period, dispute: Some(why), .. }) = &outcome {
             error!(%period, "disputed: {why}");
         }

@@ -1,7 +1,7 @@
 //! The Lambda function: wires [`period_keeper`] to its environment.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use period_keeper::{Keeper, Mappings, Sizes};
+use period_keeper::{Keeper, KeeperLimits, Mappings};
 use serde_json::Value;
 use shared::dynamo::{Dynamo, sdk_config};
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
@@ -30,12 +30,12 @@ async fn main() -> Result<(), Error> {
         keepers: Keepers::new(&ledger),
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         objects: Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?),
-        daily: Daily::new(&ledger).telling(&bus),
+        daily: Daily::new(&ledger).with_bus(&bus),
         bus,
         summaries: Summaries::new(&Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?))),
         settings: EventSettings::of_environment()?,
         mappings: Mappings::new(&config, env::required_parsed(env::STREAM_MAPPING)?),
-        sizes: Sizes::default(),
+        limits: KeeperLimits::default(),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
     };

@@ -1,11 +1,11 @@
-//! Mappings of streams to the projector: Lambda, as much of it as that needs. Three calls, [signed](shared::signed).
+//! Mappings of streams to the projector, by three [signed](shared::signed) calls of Lambda.
 //!
-//! Lambda allows one mapping of a stream to a function, and refuses a second one. Then the first one is found by
-//! listing. So a mapping needs no name that would have to be noted before it is made, and each call may be done twice: by
-//! a keeper that did not hear the answer, or that died, or by two keepers at once.
+//! Lambda allows one mapping of a stream to a function, and refuses a second one; the first one can then be listed. So a mapping
+//! needs no name that would have to be noted before, and each call may be repeated: by a keeper that got no response, by the successor
+//! of one that died, or by two keepers at once.
 //!
-//! How a mapping reads a stream is said by the environment, as a request that lacks nothing but the stream
-//! (`NAGARE_STREAM_MAPPING`). On AWS the template says it, beside the mapping of the facts, which has to be the same.
+//! The environment has the settings of mappings, as a request without the stream (`NAGARE_STREAM_MAPPING`). On AWS the template sets
+//! it, next to the mapping of the facts, which has to have the same settings.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use shared::signed::{Answer, Call, CallError, SignedError, SignedHttp, escaped};
 const SERVICE: &str = "lambda";
 /// Where mappings are.
 const PATH: &str = "/2015-03-31/event-source-mappings/";
-/// The most pages of a list. There is one mapping of a stream to a function, or one that goes while another comes.
+/// The most pages of a list. There is one mapping of a stream to a function, or two while one is being replaced.
 const PAGES: usize = 8;
-/// As much of Lambda's sentence about an error is quoted, in characters.
+/// The most characters of an error message of Lambda that are quoted.
 const QUOTED: usize = 300;
 
 /// The mappings of streams to one function. Cheap to clone.
@@ -40,7 +40,7 @@ struct Inner {
     request: MappingRequest,
 }
 
-/// What is asked of Lambda for each stream, but for the stream.
+/// The request to map a stream, without the stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappingRequest {
     request: Map<String, Value>,
@@ -55,7 +55,7 @@ pub struct MappingRequest {
 pub struct MappingRequestError;
 
 impl MappingRequest {
-    /// That streams are mapped to a function, with these settings.
+    /// A request to map streams to a function with these settings.
     #[must_use]
     pub fn new(function: &str, settings: Map<String, Value>) -> Self {
         let mut request = settings;
@@ -83,19 +83,18 @@ impl FromStr for MappingRequest {
 /// A call of Lambda failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MappingError {
-    /// More was asked for than Lambda takes.
+    /// Lambda throttles the calls.
     #[error("Lambda throttles calls")]
     Throttled,
-    /// No answer, half of one, or one that says the service is unwell. The call may or may not have happened.
+    /// No response, an incomplete one, or one that says that the service fails. The call may have been applied.
     #[error("Lambda did not answer: {0}")]
     Unavailable(String),
-    /// The caller may not do this, or nobody says who they are.
+    /// The caller lacks a permission, or credentials.
     #[error("access to Lambda denied: {0}")]
     Denied(String),
-    /// Lambda says the request is wrong: there is no such function, or its role may not read the stream.
+    /// Lambda says that the request is wrong: there is no such function, or its role may not read the stream.
     #[error("Lambda refused the request: {0}")]
     Rejected(String),
-    /// The time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }
@@ -120,12 +119,12 @@ impl CallError for MappingError {
 /// A mapping in a list.
 struct Found {
     uuid: String,
-    /// It goes by itself, and brings nothing any more.
+    /// It is being deleted, and brings nothing any more.
     is_going: bool,
 }
 
 impl Mappings {
-    /// Those to the function that a request names, made as it says, reached as the environment says.
+    /// Mappings to the function of a request, with the endpoint of the environment.
     #[must_use]
     pub fn new(config: &SdkConfig, request: MappingRequest) -> Self {
         let endpoint = env::optional(env::LAMBDA_ENDPOINT);
@@ -133,7 +132,7 @@ impl Mappings {
         Self::of(SignedHttp::new(SERVICE, config), endpoint, request)
     }
 
-    /// The same behind a connector, with an endpoint.
+    /// Mappings over a connector, with an endpoint.
     #[must_use]
     pub fn over(
         connector: SharedHttpConnector,
@@ -154,8 +153,8 @@ impl Mappings {
         Self(Arc::new(Inner { lambda, base, request }))
     }
 
-    /// Maps a stream, if it is not mapped. False if it cannot be known yet whether it is: a mapping of before is going, or is not
-    /// listed yet.
+    /// Maps a stream, if it is not mapped. Returns false if that is unknown yet: an earlier mapping is being deleted, or is not listed
+    /// yet.
     ///
     /// # Errors
     /// [`MappingError`]; it may be mapped.
@@ -180,7 +179,7 @@ impl Mappings {
         Ok(found.iter().any(|mapping| !mapping.is_going))
     }
 
-    /// Deletes whatever maps a stream to the function. False if Lambda is still at work on a mapping, which can be deleted later.
+    /// Deletes whatever maps a stream to the function. Returns false if Lambda is still at work on a mapping, which can be deleted later.
     ///
     /// # Errors
     /// [`MappingError`]; it may be deleted.
@@ -252,7 +251,7 @@ fn page(answer: &Answer) -> Option<(Vec<Found>, Option<String>)> {
     Some((mappings, answer["NextMarker"].as_str().map(ToOwned::to_owned)))
 }
 
-/// The status and the name of an error, of an answer that is one.
+/// The status and the name of an error response.
 fn refusal(answer: &Answer) -> Option<(u16, &str)> {
     let name = answer.error_type.as_deref().unwrap_or_default();
     let name = name.split(':').next().unwrap_or_default();

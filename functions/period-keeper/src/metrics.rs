@@ -1,4 +1,4 @@
-//! What is counted of a tick.
+//! The metrics of a tick.
 
 use serde::Serialize;
 use shared::events::keeping::wants_table;
@@ -6,24 +6,23 @@ use shared::events::{EventSettings, PeriodRow, PeriodState};
 use shared::runtime::metrics::{Count, Record};
 use shared::values::Timestamp;
 
-/// A tick that came to its end. That there is none is what an alarm stands on.
+/// A tick that ended. An alarm fires if there is none.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Tick {
     pub(crate) keeper_ticks: Count,
     /// Steps that were done, and days that were decided.
     pub(crate) keeper_steps: Count,
-    /// Steps that failed.
     pub(crate) failed_steps: Count,
     /// Periods whose table and archive differ, or that overlap one of another length.
     pub(crate) disputed_periods: Count,
-    /// Periods that have no table although events of theirs are taken now, or within a day.
+    /// Periods without a table although their events are accepted now, or within a day.
     pub(crate) unmade_periods: Count,
-    /// Periods that somebody takes events out of, or has begun to: nothing else is done with them.
+    /// Periods with an erasure in progress: nothing else is done with them.
     pub(crate) marked_periods: Count,
-    /// Tenants and customers that could not be decided on, because of what is stored of them.
+    /// Tenants and customers that could not be decided on because of their stored items.
     pub(crate) undecided_rules: Count,
-    /// Events that the bus does not take.
+    /// Events that the bus refuses.
     pub(crate) outbound_refused: Count,
 }
 
@@ -43,7 +42,7 @@ impl Default for Tick {
 }
 
 impl Tick {
-    /// Counts a period as it is at the end of the tick.
+    /// Counts the state of a period at the end of the tick.
     pub(crate) fn see(&mut self, row: &PeriodRow, settings: &EventSettings, now: Timestamp) {
         let is_unmade = row.state == PeriodState::Planned && wants_table(row.period, settings, now);
         self.unmade_periods += u64::from(is_unmade);

@@ -1,10 +1,10 @@
-//! Folds what is about a battle, and tells the bus once it is over.
+//! Folds the changes of a battle, and tells the bus once it is over.
 //!
-//! The delivery that has the last hit tells, whoever has written the view: it is not acknowledged before. A hit that has waited for its
-//! battle lands with the change that opens it, or by somebody else's doing while that change is not done with. So the delivery that has
-//! this change tells as well, once nothing waits any more.
+//! The delivery with the last hit tells the bus before it is acknowledged, whoever has written the view. A hit that has waited for
+//! its battle lands with the change that opens it, possibly by another delivery while that change is in flight. So the delivery
+//! with this change tells the bus too, once nothing waits any more.
 
-use shared::battles::{BattleRow, Fought, Standing, keys};
+use shared::battles::{BattleRow, BattleState, BattleStatus, keys};
 use shared::outbound::{Happened, LastHit, OutboundEvent};
 use shared::projection::{Change, Shard, View};
 use shared::runtime::deadline::Deadline;
@@ -27,7 +27,7 @@ pub(crate) async fn fold(
         Subject::Battle(battle) if projector.bus.is_on() => Some((battle.clone(), changes.clone())),
         _ => None,
     };
-    let outcome = blocks::fold::<Fought>(projector, shard, subject, changes, deadline).await;
+    let outcome = blocks::fold::<BattleState>(projector, shard, subject, changes, deadline).await;
     let Some((battle, changes)) = told.filter(|_| outcome.failure.is_none()) else {
         return outcome;
     };
@@ -44,9 +44,9 @@ async fn tell_if_over(
     deadline: Deadline,
 ) -> Result<(), Failure> {
     let (views, view) = (&projector.views, keys::view(&battle));
-    let view = views.read(view, View::<Fought>::read_from, deadline).await?;
-    let standing = view.state.standing().filter(|standing| standing.hp_left == 0);
-    let Some(Standing { actor_id, hp, hits, last_hit: Some(last), .. }) = standing else {
+    let view = views.read(view, View::<BattleState>::read_from, deadline).await?;
+    let status = view.state.status().filter(|status| status.hp_left == 0);
+    let Some(BattleStatus { actor_id, hp, hits, last_hit: Some(last), .. }) = status else {
         return Ok(());
     };
     let decides = |change: &&&Change| match BattleRow::of(&change.key) {

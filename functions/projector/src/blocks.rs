@@ -1,16 +1,17 @@
-//! Folds changes into a view with blocks: read, look at the blocks that it wants or fold, and write unless somebody
-//! else has; again, until nothing is left.
+//! Folds changes into a view with blocks. Each round reads the view, absorbs the blocks that it needs or folds changes, and
+//! writes unless somebody else has written; rounds repeat until nothing is left.
 //!
-//! What one round would write is weighed first, and the round does less if that is too much for one transaction. It does
-//! half as much, too, where the store refuses what it writes: down to one change, which is set aside, or one block,
-//! with which the view is stuck.
+//! What a round would write is weighed first, and the round does less if it is too much for one transaction. If the store
+//! refuses a write, the next round does half as much: down to one change, which is set aside, or one block, with which the
+//! view is stuck.
 
 use std::sync::Arc;
 
 use shared::dynamo::item::{Key, text};
 use shared::dynamo::{DynamoError, Limits, Query};
 use shared::projection::{
-    Beside, Blocks, Change, Folded, Owed, Refused, Shard, View, Wanted, Write, weight,
+    BlockRange, Blocks, Change, Folded, PendingItems, Refused, Shard, SideWrites, View, Write,
+    weight,
 };
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
@@ -21,15 +22,14 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::subject::Subject;
 
-/// How much is done by one write at most. A transaction takes all its units at once, so a table that is too slow for
-/// it is asked for less.
+/// The most changes and blocks of one write. A transaction takes all its units at once, so a slow table gets smaller ones.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct WriteBudget {
     changes: usize,
     blocks: i32,
 }
 
-impl Room {
+impl WriteBudget {
     const MOST: Self = Self { changes: 1_000, blocks: 1_000 };
 
     fn less(self) -> Self {
@@ -42,7 +42,7 @@ impl Room {
     }
 }
 
-/// What a round has done, of which another may do less.
+/// What a round has done; the next one may do less.
 #[derive(Debug, Clone, Copy)]
 enum Work {
     Blocks,
@@ -54,24 +54,26 @@ enum Work {
 }
 
 impl Work {
-    /// Half of it, unless it is the least there is.
-    fn half(self, room: Room) -> Option<Room> {
+    /// The budget for half of it; `None` if it is the minimum.
+    fn half(self, budget: WriteBudget) -> Option<WriteBudget> {
         match self {
-            Self::Blocks => (room.blocks > 1).then_some(Room { blocks: room.blocks / 2, ..room }),
-            Self::Changes { new, .. } => (new > 1).then_some(Room { changes: new / 2, ..room }),
+            Self::Blocks => {
+                (budget.blocks > 1).then_some(WriteBudget { blocks: budget.blocks / 2, ..budget })
+            }
+            Self::Changes { new, .. } => {
+                (new > 1).then_some(WriteBudget { changes: new / 2, ..budget })
+            }
         }
     }
 }
 
 /// How one round ended.
 enum Round {
-    /// Something was written.
     Written(Written),
-    /// Nothing had to be.
     Nothing(Folded),
-    /// Somebody else has written meanwhile.
+    /// Somebody else has written the view meanwhile.
     Conflict,
-    /// It is more than one transaction takes.
+    /// It does not fit into one transaction.
     TooMuch(Work),
     /// The store refuses what it writes.
     Refused(Work, DynamoError),
@@ -79,22 +81,20 @@ enum Round {
 
 struct Written {
     folded: Folded,
-    /// What has to be written next.
-    owed: Option<Owed>,
-    /// All changes are folded, and the view wants no block.
+    pending: Option<PendingItems>,
+    /// All changes are folded, and the view needs no block.
     is_folded: bool,
-    /// It wants some when nothing else is left.
-    is_owing: bool,
+    /// The view needs blocks once nothing else is left.
+    has_pending: bool,
 }
 
-/// What is known of a view beside what is stored.
+/// What this fold knows of a view besides what is stored.
 #[derive(Default)]
-struct Known {
-    /// Decisions of which everything is written.
-    settled: Vec<u64>,
+struct ViewNotes {
+    written: Vec<u64>,
     /// Changes that the store refuses.
     refused: Refused,
-    /// Why the view cannot take in the blocks that it wants.
+    /// Why the view cannot absorb the blocks that it needs.
     stuck: Option<String>,
 }
 
@@ -108,29 +108,29 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
 ) -> Outcome {
     let key = subject.view();
     let mut outcome = Outcome::of(subject, &changes);
-    let (mut backoff, mut failed, mut known) = (Backoff::default(), None, Known::default());
+    let (mut backoff, mut failed, mut notes) = (Backoff::default(), None, ViewNotes::default());
     let attempt = Attempt { projector, shard, key: &key, deadline };
-    let (mut room, mut begin) = (Room::MOST, 0);
-    // Whoever folded some of these before may have died before all that it owed was written.
+    let (mut budget, mut begin) = (WriteBudget::MOST, 0);
+    // An earlier delivery that folded some of these may have died before all derived items were written.
     let mut is_repeated = false;
     loop {
-        // Always from the first change on: those that are folded are passed.
-        let end = attempt.next(&changes, begin, room);
+        // Always from the first change on: folded ones are skipped.
+        let end = attempt.next(&changes, begin, budget);
         let is_last = end == changes.len();
-        match attempt.round::<S>(&changes[..end], is_last, room, &known).await {
-            Ok(Round::Written(Written { folded, owed, is_folded, is_owing })) => {
+        match attempt.round::<S>(&changes[..end], is_last, budget, &notes).await {
+            Ok(Round::Written(Written { folded, pending, is_folded, has_pending })) => {
                 backoff.reset();
-                room = room.more();
+                budget = budget.more();
                 is_repeated |= is_folded && folded.new < end - begin;
                 outcome = outcome.written(folded);
-                if let Some(Owed { decisions, items }) = owed {
+                if let Some(PendingItems { decisions, items }) = pending {
                     match projector.views.put_all(&items, deadline).await {
-                        Ok(()) => known.settled.extend(decisions),
-                        // It stays owed.
+                        Ok(()) => notes.written.extend(decisions),
+                        // It stays pending.
                         Err(failure) if failure.is_refusal() => error!(view = key.pk, "{failure}"),
                         Err(failure) => return outcome.failed(Arc::new(failure.into())),
                     }
-                } else if is_last && is_folded && !(is_repeated && is_owing) {
+                } else if is_last && is_folded && !(is_repeated && has_pending) {
                     return outcome;
                 }
                 continue;
@@ -144,25 +144,25 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                 continue;
             }
             Ok(Round::TooMuch(work)) => {
-                (begin, room) = (work.begin(begin), work.half(room).unwrap_or(room));
+                (begin, budget) = (work.begin(begin), work.half(budget).unwrap_or(budget));
                 continue;
             }
             Ok(Round::Refused(work, failure)) => {
                 begin = work.begin(begin);
-                match work.half(room) {
-                    Some(half) => room = half,
-                    None if known.learns(work, &failure, &changes) => {}
-                    // Not even that it is set aside can be written.
+                match work.half(budget) {
+                    Some(half) => budget = half,
+                    None if notes.note_refusal(work, &failure, &changes) => {}
+                    // Not even the note that it is set aside can be written.
                     None => return outcome.refused(failure, &changes[begin..]),
                 }
                 continue;
             }
             Ok(Round::Conflict) => outcome.conflicts += 1,
-            // It may be written or not: the view will tell.
+            // It may have been written: the next reading of the view tells.
             Err(failure) if failure.is_retryable() => {
                 outcome.conflicts += u64::from(matches!(failure, DynamoError::Contended));
                 failed = Some(Arc::new(Failure::from(failure)));
-                room = room.less();
+                budget = budget.less();
             }
             Err(failure) => return outcome.refused(failure, &changes[begin..]),
         }
@@ -174,7 +174,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
 }
 
 impl Work {
-    /// From which change on it goes on.
+    /// The change to continue from.
     fn begin(self, before: usize) -> usize {
         match self {
             Self::Blocks => before,
@@ -183,9 +183,9 @@ impl Work {
     }
 }
 
-impl Known {
-    /// Learns what the least there is to do was refused for. False if that was known.
-    fn learns(&mut self, work: Work, failure: &DynamoError, changes: &[&Change]) -> bool {
+impl ViewNotes {
+    /// Notes why the smallest possible work was refused. Returns false if that was known.
+    fn note_refusal(&mut self, work: Work, failure: &DynamoError, changes: &[&Change]) -> bool {
         match work {
             Work::Blocks => self.stuck.replace(failure.to_string()).is_none(),
             Work::Changes { passed, new } => {
@@ -212,24 +212,24 @@ impl Attempt<'_> {
         self,
         changes: &[&Change],
         is_last: bool,
-        room: Room,
-        Known { settled, refused, stuck }: &Known,
+        budget: WriteBudget,
+        ViewNotes { written, refused, stuck }: &ViewNotes,
     ) -> Result<Round, DynamoError> {
         let Projector { views, facts, clock, .. } = self.projector;
         let (key, now) = (self.key.clone(), clock.now());
         let mut view = views.read_to_fold::<S>(key, self.shard, now, self.deadline).await?;
         let (before, passed) = (view.state.clone(), view.passed(self.shard, changes));
-        settled.iter().for_each(|decision| view.state.settle(*decision));
-        let mut wanted = view.state.wants(false);
+        written.iter().for_each(|decision| view.state.mark_written(*decision));
+        let mut wanted = view.state.needed_blocks(false);
         if let Some(blocks) = &wanted {
-            let looked = match stuck {
-                Some(why) => Looked::AtNone(why.clone()),
-                None => self.look_at(blocks, room, &mut view).await?,
+            let absorbed = match stuck {
+                Some(why) => Absorbed::Unreadable(why.clone()),
+                None => self.absorb_blocks(blocks, budget, &mut view).await?,
             };
-            match looked {
-                Looked::AtAll => {}
-                Looked::Elsewhere => return Ok(Round::Conflict),
-                Looked::AtNone(why) => {
+            match absorbed {
+                Absorbed::All => {}
+                Absorbed::ViewChanged => return Ok(Round::Conflict),
+                Absorbed::Unreadable(why) => {
                     view = view.stuck(&before, why);
                     wanted = None;
                 }
@@ -241,37 +241,38 @@ impl Attempt<'_> {
         };
         if view.state == before
             && is_last
-            && let Some(blocks) = view.state.wants(true)
+            && let Some(blocks) = view.state.needed_blocks(true)
         {
-            match self.look_at(&blocks, room, &mut view).await? {
-                Looked::AtAll => {}
-                Looked::Elsewhere => return Ok(Round::Conflict),
-                Looked::AtNone(why) => {
+            match self.absorb_blocks(&blocks, budget, &mut view).await? {
+                Absorbed::All => {}
+                Absorbed::ViewChanged => return Ok(Round::Conflict),
+                Absorbed::Unreadable(why) => {
                     error!(view = self.key.pk, "some viewers are not told of their hits: {why}");
                     view.state = before.clone();
                 }
             }
         }
-        // What changes nothing may be folded any number of times.
+        // A change without effect may be folded any number of times.
         if view.state == before && !folded.is_noted {
             return Ok(Round::Nothing(folded));
         }
-        // What it writes beside it changes what it says.
-        let Beside { writes: beside, owed } = view.state.beside(self.key, self.limits());
+        // Making the side writes changes the state.
+        let SideWrites { writes: beside, pending } =
+            view.state.side_writes(self.key, self.limits());
         let mut writes = vec![view.write(self.key.clone())];
         writes.extend(beside);
         let work = match wanted {
             Some(_) => Work::Blocks,
             None => Work::Changes { passed, new: changes.len() - passed },
         };
-        if self.is_too_much(&writes) && work.half(room).is_some() {
+        if self.is_too_much(&writes) && work.half(budget).is_some() {
             return Ok(Round::TooMuch(work));
         }
         match views.write(writes, self.deadline).await {
             Ok(true) => {
-                let is_folded = wanted.is_none() && view.state.wants(false).is_none();
-                let is_owing = view.state.wants(true).is_some();
-                Ok(Round::Written(Written { folded, owed, is_folded, is_owing }))
+                let is_folded = wanted.is_none() && view.state.needed_blocks(false).is_none();
+                let has_pending = view.state.needed_blocks(true).is_some();
+                Ok(Round::Written(Written { folded, pending, is_folded, has_pending }))
             }
             Ok(false) => Ok(Round::Conflict),
             Err(failure) if failure.is_refusal() => Ok(Round::Refused(work, failure)),
@@ -289,27 +290,27 @@ impl Attempt<'_> {
             || writes.iter().map(Write::weight).sum::<usize>() > limits.max_transaction_bytes()
     }
 
-    /// Where the next run of changes ends: what comes of them has to fit into one transaction, and into an item each.
-    fn next(self, changes: &[&Change], begin: usize, room: Room) -> usize {
+    /// The end of the next run of changes: what is written for them has to fit into one transaction.
+    fn next(self, changes: &[&Change], begin: usize, budget: WriteBudget) -> usize {
         let (mut size, most) = (0, self.limits().max_transaction_bytes() / 2);
         let fits = |change: &&&Change| {
             size += weight(change);
             size <= most
         };
-        let run = changes[begin..].iter().take(room.changes).take_while(fits).count();
-        // One alone that is larger is folded alone.
+        let run = changes[begin..].iter().take(budget.changes).take_while(fits).count();
+        // A single larger change is folded alone.
         (begin + run.max(1)).min(changes.len())
     }
 
-    async fn look_at<S: Blocks + Clone + PartialEq>(
+    async fn absorb_blocks<S: Blocks + Clone + PartialEq>(
         self,
-        Wanted { first, last, limit }: &Wanted,
-        room: Room,
+        BlockRange { first, last, limit }: &BlockRange,
+        budget: WriteBudget,
         view: &mut View<S>,
-    ) -> Result<Looked, DynamoError> {
-        // Each may have to be deleted with what comes of it.
+    ) -> Result<Absorbed, DynamoError> {
+        // Each may have to be deleted in the transaction that writes what comes of it.
         let fits = i32::try_from(self.limits().max_transaction_items() / 2).unwrap_or(i32::MAX);
-        let limit = limit.map_or(room.blocks, |limit| limit.min(fits).max(1));
+        let limit = limit.map_or(budget.blocks, |limit| limit.min(fits).max(1));
         let query = Query {
             keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
             values: vec![
@@ -317,15 +318,15 @@ impl Attempt<'_> {
                 (":first", text(first.as_str())),
                 (":last", text(last.as_str())),
             ],
-            limit: Some(limit.min(room.blocks)),
+            limit: Some(limit.min(budget.blocks)),
             ..Query::default()
         };
         let page = self.projector.views.table().page(&query, self.deadline).await?;
         let before = view.state.clone();
-        let why = match view.state.look_at(&page.rows, page.next.is_none()) {
+        let why = match view.state.absorb(&page.rows, page.next.is_none()) {
             Ok(items) if view.state != before => {
                 match self.projector.views.put_all(&items, self.deadline).await {
-                    Ok(()) => return Ok(Looked::AtAll),
+                    Ok(()) => return Ok(Absorbed::All),
                     Err(failure) if failure.is_refusal() => failure.to_string(),
                     Err(failure) => return Err(failure),
                 }
@@ -333,22 +334,21 @@ impl Attempt<'_> {
             Ok(_) => format!("blocks from {first} on are not there"),
             Err(failure) => failure.to_string(),
         };
-        // Whoever has written the view since may have deleted them.
+        // A later write of the view may have deleted them.
         let key = self.key.clone();
         let now = self.projector.views.read(key, View::<S>::read_to_fold, self.deadline).await?;
         Ok(match now.version() == view.version() {
-            true => Looked::AtNone(why),
-            false => Looked::Elsewhere,
+            true => Absorbed::Unreadable(why),
+            false => Absorbed::ViewChanged,
         })
     }
 }
 
-/// How looking at blocks ended.
-enum Looked {
-    /// They are taken in.
-    AtAll,
-    /// The view is another one by now.
-    Elsewhere,
-    /// They cannot be read, for this reason.
-    AtNone(String),
+/// The result of absorbing blocks.
+enum Absorbed {
+    All,
+    /// The view was written meanwhile.
+    ViewChanged,
+    /// The blocks cannot be read, for this reason.
+    Unreadable(String),
 }

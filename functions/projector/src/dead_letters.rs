@@ -1,5 +1,5 @@
-//! The way to the dead-letter queue, for changes that a view cannot fold. They take along all that it takes to fold
-//! them later, sealed: whoever redrives them cannot make one up.
+//! Sends changes that a view cannot fold to the dead-letter queue. A letter contains everything that is needed to fold the
+//! change later, sealed, so that nobody can make one up.
 
 use shared::command::{Command, InternalSeal};
 use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, UNFOLDABLE, cut};
@@ -17,13 +17,13 @@ pub struct DeadLetterQueue {
 }
 
 impl DeadLetterQueue {
-    /// A queue to send to, and what to seal commands and letters with that go there.
+    /// A queue to send to, and the seals of the commands and letters that go there.
     #[must_use]
     pub fn new(sender: Sender, seal: InternalSeal, letters: LetterSeal) -> Self {
         Self { sender, seal, letters }
     }
 
-    /// Sends changes of a shard that a view has set aside. Once they are accepted the batch may go.
+    /// Sends changes of a shard that a view has set aside. Once they are accepted, the batch may be acknowledged.
     ///
     /// # Errors
     /// [`SendError`]: some may not be on the queue. The batch must not be acknowledged.
@@ -43,9 +43,9 @@ impl DeadLetterQueue {
         self.sender.send(&letters, deadline).await
     }
 
-    /// The dead letter that a change becomes.
+    /// The dead letter of a change.
     fn letter(&self, change: &Change, unfolded: UnfoldedChange, why: &str) -> Message {
-        // One that was redriven comes back as the same letter.
+        // A redriven change comes back as the same letter.
         let former = change.redriven.as_ref().map(|redriven| redriven.letter.clone());
         let attributes = vec![
             (REASON, UNFOLDABLE.to_owned()),

@@ -19,7 +19,6 @@ pub struct StreamEvent {
     /// The records, the earliest first.
     #[serde(rename = "Records", default)]
     pub records: Vec<Record>,
-    /// The shard that they are of.
     pub shard_id: Option<String>,
 }
 
@@ -29,7 +28,6 @@ pub struct Record {
     /// The ARN of the stream, which names the table.
     #[serde(rename = "eventSourceARN", default)]
     pub stream: Option<String>,
-    /// What it says.
     pub dynamodb: StreamRecord,
 }
 
@@ -40,7 +38,6 @@ pub struct StreamRecord {
     keys: AnsweredItem,
     old_image: Option<AnsweredItem>,
     new_image: Option<AnsweredItem>,
-    /// Where in the shard it is.
     pub sequence_number: String,
     /// In seconds.
     #[serde(default)]
@@ -72,11 +69,10 @@ pub enum EventError {
     #[error("the event has no `shardId`: give the event source mapping a tumbling window")]
     NoShard,
     /// A record that no stream of DynamoDB has.
-    #[error("record {place} of the batch: {problem}")]
+    #[error("record {index} of the batch: {problem}")]
     Record {
         /// Which, from 0 on.
-        place: usize,
-        /// What was expected.
+        index: usize,
         problem: &'static str,
     },
     /// A batch is of one shard of one stream.
@@ -87,17 +83,12 @@ pub enum EventError {
 /// What the changes of a batch are changes of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// Facts.
     Facts,
-    /// Events of a period.
     Events(Period),
 }
 
 impl StreamEvent {
     /// The shard of the stream of facts, and the changes in their order.
-    ///
-    /// # Errors
-    /// [`EventError`]
     pub fn of_facts(self) -> Result<(Shard, Vec<Change>), EventError> {
         let shard = self.shard_id.as_deref().map(Shard::of).ok_or(EventError::NoShard)?;
         Ok((shard, changes(self.records)?))
@@ -107,9 +98,6 @@ impl StreamEvent {
     ///
     /// Shards of the table of facts are known by their id, as their marks have always been. Those of other tables are
     /// known by their stream as well: several of them are folded into the same views.
-    ///
-    /// # Errors
-    /// [`EventError`]
     pub(crate) fn read(
         self,
         tables: &EventTables,
@@ -131,8 +119,8 @@ impl StreamEvent {
 }
 
 fn changes(records: Vec<Record>) -> Result<Vec<Change>, EventError> {
-    let changes = records.into_iter().enumerate().map(|(place, record)| {
-        change(record.dynamodb).map_err(|problem| EventError::Record { place, problem })
+    let changes = records.into_iter().enumerate().map(|(index, record)| {
+        change(record.dynamodb).map_err(|problem| EventError::Record { index, problem })
     });
     changes.collect()
 }

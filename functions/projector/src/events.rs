@@ -1,13 +1,14 @@
 //! Folds events into the summaries of their customers, of their names, and of their periods.
 //!
 //! The views of a batch are read in one call for a hundred of them, and written one by one: each once, whatever the number of its
-//! changes. A view that somebody else has written meanwhile is read again. What a view has beside it is read after the view, and
-//! written with it, so that who has read the view of before is refused as a whole.
+//! changes. A view that somebody else has written meanwhile is read again. The items beside a view are read after the view and
+//! written with it, so a write that is based on an older view is refused as a whole.
 //!
-//! Witnesses are folded last, and only where everything else is: what a witness has counted is in all other views. So a table whose
-//! events add up to its witness has nothing on its way.
+//! Witnesses are folded last, and only once everything else is: what a witness has counted is in all other views. So if the
+//! events of a table add up to its witness, nothing of it is in flight.
 //!
-//! Where that is too much for a transaction, or the store refuses it, half of the changes are folded first, down to one, which is set aside.
+//! If a write is too much for a transaction, or the store refuses it, half of the changes are folded first, down to one, which is
+//! set aside.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub(crate) fn by_view<'a>(
                     by_view.entry(view).or_default().push(change);
                 }
             }
-            // Nobody but the writer writes such rows. It stays where it is, and the archive finds it.
+            // Only the writer writes such rows. An unreadable one stays where it is, and the archive finds it.
             Err(failure) => tracing::error!(sequence = %change.sequence, "no event: {failure}"),
         }
     }
@@ -89,7 +90,7 @@ pub(crate) async fn fold(
     outcomes
 }
 
-/// Changes of one view, and how far they have come.
+/// Changes of one view, and how many are folded.
 struct Task<'a> {
     view: SummaryView,
     changes: Vec<&'a Change>,
@@ -114,7 +115,7 @@ impl<'a> Task<'a> {
         Self { view, changes, outcome, begin: 0, most: usize::MAX, refused: Refused::new() }
     }
 
-    /// Goes on with the changes from the nth on, if there are any.
+    /// Continues from the nth change, if there is one.
     fn go_on(mut self, end: usize) -> End<'a> {
         if end == self.changes.len() {
             return End::Done(self.outcome);
@@ -124,7 +125,7 @@ impl<'a> Task<'a> {
         End::Again(self)
     }
 
-    /// Does half as much, where that is less.
+    /// Does half as much, if that is less.
     fn with_less(mut self, changes: usize) -> Result<End<'a>, Self> {
         if changes < 2 {
             return Err(self);
@@ -188,7 +189,7 @@ impl Folding<'_> {
         stream::iter(attempts).buffer_unordered(IN_FLIGHT).collect().await
     }
 
-    /// Folds as many changes of a task as it may, and writes what comes of them.
+    /// Folds as many changes of a task as it may, and writes the result.
     async fn attempt<'a, S: SummaryState>(
         self,
         mut task: Task<'a>,
@@ -215,11 +216,11 @@ impl Folding<'_> {
             task.outcome = task.outcome.known(folded);
             return task.go_on(end);
         }
-        // One of what was erased goes, unless something comes.
+        // A view of something erased expires, unless a change comes.
         if !view.state.is_nothing() {
             view.stay();
         }
-        let beside = view.state.beside(&key, before.is_nothing());
+        let beside = view.state.side_writes(&key, before.is_nothing());
         let mut writes = vec![view.write(key)];
         writes.extend(beside);
         if self.is_too_much(&writes) {
@@ -241,7 +242,7 @@ impl Folding<'_> {
         }
     }
 
-    /// Reads what has to be known before changes are folded.
+    /// Reads the items that are needed before changes are folded.
     async fn prepare<S: SummaryState>(
         self,
         view: &mut View<S>,
@@ -278,7 +279,7 @@ impl Folding<'_> {
         if !failure.is_retryable() {
             return End::Done(task.outcome.failed(Arc::new(failure.into())));
         }
-        // It may be written, or not: the view will tell.
+        // It may have been written: the next reading of the view tells.
         task.outcome.conflicts += u64::from(matches!(failure, DynamoError::Contended));
         task.outcome.failure = Some(Arc::new(failure.into()));
         End::Again(task)
@@ -291,8 +292,8 @@ impl Folding<'_> {
     }
 }
 
-/// Sets the change aside that was refused alone. If not even that can be written, all that is left are dead letters of which the
-/// view knows nothing.
+/// Sets aside a change that was refused alone. If not even that can be written, the rest become dead letters that the view does not
+/// know of.
 fn set_aside(mut task: Task<'_>, failure: DynamoError, first: usize) -> End<'_> {
     let one = task.changes.get(first).map(|change| change.sequence);
     match one.filter(|one| !task.refused.contains_key(one)) {

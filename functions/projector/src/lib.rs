@@ -1,26 +1,26 @@
-//! The projector: folds what the stream of facts tells into views.
+//! The projector: folds the stream of facts into views.
 //!
 //! ```text
 //! handle      a batch of one shard in, the first record to be delivered again out
 //!   event         what Lambda hands over
 //!   subject       what a change is about
-//!   likes         folds what is about activities
-//!   blocks        folds what has a view with blocks beside it: polls, battles
-//!   battles       tells of battles that are over
-//!   single        folds what has a view for itself
-//!   events        folds what is in the tables of periods
+//!   likes         folds changes of activities
+//!   blocks        folds into views with blocks: polls, battles
+//!   battles       tells the bus of battles that are over
+//!   single        folds into views without anything beside them
+//!   events        folds the tables of periods
 //!   rules         decides on the counts of customers that were folded
 //!   outcome       what became of the changes of one subject
 //!   dead_letters  what a view cannot fold goes to the dead-letter queue
 //!   failure       why changes have to be delivered again
-//!   metrics       what is counted of a batch
+//!   metrics       the metrics of a batch
 //! ```
 //!
 //! Why a change is folded exactly once, however often it comes, is argued in [`shared::projection`].
 //!
-//! The changes of a batch are gathered by subject, and each view is read and written once, whatever the number of
-//! its changes. If a view cannot be written, the batch comes again from its first change on. What is folded by then
-//! is passed. A change that no delivery can fold is set aside as a dead letter, and holds up nothing.
+//! The changes of a batch are grouped by subject, and each view is read and written once, whatever the number of
+//! its changes. If a view cannot be written, the batch comes again from its first change on, and folded changes are
+//! skipped. A change that no delivery can fold is set aside as a dead letter, and blocks nothing.
 
 mod battles;
 mod blocks;
@@ -44,8 +44,8 @@ use shared::dynamo::IN_FLIGHT;
 use shared::events::EventTables;
 use shared::facts::Facts;
 use shared::outbound::Bus;
-use shared::polls::Counted;
-use shared::projection::{Change, Passed, Sequence, Shard, Unfolded, Views};
+use shared::polls::PollTally;
+use shared::projection::{BarrierProgress, Change, Sequence, Shard, Unfolded, Views};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
@@ -60,33 +60,29 @@ use metrics::Batch;
 use outcome::Outcome;
 use subject::Subject;
 
-/// What the projector works with. Made once; every invocation borrows it.
+/// The projector. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Projector {
-    /// What is folded.
     pub facts: Facts,
-    /// What it is folded into.
     pub views: Views,
-    /// Where changes go that cannot be folded.
+    /// The queue for changes that cannot be folded.
     pub dead_letters: DeadLetterQueue,
     /// Where changes are counted.
     pub metrics: Metrics,
-    /// What time it is.
     pub clock: Clock,
-    /// How long notifications are kept that were read.
+    /// How long read notifications are kept.
     pub read_notifications: Retention,
     /// The tables of periods, whose events are folded as well.
     pub tables: EventTables,
-    /// What decides on the counts of customers, and tells of alerts.
+    /// Decides on the counts of customers, and raises alerts.
     pub rules: Rules,
-    /// What other systems are told by.
     pub bus: Bus,
 }
 
 impl Projector {
-    /// Folds a batch. The answer names the first record that has to be delivered again.
+    /// Folds a batch. The response names the first record that has to be delivered again.
     ///
-    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
+    /// Boxed, so that it is compiled here once and not in every program that awaits it.
     ///
     /// # Errors
     /// [`EventError`]: nothing was folded.
@@ -120,7 +116,8 @@ impl Projector {
                     Subject::Barrier(_) => barriers.push((subject, changes)),
                     Subject::Summary(view) => drop(summaries.insert(view, changes)),
                     Subject::Poll(_) => {
-                        let fold = blocks::fold::<Counted>(self, shard, subject, changes, deadline);
+                        let fold =
+                            blocks::fold::<PollTally>(self, shard, subject, changes, deadline);
                         folds.push(fold.boxed());
                     }
                     Subject::Battle(_) => {
@@ -132,18 +129,18 @@ impl Projector {
             let mut outcomes = likes::fold(self, shard, activities, deadline).await;
             outcomes.extend(stream::iter(folds).buffered(IN_FLIGHT).collect::<Vec<_>>().await);
             outcomes.extend(events::fold(self, shard, summaries, deadline).await);
-            // Last, as they say that all before them is folded: those behind what is not wait.
+            // Last, because a barrier says that everything before it is folded: one behind a failed change waits.
             let end = first_failed(&outcomes);
             for (barrier, mut changes) in barriers {
                 changes.retain(|change| end.is_none_or(|end| change.sequence < end));
-                let rows = single::fold::<Passed>(self, shard, barrier, changes, deadline);
+                let rows = single::fold::<BarrierProgress>(self, shard, barrier, changes, deadline);
                 outcomes.push(rows.await);
             }
             Ok(self.answer(shard, &changes, outcomes, deadline).await)
         })
     }
 
-    /// What is answered to a batch, once what was set aside is on its way.
+    /// The response to a batch, after the dead letters were sent.
     async fn answer(
         &self,
         shard: Shard,
@@ -164,19 +161,19 @@ impl Projector {
         }
     }
 
-    /// The changes to fold: those of rows that bring one back are replaced by that one.
+    /// The changes to fold. A row that brings a change back is replaced by that change.
     fn open(&self, changes: Vec<Change>) -> Vec<Change> {
         let facts = self.facts.table().name();
         let opened = changes.into_iter().filter_map(|change| {
             let sequence = change.sequence;
-            // Nobody but the writer writes such rows. What cannot be read stays where it is, among the facts.
+            // Only the writer writes such rows. An unreadable one stays where it is, among the facts.
             let opened = change.open(facts);
             opened.inspect_err(|failure| error!(%sequence, "not brought back: {failure}")).ok()?
         });
         opened.collect()
     }
 
-    /// Makes dead letters of what views have set aside. Where that fails the changes have to come again.
+    /// Sends dead letters for what views have set aside. If that fails, the changes have to come again.
     async fn set_aside(
         &self,
         shard: Shard,
@@ -202,7 +199,7 @@ impl Projector {
         kept
     }
 
-    /// Notes how far the shard is worked off, if a view needs that. Where it cannot be noted, marks stay.
+    /// Notes the checkpoint of the shard, if a view needs it. If that fails, marks stay.
     async fn checkpoint(
         &self,
         shard: Shard,
@@ -221,7 +218,7 @@ impl Projector {
 
     fn report(&self, changes: &[Change], outcomes: &[Outcome]) {
         let now = self.clock.now();
-        // One that comes back has been late for long.
+        // A change that comes back is late anyway.
         let first = changes.iter().filter(|change| change.redriven.is_none());
         let oldest = first.map(|change| change.at).min();
         let mut batch =
@@ -246,7 +243,7 @@ impl Projector {
     }
 }
 
-/// Where the first change is that is not folded.
+/// The sequence number of the first change that is not folded.
 fn first_failed(outcomes: &[Outcome]) -> Option<Sequence> {
     let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some());
     failed.filter_map(|outcome| outcome.first).min()

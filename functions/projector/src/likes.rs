@@ -1,11 +1,10 @@
-//! Folds what is about activities into their views, and what follows for their actors into those actors' inboxes.
+//! Folds changes of activities into their views, and into the inboxes of their actors.
 //!
-//! All activities of a batch are read in one call, or a few. Those whose actors are told of something are
-//! written by actor, together with the inbox; the others are put one by one. What somebody else wrote
-//! meanwhile is read again.
+//! All activities of a batch are read in one call, or a few. Views whose actors are notified are written by actor, together with
+//! the inbox; the others are put one by one. A view that somebody else wrote meanwhile is read again.
 //!
-//! Everything is weighed before it is added to a transaction. Where the store refuses one nevertheless, its activities are
-//! written one by one, and of an activity that is refused half of the changes, down to one, which is set aside.
+//! Everything is weighed before it is added to a transaction. If the store refuses a transaction anyway, its activities are written
+//! one by one. If a single activity is refused, half of its changes are tried, down to one, which is set aside.
 
 mod gathered;
 mod task;
@@ -157,17 +156,17 @@ impl<'p> Attempt<'p> {
         })
     }
 
-    /// The views, and of those that lack it, who the actors are.
+    /// The views, and the actors of those that lack one.
     async fn views(
         self,
         tasks: &[Task<'_>],
-    ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, Known), DynamoError> {
+    ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, OwnerFacts), DynamoError> {
         let keys: Vec<_> = tasks.iter().map(|task| likes::keys::count(&task.activity)).collect();
         let Projector { views, clock, .. } = self.projector;
         let views =
             views.read_all_to_fold::<ActivityLikes>(&keys, self.shard, clock.now(), self.deadline);
         let views = views.await?;
-        // Of what nobody has liked there is nothing to know.
+        // Nothing is known of an activity that nobody has liked.
         let lack = |(task, view): &(&Task<'_>, &Result<View<ActivityLikes>, _>)| {
             let view = view.as_ref().ok().filter(|view| view.state.actor().is_none())?;
             let is_liked = |change: &&Change| owner::of_key(&change.key).is_none();
@@ -178,10 +177,10 @@ impl<'p> Attempt<'p> {
         Ok((views, self.known(&lacking).await?))
     }
 
-    /// Who published these activities, and what is on record of their own likes.
-    async fn known(self, activities: &[ActivityId]) -> Result<Known, DynamoError> {
+    /// The actors of these activities, and their own likes on record.
+    async fn known(self, activities: &[ActivityId]) -> Result<OwnerFacts, DynamoError> {
         let table = self.projector.facts.table();
-        let mut known = Known::default();
+        let mut known = OwnerFacts::default();
         for some in activities.chunks(BATCH_GET) {
             let keys = some.iter().map(|activity| owner::key(activity).into_item()).collect();
             for row in table.batch_get(keys, self.deadline).await? {
@@ -208,22 +207,22 @@ impl<'p> Attempt<'p> {
         Ok(known)
     }
 
-    /// Folds as many changes of a task as it may. What it comes to, if nothing has to be written.
+    /// Folds as many changes of a task as it may. Returns how it ended if nothing has to be written.
     fn fold<'a>(
         self,
         mut task: Task<'a>,
         mut view: View<ActivityLikes>,
-        known: &Known,
+        known: &OwnerFacts,
     ) -> Result<Ready<'a>, End<'a>> {
         let before = view.state.clone();
         if let Some(owner) = known.owners.get(&task.activity) {
-            view.state.learn(owner.clone(), known.own_likes.get(&task.activity));
+            view.state.set_owner(owner.clone(), known.own_likes.get(&task.activity));
         }
         let (facts, now) = (self.projector.facts.table().name(), self.projector.clock.now());
         let first = task.begin.max(view.passed(self.shard, &task.changes));
         let end = first.saturating_add(task.most).min(task.changes.len());
         let folded = view.fold(self.shard, &task.changes[..end], &task.refused, facts, now);
-        // What changes nothing may be folded any number of times, so it need not be remembered.
+        // A change without effect may be folded any number of times, so it need not be remembered.
         let says_nothing = !view.is_there() && view.state.is_empty();
         let is_other = view.state != before && !says_nothing;
         if is_other || folded.is_noted {
@@ -234,7 +233,7 @@ impl<'p> Attempt<'p> {
         Err(task.go_on(end))
     }
 
-    /// Writes a view alone: nothing changes in the inbox of its actor.
+    /// Writes a view alone, because nothing changes in the inbox of its actor.
     fn put<'a>(self, ready: Ready<'a>) -> BoxFuture<'p, Vec<End<'a>>>
     where
         'a: 'p,
@@ -260,7 +259,7 @@ impl<'p> Attempt<'p> {
         Box::pin(async move {
             let (mut ends, mut ready) =
                 (Vec::with_capacity(ready.len()), ready.into_iter().peekable());
-            // Whoever publishes is a viewer, too: ids of both are alike.
+            // An actor is a viewer, too: their ids have the same form.
             let Ok(viewer) = ViewerId::new(actor.as_str()) else { return ends };
             while ready.peek().is_some() {
                 let some = self.notify_some(&viewer, &mut ready);
@@ -320,10 +319,10 @@ impl<'p> Attempt<'p> {
     }
 }
 
-/// What becomes of tasks whose actor's inbox could not be read, or not be written with their views.
+/// How tasks end whose actor's inbox could not be read, or not be written with their views.
 fn not_notified<'a>(ready: impl Iterator<Item = Ready<'a>>, failure: DynamoError) -> Vec<End<'a>> {
     if failure.is_refusal() {
-        // An inbox that cannot be read: what is set aside is noted in the views.
+        // The inbox cannot be read: the views note what is set aside.
         return ready.map(|ready| ready.refused_with_inbox(&failure)).collect();
     }
     let is_retryable = failure.is_retryable();
@@ -336,16 +335,15 @@ fn not_notified<'a>(ready: impl Iterator<Item = Ready<'a>>, failure: DynamoError
     ends.collect()
 }
 
-/// What is known of activities beside their views.
+/// What is known of the actors of activities.
 #[derive(Default)]
-struct Known {
+struct OwnerFacts {
     owners: BTreeMap<ActivityId, Owner>,
     own_likes: BTreeMap<ActivityId, Recorded>,
-    /// Of which something cannot be read.
     corrupt: BTreeMap<ActivityId, DynamoError>,
 }
 
-/// Where it is whether an actor likes their own activity.
+/// The key of an actor's like of their own activity.
 fn own_like(activity: &ActivityId, owner: &Owner) -> Option<Key> {
     let viewer = ViewerId::new(owner.actor_id.as_str()).ok()?;
     Some(likes::keys::like(&viewer, activity))

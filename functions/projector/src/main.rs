@@ -41,7 +41,7 @@ async fn main() -> Result<(), Error> {
         read_notifications: env::read_notifications()?,
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         rules: Rules::new(&Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?)))
-            .telling(&bus),
+            .with_bus(&bus),
         bus,
     };
     let only_shard = env::optional(env::ONLY_SHARD);

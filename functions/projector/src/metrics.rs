@@ -7,7 +7,6 @@ use shared::runtime::metrics::{Count, Durations, Record};
 #[derive(Serialize, Default)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Batch {
-    /// Changes that were folded.
     pub(crate) changes_folded: Count,
     /// Changes that could not be folded, and are dead letters.
     pub(crate) changes_set_aside: Count,

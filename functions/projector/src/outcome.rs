@@ -11,7 +11,6 @@ use crate::subject::Subject;
 /// What became of the changes of one subject in a batch.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// What they are about.
     pub(crate) subject: Subject,
     /// Where the first of them is.
     pub(crate) first: Option<Sequence>,

@@ -4,7 +4,7 @@
 //! [`shared::tenants`]. Rules are read once for each tenant of a batch, and a customer only where a rule counts what they did.
 //!
 //! Where a call fails, the changes of those customers come again. A call may also be refused each time, because an item of the tenant cannot be
-//! read. Then somebody has to mend the item and define the rule anew, which decides on all customers. So the refusal is logged and counted. The
+//! read. Then somebody has to repair the item and define the rule again, which decides on all customers. So the refusal is logged and counted. The
 //! changes are folded already, and hold up no others.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +26,9 @@ use crate::outcome::Outcome;
 use crate::subject::Subject;
 
 /// The names of events that a batch has of each customer.
-pub(crate) type Counted = BTreeMap<Customer, BTreeSet<EventName>>;
+pub(crate) type NamesCounted = BTreeMap<Customer, BTreeSet<EventName>>;
 
-pub(crate) fn counted(by_view: &ByView<'_>) -> Counted {
+pub(crate) fn counted(by_view: &ByView<'_>) -> NamesCounted {
     let of = |(view, changes): (&SummaryView, &Vec<_>)| match view {
         SummaryView::Customer(customer) => {
             let names = changes.iter().filter_map(|change: &&Change| name_of(change));
@@ -43,7 +43,7 @@ pub(crate) fn counted(by_view: &ByView<'_>) -> Counted {
 pub(crate) async fn decide(
     projector: &Projector,
     outcomes: Vec<Outcome>,
-    counted: &Counted,
+    counted: &NamesCounted,
     deadline: Deadline,
 ) -> Vec<Outcome> {
     let mut names = BTreeMap::<TenantId, BTreeSet<EventName>>::new();

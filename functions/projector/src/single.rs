@@ -1,4 +1,4 @@
-//! Folds changes into a view that stands for itself: read, fold, and write unless somebody else has.
+//! Folds changes into a view without blocks: read, fold, and write unless somebody else has written.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
         };
         let before = view.state.clone();
         let folded = view.fold(shard, &changes, &Refused::new(), facts, now);
-        // What changes nothing may be folded any number of times.
+        // A change without effect may be folded any number of times.
         if view.state == before && !folded.is_noted {
             return outcome.known(folded);
         }

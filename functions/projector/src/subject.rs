@@ -14,19 +14,15 @@ use shared::{battles, likes, notifications, polls};
 /// What facts are about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
-    /// Likes of an activity, who published it, how far that actor has read.
+    /// An activity: its likes, its actor, and how far the actor has read.
     Activity(ActivityId),
-    /// A poll and the votes.
     Poll(PollId),
-    /// A battle and the hits.
     Battle(BattleId),
-    /// Rows of a barrier.
     Barrier(Barrier),
     /// Events, counted in a view.
     Summary(SummaryView),
 }
 
-/// As the log has it.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -43,7 +39,6 @@ impl fmt::Display for Subject {
 }
 
 impl Subject {
-    /// Where its view is.
     pub(crate) fn view(&self) -> Key {
         match self {
             Self::Activity(activity) => likes::keys::count(activity),
@@ -54,9 +49,9 @@ impl Subject {
         }
     }
 
-    /// What a change among the facts is about, if any view depends on it.
+    /// The subject of a change of the facts, if any view depends on it.
     pub(crate) fn of(change: &Change) -> Option<Self> {
-        // An event that comes back is known by its view alone: its tenant may be called like a kind of facts.
+        // An event that comes back is recognised by its view alone: its tenant may be named like a kind of fact.
         let view = change.redriven.as_ref().and_then(|it| SummaryView::of_key(&it.view));
         if let Some(view) = view {
             return Some(Self::Summary(view));

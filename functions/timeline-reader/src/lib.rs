@@ -1,9 +1,9 @@
-//! The timeline reader: what callers of the HTTP API read (docs/openapi.yaml).
+//! The timeline reader: the read side of the HTTP API (docs/openapi.yaml).
 //!
 //! ```text
 //! handle        an API Gateway event (payload 2.0) in, an answer out; never an error
 //!   router      which path is read, by which feature
-//!   http/       what all features have in common: who the caller is, paths, problems (the crate `api`), and
+//!   http/       what all features have in common: callers, paths, problems (the crate `api`), and
 //!     query     query parameters
 //!   page/       pages of lists in the order of time
 //!   timeline/   a page of one viewer's timeline
@@ -16,18 +16,17 @@
 //!   profile/    a profile
 //!   tags/       who is tagged in an activity
 //!   tagged/     what somebody is tagged in
-//!   room/       what was said in a room
+//!   room/       the messages of a room
 //!   events/     what a customer of a tenant did
 //!   archives/   the archives of a tenant's events
 //!   customers/  the customers of a tenant, and what they did
-//!   names/      what happened to them, and how often
-//!   log         what is logged of a request
-//!   metrics     what is counted of requests
+//!   names/      the names of events, and how often they happened
+//!   log         the log lines of requests
+//!   metrics     the metrics of requests
 //! ```
 //!
-//! The cost of a page does not grow with the number of follows: an ordinary page is one Query for the
-//! entries, one BatchGetItem beside it for what hides and what has changed, and at most one for the activities
-//! that this process has not kept.
+//! The cost of a page does not grow with the number of follows: an ordinary page is one Query for the entries, a parallel
+//! BatchGetItem for who is hidden and what has changed, and at most one for the activities that are not cached.
 
 mod activity;
 mod actor;
@@ -57,12 +56,12 @@ use std::time::Duration;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
-use shared::activities::KeptRecords;
+use shared::activities::RecordCache;
 use shared::dynamo::Dynamo;
 use shared::events::Events;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
-use shared::likes::KeptCounts;
+use shared::likes::LikeCountCache;
 use shared::objects::Objects;
 use shared::paging::CursorSeal;
 use shared::projection::Views;
@@ -84,65 +83,54 @@ use log::Outcome;
 pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics};
 pub use router::ROUTES;
 
-/// How long a caller is kept waiting. A page takes milliseconds; whoever has waited this long is
-/// better told to come back.
+/// How long a caller waits at most. A page takes milliseconds; a caller that has waited this long should retry.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the reader works with. Made once; every invocation borrows it.
+/// The reader. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Reader {
     /// What must not be lost.
     pub ledger: Ledger,
-    /// What views are folded from.
     pub facts: Facts,
-    /// What is folded from facts.
     pub views: Views,
-    /// The timelines.
     pub timelines: Timelines,
-    /// What customers of tenants did.
     pub events: Events,
-    /// Where archives of events are, if there are any.
+    /// The archives of events, if there are any.
     pub objects: Option<Objects>,
-    /// Records of activities that were read before. Readers that share them are one process.
-    pub kept: Arc<KeptRecords>,
-    /// Counts of likes that were read a moment ago, likewise.
-    pub counts: Arc<KeptCounts>,
-    /// Within what time the reads of a page are of one moment: that of the writers.
+    /// The cache of records. Readers that share it are one process.
+    pub records: Arc<RecordCache>,
+    /// The cache of counts of likes, likewise.
+    pub counts: Arc<LikeCountCache>,
+    /// The time within which the reads of a page are of one moment. The same as the writers' hold.
     pub hold: Hold,
-    /// Seals cursors and opens them.
     pub seal: CursorSeal,
-    /// Who may read what.
     pub authorization: Authorization,
-    /// For how many seconds caches may keep what is the same for everybody; 0: not at all.
+    /// The seconds for which caches may keep answers that are the same for everybody; 0: not at all.
     pub public_cache_seconds: u8,
-    /// Which claim of a token says whose tenant's caller it is.
+    /// The claim of a token with the tenant of its owner.
     pub tenant_claim: TenantClaim,
-    /// How long activities are shown.
     pub retention: Retention,
     /// Where requests are counted.
     pub metrics: RequestMetrics,
-    /// Which requests have a log line.
     pub log_sampling: LogSampling,
-    /// What time it is.
     pub clock: Clock,
 }
 
-/// One request to a path that there is, and all that it may be answered with. What its calls cost is
-/// counted by itself.
+/// One request to an existing path, and the handles that it may use. The usage of its calls is counted separately.
 pub(crate) struct Context<'a> {
     pub(crate) event: &'a ApiGatewayV2httpRequest,
     pub(crate) path: &'a Path<'a>,
     pub(crate) caller: Caller<'a>,
     pub(crate) reader: &'a Reader,
-    /// What calls of the tables are made with.
+    /// The client for calls of the tables.
     pub(crate) dynamo: &'a Dynamo,
     pub(crate) now: Timestamp,
     pub(crate) deadline: Deadline,
 }
 
 impl Context<'_> {
-    /// Whose own part is in an answer that is otherwise the same for everybody: the caller's. Where caches may keep such
-    /// answers it is that of a viewer who is named in the address, and of nobody else.
+    /// The viewer whose own part is in an answer that is otherwise the same for everybody: the caller. If caches may keep such
+    /// answers, it is only a viewer who is named in the address.
     pub(crate) fn own_part(&self, named: Option<&str>) -> Result<Option<ViewerId>, Problem> {
         let own = self.caller.own(named)?;
         Ok(own.filter(|_| named.is_some() || self.reader.public_cache_seconds == 0))
@@ -150,9 +138,9 @@ impl Context<'_> {
 }
 
 impl Reader {
-    /// Answers one request. Whatever goes wrong is an answer too.
+    /// Answers one request. Every problem is an answer.
     ///
-    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
+    /// Boxed, so that it is compiled here once and not in every program that awaits it.
     pub fn handle<'a>(
         &'a self,
         event: &'a ApiGatewayV2httpRequest,
@@ -166,7 +154,7 @@ impl Reader {
             let matched = router::matched(event);
             let result = match &matched {
                 Some((route, path)) => self.read(*route, path, event, &dynamo, deadline).await,
-                // The intake has `POST` of this path alone, and everything else comes here.
+                // Only `POST` of this path goes to the intake; everything else comes here.
                 None if Path::of(event, Route(EVENTS_ROUTE)).is_some() => {
                     Err(Problem::MethodNotAllowed("POST"))
                 }

@@ -1,11 +1,10 @@
-//! What is logged of a request: a line each for those with trouble, and for a sample of those that went well.
+//! The log lines of requests: one for each with a problem, and for a sample of the others.
 //!
-//! Lines of pages that were served all say the same, and there are as many as there are requests. So of those that
-//! were served without any trouble one in [`LogSampling`] is logged. The request's id decides which, so that nothing
-//! has to be remembered, and so that every line about a request is written or none. All others have their line:
-//! problems, pages for which calls were made again, and slow ones.
+//! Lines of served pages are all alike, and as many as requests. So one in [`LogSampling`] of those without any problem is logged. The
+//! id of the request decides, so no state is needed, and all lines about a request are written or none. All others are logged:
+//! problems, pages with retried calls, and slow ones.
 //!
-//! `sampled` says for how many requests a line stands, so sums of it are numbers of requests.
+//! `sampled` is the number of requests that a line stands for, so its sum is the number of requests.
 
 use std::time::Duration;
 
@@ -20,20 +19,20 @@ use crate::http::problem::Problem;
 
 /// How a request was answered.
 pub(crate) struct Outcome<'a> {
-    /// Items in the answer, or why there is none.
+    /// The number of items in the answer, or why there is none.
     pub(crate) items: Result<usize, &'a Problem>,
     pub(crate) usage: Usage,
     pub(crate) took: Duration,
 }
 
 impl Outcome<'_> {
-    /// Whether all went as it should.
+    /// True if there was no problem.
     pub(crate) fn is_smooth(&self) -> bool {
         self.items.is_ok() && self.usage.retries == 0 && self.usage.unprocessed == 0
     }
 
-    /// Logs the line, if there is to be one. Of what the caller sent it has the viewer, if it is one, and the name of the
-    /// parameter that is wrong; no cursor, no token, and no text of theirs.
+    /// Logs the line, unless it is left out by sampling. Of what the caller sent it has the viewer, if valid, and the name of a wrong
+    /// parameter, but no cursor, no token and no text.
     pub(crate) fn log(
         &self,
         event: &ApiGatewayV2httpRequest,

@@ -38,7 +38,7 @@ async fn main() -> Result<(), Error> {
         ledger,
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
-        kept: Arc::default(),
+        records: Arc::default(),
         counts: Arc::default(),
         objects: Some(Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?)),
         events,

@@ -1,17 +1,15 @@
-//! What is counted of requests: gathered for many, and written as one line.
+//! The metrics of requests: collected over many, and written as one line.
 //!
-//! A line of metrics is twenty times as long as the number that it is about, so a process gathers what it counts and
-//! writes it
+//! A line of metrics is twenty times as long as its numbers, so a process collects them and writes a line
 //!
-//! - at once, if the last line is as old as [`METRICS_WINDOW`]: of a reader with little to do every page is counted at once;
-//! - at once, with all that is gathered, for a problem and where calls were made again;
-//! - when [`METRICS_PAGES`] pages are gathered;
-//! - with the first request after the window, as of the time of the last one gathered.
+//! - at once, if the last line is as old as [`METRICS_WINDOW`], so a reader with little to do counts every page at once;
+//! - at once, with all that is collected, for a problem and for retried calls;
+//! - when [`METRICS_PAGES`] pages are collected;
+//! - with the first request after the window, with the time of the last one collected.
 //!
-//! What can be lost is what a process has gathered when Lambda ends it: ordinary pages of less than one window, of a
-//! reader that was busy until it was never called again. Lambda announces that end to processes with an extension only,
-//! and an extension would slow every start down. No alarm stands on these numbers; API Gateway counts the same requests
-//! and measures their latency by itself, without loss.
+//! When Lambda ends a process, its collected metrics are lost: ordinary pages of less than one window, of a reader that was busy until
+//! it was never called again. Lambda announces that end only to processes with an extension, which would slow down every start. No
+//! alarm uses these numbers; API Gateway counts the same requests and measures their latency without loss.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,24 +20,24 @@ use shared::values::Timestamp;
 
 use crate::log::Outcome;
 
-/// The longest time for which pages are gathered while requests arrive.
+/// The longest time for which pages are collected while requests arrive.
 pub const METRICS_WINDOW: Duration = Duration::from_secs(10);
-/// The most pages that are gathered: CloudWatch takes a hundred values of a metric in one line.
+/// The most pages that are collected: CloudWatch takes a hundred values of a metric in one line.
 pub const METRICS_PAGES: usize = 100;
 /// Latencies are counted in tenths of a millisecond.
 const PRECISION: u128 = 100;
 
-/// What requests came to.
+/// The metrics of answered requests.
 #[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "PascalCase")]
 struct Answers {
-    /// Of each page that was served, inside the function.
+    /// The latency of each served page, inside the function.
     page_latency: Durations,
     /// Requests that were answered with a problem.
     problems: Count,
-    /// Calls to the tables that failed and were made again.
+    /// Retried calls of the tables.
     reads_retried: Count,
-    /// Keys that the tables gave back unread.
+    /// Keys that the tables returned unread.
     keys_unprocessed: Count,
 }
 
@@ -47,15 +45,15 @@ impl Record for Answers {
     const BY: Option<&'static str> = None;
 }
 
-/// Where a reader counts requests. Cheap to clone; clones gather together.
+/// Collects the metrics of requests. Cheap to clone; clones collect together.
 #[derive(Debug, Clone)]
 pub struct RequestMetrics {
     metrics: Metrics,
-    gathered: Arc<Mutex<Gathered>>,
+    gathered: Arc<Mutex<PendingMetrics>>,
 }
 
 #[derive(Debug, Default)]
-struct Gathered {
+struct PendingMetrics {
     answers: Answers,
     pages: usize,
     /// When the latest of them was answered.
@@ -65,7 +63,6 @@ struct Gathered {
 }
 
 impl RequestMetrics {
-    /// Counts there.
     #[must_use]
     pub fn new(metrics: Metrics) -> Self {
         Self { metrics, gathered: Arc::default() }
@@ -84,7 +81,7 @@ impl RequestMetrics {
     }
 }
 
-impl Gathered {
+impl PendingMetrics {
     fn add(&mut self, outcome: &Outcome<'_>, now: Timestamp) {
         match outcome.items {
             Ok(_) => {
@@ -98,7 +95,7 @@ impl Gathered {
         self.latest = Some(now);
     }
 
-    /// Writes what is gathered, as of the latest of it. Returns whether there was anything.
+    /// Writes what is collected, with the time of the latest request. Returns true if there was anything.
     fn write(&mut self, metrics: &Metrics, now: Timestamp) -> bool {
         let Some(latest) = self.latest.take() else { return false };
         metrics.record(&std::mem::take(&mut self.answers), latest);

@@ -1,4 +1,4 @@
-//! Which path is answered by which feature.
+//! The routes: which feature answers which path.
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 
@@ -17,12 +17,12 @@ use crate::{
 
 macro_rules! routes {
     ($($template:literal => $feature:ident,)*) => {
-        /// The paths that are read with `GET`, with the names of their parameters in braces.
+        /// The paths of `GET` requests, with the names of their parameters in braces.
         pub const ROUTES: &[&str] = &[$($template,)*];
 
         /// Answers a request to one of the paths.
         pub(crate) async fn answer(route: Route, cx: &Context<'_>) -> Result<Shareable, Problem> {
-            // In boxes: what the largest of them keeps while it waits is not copied along for all.
+            // Boxed, so that the largest future does not determine the size of all.
             $(
                 if route == Route($template) {
                     return Box::pin($feature::get(cx)).await.map(Shareable::from);

@@ -7,12 +7,6 @@ mod words;
 use std::collections::BTreeSet;
 
 use clap::Args;
-use serde::Serialize;
-use shared::dynamo::DynamoError;
-use shared::values::{ActivityId, BattleId, CustomerId, PollId, RoomId, TenantId, ViewerId};
-
-use super::Failure;
-use super::print::{counted, print_json, printable, say, tell};
 use nagare_client::clock;
 use nagare_client::remote::Remote;
 use nagare_operator::audit::{
@@ -20,6 +14,12 @@ use nagare_operator::audit::{
     RoomsAuditor, Sample, TagDifference, TagsAuditor, ViewsAuditor,
 };
 use nagare_operator::progress;
+use serde::Serialize;
+use shared::dynamo::DynamoError;
+use shared::values::{ActivityId, BattleId, CustomerId, PollId, RoomId, TenantId, ViewerId};
+
+use super::Failure;
+use super::print::{counted, print_json, printable, say, tell};
 pub(super) use words::InWords;
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! `nagare battle`: starts a battle with a boss, hits it, and shows how it stands.
 
 use clap::{Args, Subcommand};
+use nagare_client::clock;
 use shared::battles::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
 use shared::command::Command;
 use shared::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
@@ -9,7 +10,6 @@ use uuid::Uuid;
 use super::Failure;
 use super::show::{self, Show};
 use super::submit::Submission;
-use nagare_client::clock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Battle {

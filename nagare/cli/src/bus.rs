@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use nagare_client::target::Target;
+use nagare_client::{loopback, proxy};
+use nagare_local::bus::BusEvents;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -13,9 +16,6 @@ use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{print_json, printable, say, tell};
-use nagare_client::target::Target;
-use nagare_client::{loopback, proxy};
-use nagare_local::bus::BusEvents;
 
 /// How often it is looked for new events.
 const INTERVAL: Duration = Duration::from_millis(250);

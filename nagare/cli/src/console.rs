@@ -1,13 +1,13 @@
 //! `nagare console`: the web console of a stack that runs elsewhere, until Ctrl-C.
 
 use clap::Args;
+use nagare_client::remote::Remote;
+use nagare_console::{Access, Console, Mode};
+use nagare_gateway::ports::{listen, port_of, url};
 use tokio::sync::watch;
 
 use super::Failure;
 use super::print::say;
-use nagare_client::remote::Remote;
-use nagare_console::{Access, Console, Mode};
-use nagare_gateway::ports::{listen, port_of, url};
 
 #[derive(Debug, Args)]
 pub(super) struct ServeConsole {

@@ -9,11 +9,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use nagare_client::running;
 use tempfile::NamedTempFile;
 
 use super::Failure;
 use super::print::{say, tell};
-use nagare_client::running;
 
 /// The option of the process that is started.
 const DETACHED: &str = "--detached";

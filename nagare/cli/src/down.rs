@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
+use nagare_client::running::{self, Running};
 use shared::runtime::deadline::Deadline;
 
 use super::Failure;
 use super::print::say;
-use nagare_client::running::{self, Running};
 
 /// How long a stack may take to end: an invocation in flight takes up to a minute.
 const PATIENCE: Duration = Duration::from_secs(120);

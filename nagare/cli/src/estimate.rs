@@ -4,13 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Serialize;
-use shared::events::{EventSettings, PeriodLength};
-
-use super::csv_file::{RowError, Source};
-use super::print::{print_json, say};
-use super::replay::Post;
-use super::{Failure, follows, replay};
 use nagare_operator::cost::answers::{self, Gzip};
 use nagare_operator::cost::arena::ArenaRates;
 use nagare_operator::cost::bill::{Bill, Line};
@@ -20,6 +13,13 @@ use nagare_operator::cost::month::{Assumed, Graph, Month, Rates};
 use nagare_operator::cost::prices::Prices;
 use nagare_operator::cost::work::Activity;
 use nagare_operator::progress;
+use serde::Serialize;
+use shared::events::{EventSettings, PeriodLength};
+
+use super::csv_file::{RowError, Source};
+use super::print::{print_json, say};
+use super::replay::Post;
+use super::{Failure, follows, replay};
 
 /// Of this many rows one is sampled, to see what ids look like.
 const SAMPLED_ROWS: usize = 100;

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use nagare_client::running;
+use nagare_client::target::only_one;
 
 use super::Failure;
 use super::print::{print_json, say};
-use nagare_client::running;
-use nagare_client::target::only_one;
 
 #[derive(Debug, Args)]
 pub(super) struct Env {

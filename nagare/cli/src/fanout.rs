@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBar;
+use nagare_client::remote::Remote;
+use nagare_operator::fanout::{Report, Work, work};
+use nagare_operator::progress;
+use nagare_operator::soon;
 use shared::activities::ActivityKey;
 use shared::fanout::{FanOutKind, FanOuts};
 use shared::values::ActivityId;
@@ -11,10 +15,6 @@ use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{counted, print_json, say};
-use nagare_client::remote::Remote;
-use nagare_operator::fanout::{Report, Work, work};
-use nagare_operator::progress;
-use nagare_operator::soon;
 
 /// How often the ledger is asked.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -8,6 +8,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
+use nagare_client::clock;
+use nagare_client::remote::Remote;
+use nagare_client::sender::commands;
+use nagare_operator::progress;
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
 use shared::values::{ActorId, Timestamp, ViewerId};
@@ -15,10 +19,6 @@ use shared::values::{ActorId, Timestamp, ViewerId};
 use super::Failure;
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
 use super::print::{counted, say, tell};
-use nagare_client::clock;
-use nagare_client::remote::Remote;
-use nagare_client::sender::commands;
-use nagare_operator::progress;
 
 pub(super) const HEADER: [&str; 2] = ["follower", "followee"];
 

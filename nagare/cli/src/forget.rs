@@ -3,15 +3,15 @@
 mod tenant;
 
 use clap::Args;
+use nagare_client::clock;
+use nagare_client::remote::Remote;
+use nagare_operator::erasure::{Erasure, letters};
+use nagare_operator::event_scope::EventScope;
 use serde::Serialize;
 use shared::values::{ActorId, CustomerId, TenantId, Timestamp};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
-use nagare_client::clock;
-use nagare_client::remote::Remote;
-use nagare_operator::erasure::{Erasure, letters};
-use nagare_operator::event_scope::EventScope;
 
 #[derive(Debug, Args)]
 pub(super) struct Forget {

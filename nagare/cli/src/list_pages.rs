@@ -3,12 +3,12 @@
 //! Standard output has the items alone, one a line; whether there are more is said on standard error.
 
 use clap::Args;
+use nagare_client::api::{Api, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Failure;
 use super::print::{one_line, printable, printable_json, say, tell};
-use nagare_client::api::{Api, Query};
 
 /// Which pages are read, and how they are printed.
 #[derive(Debug, Args)]

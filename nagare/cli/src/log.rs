@@ -11,14 +11,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use nagare_client::visible::visible;
+use nagare_telemetry::journal::Journal;
 use shared::runtime::telemetry::{self, WithInvocation};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-
-use nagare_client::visible::visible;
-use nagare_telemetry::journal::Journal;
 
 /// The target of the SDK's events about its connections.
 const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning";

@@ -5,6 +5,8 @@
 //! is said on standard error.
 
 use clap::Args;
+use nagare_client::api::{Api, Query};
+use nagare_client::remote::Remote;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared::command::Command;
@@ -13,8 +15,6 @@ use shared::values::ViewerId;
 
 use super::Failure;
 use super::print::{counted, one_line, printable, printable_json, say, tell};
-use nagare_client::api::{Api, Query};
-use nagare_client::remote::Remote;
 
 #[derive(Debug, Args)]
 pub(super) struct Notifications {

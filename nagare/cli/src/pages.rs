@@ -7,13 +7,13 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use nagare_client::api::{Api, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{one_line, printable, printable_json, say, tell};
-use nagare_client::api::{Api, Query};
 
 /// How often the API is asked for what is new.
 const INTERVAL: Duration = Duration::from_millis(500);

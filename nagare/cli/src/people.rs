@@ -3,13 +3,13 @@
 //! Standard output has the people alone, one a line; whether there are more is said on standard error.
 
 use clap::Args;
+use nagare_client::api::{Api, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Failure;
 use super::list_pages::ListPages;
 use super::print::{one_line, say};
-use nagare_client::api::{Api, Query};
 
 #[derive(Debug, Args)]
 pub(super) struct Following {

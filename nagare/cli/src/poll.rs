@@ -1,6 +1,7 @@
 //! `nagare poll` and `nagare vote`: opens polls, closes them, votes, and shows how they stand.
 
 use clap::{Args, Subcommand};
+use nagare_client::clock;
 use shared::command::Command;
 use shared::polls::{PollClosed, PollOpened, Vote};
 use shared::values::{ActorId, Choice, Payload, PollId, Timestamp, ViewerId};
@@ -9,7 +10,6 @@ use super::Failure;
 use super::show::{self, Show};
 use super::span::Span;
 use super::submit::Submission;
-use nagare_client::clock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Poll {

@@ -8,11 +8,11 @@
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use nagare_client::visible::{visible, visible_json, visible_line};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Failure;
-use nagare_client::visible::{visible, visible_json, visible_line};
 
 /// Prints a line, as `println!` does, but returns an error where that panics: the reader may be gone, or
 /// the disk full.

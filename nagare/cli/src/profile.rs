@@ -1,6 +1,8 @@
 //! `nagare profile`.
 
 use clap::{Args, Subcommand};
+use nagare_client::api::{Api, Query};
+use nagare_client::clock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared::command::Command;
@@ -11,8 +13,6 @@ use super::Failure;
 use super::pages::unexpected;
 use super::print::{one_line, say};
 use super::submit::Submission;
-use nagare_client::api::{Api, Query};
-use nagare_client::clock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Profile {

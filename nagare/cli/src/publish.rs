@@ -4,6 +4,10 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use nagare_client::clock;
+use nagare_client::remote::Remote;
+use nagare_client::sender::commands;
+use nagare_operator::progress;
 use serde::Serialize;
 use shared::activities;
 use shared::command::Command;
@@ -13,10 +17,6 @@ use super::input::Input;
 use super::print::{counted, print_json, say};
 use super::submit::Submission;
 use super::{Failure, lines};
-use nagare_client::clock;
-use nagare_client::remote::Remote;
-use nagare_client::sender::commands;
-use nagare_operator::progress;
 
 #[derive(Debug, Args)]
 #[command(

@@ -1,6 +1,8 @@
 //! Rooms: `nagare say`, `unsay`, `join` and `leave` send one command each, `nagare room` reads what was said.
 
 use clap::Args;
+use nagare_client::api::{Api, Query};
+use nagare_client::clock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared::command::Command;
@@ -12,8 +14,6 @@ use super::Failure;
 use super::pages::{List, Pages, unexpected};
 use super::print::{one_line, printable, say};
 use super::submit::Submission;
-use nagare_client::api::{Api, Query};
-use nagare_client::clock;
 
 /// The caller where no viewer is named: an API that takes tokens wants somebody's, and shows everybody an open room.
 const ANYBODY: &str = "anybody";

@@ -10,6 +10,10 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName as Name;
 use clap::Args;
 use futures::StreamExt;
+use nagare_client::api::Api;
+use nagare_client::remote::Remote;
+use nagare_client::target::Target;
+use nagare_operator::soon;
 use serde::Serialize;
 use shared::dead_letters::DeadLetters;
 use shared::runtime::env;
@@ -17,10 +21,6 @@ use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{counted, print_json, say};
-use nagare_client::api::Api;
-use nagare_client::remote::Remote;
-use nagare_client::target::Target;
-use nagare_operator::soon;
 
 /// How long one part may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -8,6 +8,9 @@
 use std::time::Duration;
 
 use clap::Args;
+use nagare_client::clock;
+use nagare_client::remote::Remote;
+use nagare_operator::effects::{Effects, Standing, Watch};
 use serde::Serialize;
 use shared::command::Command;
 use shared::values::{HitId, MessageId};
@@ -15,9 +18,6 @@ use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{caution, counted, print_json, printable, say};
-use nagare_client::clock;
-use nagare_client::remote::Remote;
-use nagare_operator::effects::{Effects, Standing, Watch};
 
 /// How long to wait before the second look, and at most between two looks.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);

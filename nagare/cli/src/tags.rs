@@ -1,13 +1,13 @@
 //! `nagare tag` and `nagare untag`.
 
 use clap::Args;
+use nagare_client::clock;
 use shared::command::Command;
 use shared::tags::{TagChange, TagState};
 use shared::values::{ActivityId, Timestamp, ViewerId};
 
 use super::Failure;
 use super::submit::Submission;
-use nagare_client::clock;
 
 #[derive(Debug, Args)]
 pub(super) struct Tag {

@@ -1,13 +1,13 @@
 //! `nagare timeline`, `nagare page` and `nagare tagged`: read a list of activities.
 
 use clap::Args;
+use nagare_client::api::{Api, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Failure;
 use super::pages::{List, Pages, unexpected};
 use super::print::{one_line, say};
-use nagare_client::api::{Api, Query};
 
 #[derive(Debug, Args)]
 pub(super) struct Timeline {

@@ -1,14 +1,14 @@
 //! `nagare token`: a token for a local stack that demands one (`nagare up --auth`).
 
 use clap::Args;
+use nagare_client::target::Target;
+use nagare_client::token::mint;
 use shared::runtime::env;
 use shared::values::{TenantId, ViewerId};
 
 use super::Failure;
 use super::print::say;
 use super::span::Span;
-use nagare_client::target::Target;
-use nagare_client::token::mint;
 
 #[derive(Debug, Args)]
 pub(super) struct Token {

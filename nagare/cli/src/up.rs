@@ -4,19 +4,6 @@ use std::path::PathBuf;
 
 use aws_sdk_sqs::Client;
 use clap::Args;
-use nix::unistd::setsid;
-use shared::events::EventSettings;
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::MissedTickBehavior;
-use tracing::warn;
-
-use super::Failure;
-use super::print::say;
-use super::sample::{self, Life};
-use super::time::Time;
-use super::{detach, exports, log};
 use nagare_client::clock;
 use nagare_client::drain::Drain;
 use nagare_client::local_stack;
@@ -31,6 +18,19 @@ use nagare_local::faults::Faults;
 use nagare_local::{OpenStack, Stack, StackConfig, StackError};
 use nagare_telemetry::LocalTelemetry;
 use nagare_telemetry::playing::Playing;
+use nix::unistd::setsid;
+use shared::events::EventSettings;
+use shared::runtime::clock::Clock;
+use shared::runtime::env;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::MissedTickBehavior;
+use tracing::warn;
+
+use super::Failure;
+use super::print::say;
+use super::sample::{self, Life};
+use super::time::Time;
+use super::{detach, exports, log};
 
 #[derive(Debug, Args)]
 pub(super) struct Up {

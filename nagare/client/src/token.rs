@@ -1,12 +1,12 @@
 //! Tokens for a local stack that demands them (`nagare up --auth`), made with the key that it prints.
 
+use nagare_gateway::JwtAuthorizer;
 use shared::runtime::env;
 use shared::values::{TenantId, ViewerId};
 
 use super::clock;
 use super::target::Target;
 use crate::failure::Failure;
-use nagare_gateway::JwtAuthorizer;
 
 /// How long a token made for one command is valid, in seconds.
 const FOR_READING: i64 = 300;

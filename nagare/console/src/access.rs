@@ -12,10 +12,10 @@
 
 use http::header::{COOKIE, HeaderMap};
 use http::{HeaderValue, Method, Uri};
+use nagare_gateway::random_secret;
 use subtle::ConstantTimeEq;
 
 use super::PATH;
-use nagare_gateway::random_secret;
 
 /// The parameter of the printed address.
 const TOKEN: &str = "token";

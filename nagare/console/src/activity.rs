@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
+use nagare_client::failure::Failure;
 use serde_json::Value;
 
 use super::fields::Fields;
@@ -14,7 +15,6 @@ use super::layout::{self, Place};
 use super::looking::LooksAs;
 use super::suggestions::{self, Suggestions};
 use super::{Console, Mode, named, payload};
-use nagare_client::failure::Failure;
 
 /// Why it costs what it does.
 const TAGS: &str = "50";

@@ -12,6 +12,12 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
+use nagare_client::failure::Failure;
+use nagare_client::remote::Remote;
+use nagare_operator::audit::{
+    AuditError, Auditor, Folded, Found, PagesAuditor, RoomsAuditor, Sample, TagsAuditor,
+    ViewsAuditor,
+};
 use serde::Serialize;
 use serde_json::Value;
 use shared::runtime::clock::Clock;
@@ -22,12 +28,6 @@ use super::fields::{Fields, Posted, Wanted};
 use super::layout::{self, Place};
 use super::suggestions::{self, Suggestions};
 use super::{Console, Mode};
-use nagare_client::failure::Failure;
-use nagare_client::remote::Remote;
-use nagare_operator::audit::{
-    AuditError, Auditor, Folded, Found, PagesAuditor, RoomsAuditor, Sample, TagsAuditor,
-    ViewsAuditor,
-};
 
 /// What can be named, and what is compared of it.
 const NAMED: [(&str, &str, &str); 5] = [

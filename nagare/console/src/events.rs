@@ -7,6 +7,9 @@ use axum::extract::State;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
+use nagare_client::clock;
+use nagare_client::failure::Failure;
+use nagare_operator::periods::PeriodReport;
 use serde_json::Value;
 
 use super::fields::Fields;
@@ -14,9 +17,6 @@ use super::layout::{self, Place};
 use super::reads::Read;
 use super::suggestions::{self, Suggestions};
 use super::{Console, cost, named, payload, tenants};
-use nagare_client::clock;
-use nagare_client::failure::Failure;
-use nagare_operator::periods::PeriodReport;
 
 /// Events of a page.
 const LIMIT: &str = "20";

@@ -16,10 +16,10 @@ use http::header::{
     REFERRER_POLICY, SET_COOKIE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use nagare_client::visible::visible_html;
 
 use super::access::{Access, Entry};
 use super::{PATH, layout};
-use nagare_client::visible::visible_html;
 
 /// Nothing but what this process embeds: no script or style within a page, nothing from elsewhere, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \

@@ -5,11 +5,11 @@ use std::fmt::Display;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
 use maud::{DOCTYPE, Markup, html};
+use nagare_client::failure::Failure;
 use serde_json::Value;
 
 use super::fields::TOKEN;
 use super::{Console, Mode, PATH, looking};
-use nagare_client::failure::Failure;
 
 /// What htmx may do: nothing that the policy forbids, and nothing elsewhere.
 const HTMX: &str = r#"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"allowScriptTags":false,"historyCacheSize":0,"scrollIntoViewOnBoost":false}"#;

@@ -12,6 +12,9 @@ use axum::routing::{get, post};
 use futures::{StreamExt, TryStreamExt, stream};
 use http::StatusCode;
 use maud::{Markup, html};
+use nagare_client::failure::Failure;
+use nagare_operator::letters::redrive;
+use nagare_operator::soon;
 use shared::dead_letters::DeadLetter;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
@@ -20,9 +23,6 @@ use shared::values::{Timestamp, is_message_id};
 use super::fields::{Fields, Posted};
 use super::layout::{self, Place};
 use super::{Console, Mode, named};
-use nagare_client::failure::Failure;
-use nagare_operator::letters::redrive;
-use nagare_operator::soon;
 
 /// Letters that are listed: the latest.
 const LISTED: usize = 100;

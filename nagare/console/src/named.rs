@@ -5,12 +5,11 @@
 //! allows no style within a page.
 
 use maud::{Markup, html};
-
+use nagare_client::clock;
 use shared::values::Timestamp;
 
 use super::PATH;
 use super::layout;
-use nagare_client::clock;
 
 /// How many colours the style knows.
 const HUES: u32 = 8;

@@ -10,6 +10,7 @@ use axum::routing::{get, post};
 use http::HeaderValue;
 use http::header::SET_COOKIE;
 use maud::{Markup, html};
+use nagare_client::failure::Failure;
 use serde_json::Value;
 
 use super::fields::{Fields, Wanted};
@@ -17,7 +18,6 @@ use super::layout::{self, Place};
 use super::looking::{self, LooksAs};
 use super::suggestions::{self, Suggestions};
 use super::{Console, Mode, activity, named, payload};
-use nagare_client::failure::Failure;
 
 /// What is shown of a person: what the address says, and what it is called.
 const SECTIONS: [(&str, &str); 7] = [

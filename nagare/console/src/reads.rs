@@ -28,6 +28,14 @@ use aws_smithy_types::body::SdkBody;
 use axum::body::{Body, to_bytes};
 use form_urlencoded::Serializer;
 use http::{Request, StatusCode};
+use nagare_client::clock;
+use nagare_client::consumed;
+use nagare_client::failure::Failure;
+use nagare_client::read_only::{is_reading, operation};
+use nagare_client::remote::Remote;
+use nagare_client::signer::Signer;
+use nagare_gateway::random_secret;
+use nagare_gateway::{Authorization, Gateway, Limits};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 use serde_json::Value;
@@ -39,15 +47,6 @@ use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tower::ServiceExt;
-
-use nagare_client::clock;
-use nagare_client::consumed;
-use nagare_client::failure::Failure;
-use nagare_client::read_only::{is_reading, operation};
-use nagare_client::remote::Remote;
-use nagare_client::signer::Signer;
-use nagare_gateway::random_secret;
-use nagare_gateway::{Authorization, Gateway, Limits};
 
 /// What is escaped in a segment of a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -178,7 +177,7 @@ impl Reads {
             views: tables.views,
             timelines: tables.timelines,
             objects: None,
-            kept: Arc::default(),
+            records: Arc::default(),
             counts: Arc::default(),
             events: tables.events,
             hold: Hold::default(),

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use futures::TryStreamExt;
 use maud::{Markup, html};
+use nagare_client::failure::Failure;
+use nagare_operator::soon;
 use serde_json::Value;
 use shared::dynamo::item::{Key, text};
 use shared::dynamo::{Query, Table};
@@ -19,8 +21,6 @@ use shared::summaries::keys::{self as summaries, SummaryItem};
 use shared::tenants::TenantItem;
 
 use super::{Console, PATH, layout, named, show, tenants as of_tenants};
-use nagare_client::failure::Failure;
-use nagare_operator::soon;
 
 /// Items of a table that are looked through, in pages of as many as a call looks at.
 const LOOKED_THROUGH: u64 = 5_000;

@@ -9,12 +9,12 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use http::header::{CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{Request, StatusCode};
-use tower::ServiceExt;
-
-use super::*;
 use nagare_client::running::Note;
 use nagare_client::target::Target;
 use nagare_local::{Stack, StackConfig};
+use tower::ServiceExt;
+
+use super::*;
 
 pub(super) const HTML: &str = r#"<script>alert(1)</script>"#;
 

@@ -10,13 +10,13 @@ use axum::extract::State;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
+use nagare_client::failure::Failure;
 use serde_json::Value;
 
 use super::fields::Fields;
 use super::layout::{self, Place};
 use super::reads::Read;
 use super::{Console, Mode, cost, named, payload, suggestions};
-use nagare_client::failure::Failure;
 
 /// Activities of a page.
 const LIMIT: &str = "20";

@@ -33,6 +33,7 @@ use dynoxide::actions::{
 use dynoxide::storage::Storage;
 use dynoxide::{DynoxideError, ImportOptions};
 use futures::FutureExt;
+use nagare_telemetry::numbers::Numbers;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Serialize, de::DeserializeOwned};
 use shared::dynamo::Limits;
@@ -44,7 +45,6 @@ use self::edges::EdgesQuery;
 use self::limits::{Limited, Rehearsal};
 use self::units::{Asking, Reporting};
 use super::schema;
-use nagare_telemetry::numbers::Numbers;
 
 /// The most items that one page of a scan reads.
 const MOST_SCANNED: usize = 2_000;

@@ -3,10 +3,10 @@
 use dynoxide::DynoxideError;
 use dynoxide::actions::{create_table, update_time_to_live};
 use dynoxide::storage::Storage;
+use nagare_client::tables::TableNames;
 use serde_json::{Value, json};
 
 use super::engine::run;
-use nagare_client::tables::TableNames;
 
 pub use nagare_client::local_stack::{EVENTS_PREFIX, names};
 

@@ -7,10 +7,10 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use nagare_gateway::ports::intake::{Intake, Refused};
 use uuid::Uuid;
 
 use crate::sqs::Wire;
-use nagare_gateway::ports::intake::{Intake, Refused};
 
 /// A batch is at most 1 MiB; escaping it in JSON can take six times that.
 const MAX_REQUEST_BYTES: usize = 8 * 1024 * 1024;

@@ -6,10 +6,10 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use nagare_gateway::ports::intake::{Intake, Refused};
 use uuid::Uuid;
 
 use super::engine::Engine;
-use nagare_gateway::ports::intake::{Intake, Refused};
 
 /// The largest request that DynamoDB takes.
 pub const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;

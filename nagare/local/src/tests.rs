@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use nagare_telemetry::numbers::{INVOCATIONS, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS};
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use shared::values::Timestamp;
@@ -15,7 +16,6 @@ use tokio::net::TcpStream;
 
 use super::{Stack, StackConfig};
 use crate::sqs::{NewMessage, QueueConfig, Queues};
-use nagare_telemetry::numbers::{INVOCATIONS, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS};
 
 const START: i64 = 1_795_176_000_000;
 const DAY: i64 = 86_400_000;

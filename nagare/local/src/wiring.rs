@@ -12,8 +12,12 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
 use futures::future::BoxFuture;
+use nagare_client::local_stack::{ACCESS_KEY, CLOCK_PATH};
+use nagare_client::tables::Tables;
+use nagare_gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
+use nagare_telemetry::numbers::{INTAKE, Numbers, READER};
 use period_keeper::{Keeper, Mappings};
 use projector::Projector;
 use shared::activities::ChangeLog;
@@ -42,10 +46,8 @@ use uuid::Uuid;
 
 use super::bus::{self, LocalBus};
 use super::calendar::Calendar;
-use super::connector::{self, InProcess};
-use nagare_client::local_stack::{ACCESS_KEY, CLOCK_PATH};
-
 use super::config::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
+use super::connector::{self, InProcess};
 use super::data_dir::{DataDir, Secrets};
 use super::engine::Engine;
 use super::event_source::EventSource;
@@ -57,9 +59,6 @@ use super::s3::{BUCKET, S3};
 use super::schema;
 use super::sqs::{QueueConfig, Queues, REGION, Wire};
 use super::stream_source::StreamSource;
-use nagare_client::tables::Tables;
-use nagare_gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
-use nagare_telemetry::numbers::{INTAKE, Numbers, READER};
 
 /// How long one invocation may take, as the template sets it.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -224,7 +223,7 @@ impl Wiring {
             views: self.tables.views.clone(),
             timelines: self.tables.timelines.clone(),
             objects: Some(self.archive.clone()),
-            kept: Arc::default(),
+            records: Arc::default(),
             counts: Arc::default(),
             events: self.tables.events.clone(),
             hold: Hold::default(),
@@ -267,11 +266,11 @@ impl Wiring {
             tables: self.tables.events.tables().clone(),
             objects: self.archive.clone(),
             mappings: self.mappings.clone(),
-            daily: Daily::new(&self.tables.ledger).telling(&self.bus),
+            daily: Daily::new(&self.tables.ledger).with_bus(&self.bus),
             bus: self.bus.clone(),
             summaries: Summaries::new(&self.tables.views),
             settings: self.events,
-            sizes: period_keeper::Sizes::default(),
+            limits: period_keeper::KeeperLimits::default(),
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
         };
@@ -296,7 +295,7 @@ impl Wiring {
             timelines: self.tables.timelines.clone(),
             commands: CommandQueue::new(self.sender(COMMANDS), self.internal.clone()),
             dead_letters: DeadLetterQueue::new(self.sender(DEAD_LETTERS), self.letter_seal.clone()),
-            sizes: Sizes::default(),
+            limits: FanOutLimits::default(),
             retention: Retention::default(),
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
@@ -326,7 +325,7 @@ impl Wiring {
             clock: self.clock.clone(),
             read_notifications: Retention::default(),
             tables: self.tables.events.tables().clone(),
-            rules: shared::tenants::Rules::new(&self.tables.ledger).telling(&self.bus),
+            rules: shared::tenants::Rules::new(&self.tables.ledger).with_bus(&self.bus),
             bus: self.bus.clone(),
         };
         let numbers = [(); 3].map(|()| self.numbers.clone());

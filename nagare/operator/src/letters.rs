@@ -1,11 +1,11 @@
 //! Sending a dead letter's command again.
 
+use nagare_client::failure::Failure;
+use nagare_client::sender::Sender;
 use shared::dead_letters::{DeadLetter, DeadLetters, ORIGIN, StreamBatch, fits};
 use shared::queue::Message;
 
 use super::soon;
-use nagare_client::failure::Failure;
-use nagare_client::sender::Sender;
 
 /// What Lambda sent of changes that it gave up says which they are, and not what they say.
 fn check(letter: &DeadLetter) -> Result<(), Failure> {

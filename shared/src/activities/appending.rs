@@ -1,25 +1,24 @@
-//! Appending to the [change log](super::changes): what happens at once in a process is appended together.
+//! Appends to the [change log](super::changes). Simultaneous changes of a process are appended together.
 //!
-//! Every edit and delete has to be in the log before it is acknowledged, and the log is one item a copy. So handlers that
-//! come while an append is in flight wait for it, and one of them appends what all of them have brought: an edit waits
-//! for two appends at most, and the item is written as often as appends take, however many edits there are. Whoever has waited for
-//! [`PATIENCE`] appends its own alone: a call that hangs holds up nobody else for longer.
+//! Every edit and delete has to be in the log before it is acknowledged, and each copy of the log is one item. So handlers that
+//! come while an append is in flight wait for it, and then one of them appends the changes of all of them. An edit waits for at
+//! most two appends, and the number of writes does not depend on the number of edits. A handler that has waited for [`PATIENCE`]
+//! appends its own changes alone, so a hanging call blocks others no longer than that.
 //!
-//! # What bounds it
+//! # Bounds
 //!
-//! * The list has at most [`ROOM`] entries: with its keys less than 1 KB, one write unit. The append's own
-//!   condition says so.
-//! * Whoever fills it beyond [`FULL`] cuts its front, [`CUT`] entries. That is right whatever was appended
-//!   since, because entries come at the end, so nobody has to be first. One that died before it has cut leaves the list to
-//!   whoever is refused for its length: that one cuts and tries once more.
-//! * What is refused then as well, a group of more than [`MOST`] changes, and whatever DynamoDB says of an item that is not
-//!   what it should be: the log begins again, with a new epoch and one entry. That takes no condition and does not grow with
-//!   the group, so it always ends; readers forget what they have kept and read it again.
+//! * The list has at most [`ROOM`] entries: with its keys less than 1 KB, one write unit. The condition of the append ensures that.
+//! * A writer that fills it beyond [`FULL`] cuts [`CUT`] entries from its front. That is right whatever was appended since, because
+//!   entries are added at the end. If that writer dies before it has cut, a later append is refused for the length of the list,
+//!   cuts it and tries once more.
+//! * If that is refused too, for a group of more than [`MOST`] changes, or if DynamoDB refuses a malformed item, the log begins
+//!   again with a new epoch and one entry. That write has no condition and does not grow with the group, so it always succeeds;
+//!   readers clear their caches.
 //!
 //! So an append is at most four calls for a copy, each below 2 KB, with an expression below 500 bytes.
 //!
-//! A count always exceeds the entries of a log that began again. So a reader that never saw the log takes none for all
-//! there were.
+//! The count of a log that began again always exceeds its entries, so a reader that never saw the log does not take them for all
+//! changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,35 +37,35 @@ use crate::runtime::deadline::Deadline;
 
 /// Entries that a copy holds at most: 90 of 10 bytes, and its keys and numbers, are less than 1 KB.
 const ROOM: usize = 90;
-/// Whoever appends beyond this cuts.
+/// A writer that appends beyond this number of entries cuts the list.
 const FULL: usize = 72;
-/// Entries that a cut takes out.
+/// Entries that a cut removes.
 const CUT: usize = 40;
 /// Changes of one append at most; more of them begin the log again.
 const MOST: usize = 40;
 /// How long a handler waits for its turn before it appends alone.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The change log, as one process appends to it. Clones share what waits.
+/// The change log of a process. Clones share what waits.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeLog(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// How many copies the log has to have, at least.
+    /// The least number of copies that the log has to have.
     copies: Copies,
     waiting: Mutex<Waiting>,
     turn: Turn<()>,
 }
 
-/// What handlers have brought and nobody has appended: as many as there are handlers.
+/// Changes of handlers that wait to be appended.
 #[derive(Debug, Default)]
 struct Waiting {
     next: u64,
     brought: BTreeMap<u64, Vec<Fingerprint>>,
 }
 
-/// What one handler has brought. One that is dropped takes it back.
+/// The changes of one handler. Dropping it withdraws them.
 struct Ticket<'a> {
     waiting: &'a Mutex<Waiting>,
     number: u64,
@@ -79,7 +78,7 @@ impl Drop for Ticket<'_> {
 }
 
 impl ChangeLog {
-    /// One that gives the log more copies, if there are fewer.
+    /// A change log that raises the number of copies, if there are fewer.
     #[must_use]
     pub fn new(copies: Copies) -> Self {
         Self(Arc::new(Inner { copies, ..Inner::default() }))
@@ -88,7 +87,7 @@ impl ChangeLog {
     /// Appends changes, for all readers.
     ///
     /// # Errors
-    /// [`DynamoError`]; some may be told.
+    /// [`DynamoError`]; some may be appended.
     pub(super) async fn append(
         &self,
         ledger: &Ledger,
@@ -125,7 +124,7 @@ impl ChangeLog {
     }
 }
 
-/// One append of what several handlers have brought.
+/// One append of the changes of several handlers.
 struct Append<'a> {
     ledger: &'a Ledger,
     changes: &'a [Fingerprint],
@@ -143,7 +142,7 @@ impl Append<'_> {
         try_join_all((1..copies.get()).map(|copy| self.to(copy))).await.map(|_| ())
     }
 
-    /// Has readers know that there are more copies.
+    /// Stores a greater number of copies for readers.
     async fn add_copies(&self) -> Result<(), DynamoError> {
         let add = Update {
             expression: "SET copies = :copies",
@@ -154,7 +153,7 @@ impl Append<'_> {
         self.change(0, add).await.map(|_| ())
     }
 
-    /// Appends to one copy. Returns how many copies there are, if it is the first.
+    /// Appends to one copy. Returns the number of copies if it is the first.
     async fn to(&self, copy: usize) -> Result<Copies, DynamoError> {
         match self.extend(copy).await {
             Ok(Some(copies)) => Ok(copies),
@@ -165,7 +164,7 @@ impl Append<'_> {
         }
     }
 
-    /// Appends to the list of one copy, and cuts it where it is long. Nothing if it has no room.
+    /// Appends to the list of one copy, and cuts it if it is long. Returns `None` if it has no room.
     async fn extend(&self, copy: usize) -> Result<Option<Copies>, DynamoError> {
         if self.changes.len() > MOST {
             return Ok(None);
@@ -184,7 +183,7 @@ impl Append<'_> {
         Ok(None)
     }
 
-    /// Puts the changes at the end of the list, and a mark behind them. False if it has no room for them.
+    /// Adds the changes and a mark to the end of the list. Returns false if it has no room for them.
     async fn put_at_the_end(&self, copy: usize) -> Result<(bool, Changes), DynamoError> {
         let entries = self.changes.iter().copied().chain([Fingerprint::mark()]);
         let entries: Vec<_> = entries.map(|entry| number(entry.get())).collect();
@@ -209,7 +208,7 @@ impl Append<'_> {
         Ok((done, Changes::read(&self.ledger.table().row(item))?))
     }
 
-    /// Takes out the oldest entries, unless somebody has since it was this long.
+    /// Removes the oldest entries, unless somebody else has since it had this length.
     async fn cut(&self, copy: usize, now: &Changes) -> Result<(), DynamoError> {
         let gone = (0..CUT).map(|index| format!("latest[{index}]")).collect::<Vec<_>>();
         let cut = Update {
@@ -221,7 +220,7 @@ impl Append<'_> {
         self.change(copy, cut).await.map(|_| ())
     }
 
-    /// Gives the copy a new epoch and a mark alone: whatever it was, and however much there is to tell.
+    /// Resets the copy to a new epoch with only a mark, whatever it was.
     async fn begin_again(&self, copy: usize) -> Result<Copies, DynamoError> {
         let begin = Update {
             expression: "SET latest = :mark, epoch = :epoch, #count = :count",

@@ -1,41 +1,37 @@
-//! The change log: which activities were edited or deleted a moment ago, for readers that keep records.
+//! The change log: the activities that were edited or deleted recently, for readers that cache records.
 //!
-//! A record that a reader has kept is right as long as nobody has changed it. Whoever changes one appends its
-//! [fingerprint](Fingerprint) to this log before the change is acknowledged, and every page reads the log along
-//! with what else it reads. So a page costs one read unit for all of its records that are kept, instead of one
-//! for each.
+//! A cached record is right as long as nobody has changed it. A change appends the [fingerprint](Fingerprint) of its activity to
+//! this log before it is acknowledged, and every page reads the log. So a page costs one read unit for all of its cached records,
+//! instead of one for each.
 //!
 //! # Why nothing is missed
 //!
-//! The log is one small item that counts its entries and holds the latest of them. It has no clock: what a
-//! reader has missed is the difference of two counts. A reader that was frozen for an hour, a change that was
-//! appended late, clocks a minute apart make no difference. If the item does not hold as many entries as the
-//! reader has missed, or was begun again (its `epoch` differs), the reader trusts nothing that it kept
-//! ([`KeptRecords`](super::KeptRecords)).
+//! The log is one small item that counts its entries and has the latest of them. It uses no clock: a reader has missed as many
+//! entries as the difference of two counts. A reader that was frozen for an hour, a change that was appended late, or clocks that
+//! differ make no difference. If the item has fewer entries than the reader has missed, or was begun again (its `epoch` differs),
+//! the reader clears its cache ([`RecordCache`](super::RecordCache)).
 //!
-//! A change is appended after the record says it. A reader that reads the record in between has kept the new
-//! one and drops it for nothing; one that kept the old one is told before the change is acknowledged. An append
-//! that was repeated counts twice, which drops a record twice.
+//! A change is appended after the record is written. A reader that reads the record in between caches the new one and drops it
+//! needlessly; a reader with the old one finds the entry before the change is acknowledged. A retried append counts twice, which
+//! drops a record twice.
 //!
-//! The log says besides of whose lists rows leave (`kinds`), in the same append as the edit that has them leave.
+//! The log also has entries for actors whose rows leave lists (`kinds`), in the same append as the edit.
 //!
 //! # Why a table that was replaced is noticed
 //!
-//! Each append ends with a *mark*, a random number. So a count alone is not believed: the entry that was the latest when a
-//! reader last looked has to stand where it stood. A table that was restored to an earlier state and has come
-//! to the same count since has other marks, whatever was changed. One that has not come to that count yet is behind
-//! what its reader has seen before it asked, which no reading of one table is.
+//! Each append ends with a *mark*, a random number. So a count alone is not enough: the entry that was the latest at the last
+//! reading has to be at the same index. A table that was restored to an earlier state and has reached the same count since has
+//! other marks, whatever was changed. A table that has not reached that count yet is behind what its reader has seen before the
+//! request, which is impossible for one table.
 //!
-//! A mark is an entry like others, of 32 bits, so readers that know nothing of marks take it for the fingerprint of
-//! an activity that they have not kept. Where the latest entry is a former writer's, it is a fingerprint, and
-//! that is compared.
+//! A mark is an entry of 32 bits, so readers that do not know marks take it for the fingerprint of an activity that is not cached.
+//! If the latest entry was appended by an earlier version, it is a fingerprint, and that is compared.
 //!
-//! # What it grows with
+//! # Bounds
 //!
-//! With nothing. An append is refused where the list would have more entries than fit into 1 KB (`appending.rs`).
-//! Entries leave at the front alone, by cuts of a fixed number of them, or all at once with a new epoch; entries
-//! come at the end alone. So the list is always the last of the entries that were counted, whoever appends and cuts at
-//! the same time.
+//! The log does not grow. An append is refused if the list would have more entries than fit into 1 KB (`appending.rs`). Entries
+//! are only removed at the front, by cuts of a fixed number, or all at once with a new epoch, and only added at the end. So the
+//! list always has the last of the counted entries, whoever appends and cuts at the same time.
 //!
 //! # Why copies
 //!
@@ -43,10 +39,9 @@
 //! several, each under a partition key of its own, and each change is appended to all of them: an edit costs as
 //! many write units. A reader chooses one for as long as it lives.
 //!
-//! The first copy says how many there are. That number only grows, and a writer learns it when it appends to the
-//! first copy, before it goes on to the others. So it appends to every copy that a reader can have chosen before
-//! that. A reader that chooses a newer one reads the first copy after that, and records after that again, which
-//! have the change already.
+//! The first copy has the number of copies. That number only grows, and a writer reads it when it appends to the first copy,
+//! before the others. So it appends to every copy that a reader can have chosen before that. A reader that chooses a newer copy
+//! reads the first copy after that, and then the records, which have the change already.
 
 use std::str::FromStr;
 
@@ -59,8 +54,7 @@ use crate::dynamo::item::Row;
 use crate::ledger::LedgerKey;
 use crate::values::ActorId;
 
-/// How many copies of the log there are, 1 to 100. Each is enough for a thousand pages a second: an item gives 3,000
-/// reads, of which that is a third.
+/// The number of copies of the log, 1 to 100. Each is enough for a thousand pages a second, a third of the 3,000 reads of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Copies(usize);
 
@@ -95,30 +89,30 @@ impl FromStr for Copies {
     }
 }
 
-/// The attribute of the first copy that says how many there are.
+/// The attribute of the first copy with the number of copies.
 const COPIES_NAME: &str = "copies";
-/// How the partition keys of the copies begin.
+/// The prefix of the partition keys of the copies.
 const LOG: &str = "changes#";
 
-/// An entry of the change log: an activity as the first 48 bits of a digest, or a mark. Two of the same fingerprint
-/// only make a reader forget more than it has to.
+/// An entry of the change log: an activity as the first 48 bits of a digest, or a mark. If two activities have the same
+/// fingerprint, a reader only drops more than it has to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// That of an activity, as one actor speaks of it.
+    /// The fingerprint of an activity of one actor.
     #[must_use]
     pub fn of(key: &ActivityKey) -> Self {
         Self::of_text(&format!("{}#{}", key.activity_id, key.actor_id))
     }
 
-    /// That of the lists by kind of an actor, of which rows leave some. No activity has an empty id.
+    /// The fingerprint for the lists by kind of an actor, if rows leave them. No activity has an empty id.
     #[must_use]
     pub fn of_lists(actor: &ActorId) -> Self {
         Self::of_text(&format!("#{actor}"))
     }
 
-    /// A mark: what tells an append from every other.
+    /// A random mark of an append.
     pub(super) fn mark() -> Self {
         Self(fastrand::u32(..).into())
     }
@@ -133,7 +127,7 @@ impl Fingerprint {
     }
 }
 
-/// Where a copy of the log is in the ledger.
+/// The key of a copy of the log.
 #[must_use]
 pub fn copy(number: usize) -> LedgerKey {
     LedgerKey { pk: format!("{LOG}{number}"), sk: "changes".to_owned() }
@@ -147,18 +141,18 @@ pub(super) fn is_copy(pk: &str) -> bool {
 /// A copy of the log as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// Which life of the item; nothing before the first change.
+    /// The epoch of the item; `None` before the first change.
     epoch: Option<String>,
     /// How many entries there were.
     count: i64,
     /// The latest of them, in order.
     latest: Vec<Fingerprint>,
-    /// How many copies there are, if this is the first one.
+    /// The number of copies, in the first one.
     copies: Option<Copies>,
 }
 
 impl Changes {
-    /// Reads a copy; where there is none, nothing was changed yet.
+    /// Reads a copy.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -180,7 +174,7 @@ impl Changes {
         })
     }
 
-    /// How many copies there are, as the first of them says; that one alone, before it says so.
+    /// The number of copies, by the first of them; one if it does not say.
     #[must_use]
     pub fn copies(&self) -> Copies {
         self.copies.unwrap_or(Copies(1))
@@ -191,11 +185,11 @@ impl Changes {
         self.latest.len()
     }
 
-    /// What was changed since an earlier reading of the same copy; nothing if that is not known.
+    /// The changes since an earlier reading of the same copy; `None` if they are unknown.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<&[Fingerprint]> {
         if earlier.epoch.is_none() {
-            // The first append makes the item. Whoever saw none has missed all that were ever made.
+            // The first append creates the item. A reader that saw no item has missed all appends.
             let all = usize::try_from(self.count).is_ok_and(|count| count == self.latest.len());
             return all.then_some(&self.latest);
         }

@@ -1,7 +1,7 @@
-//! The commands on activities.
+//! The commands of activities.
 
 use super::{ActivityKey, Change, Edit, Published};
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActivityId, ActorId, Kind, Payload, SortKey, Timestamp};
 
 /// An actor published an activity.
@@ -9,11 +9,9 @@ use crate::values::{ActivityId, ActorId, Kind, Payload, SortKey, Timestamp};
 pub struct Publish {
     /// Which activity; unique across actors.
     pub activity_id: ActivityId,
-    /// Who published it.
     pub actor_id: ActorId,
-    /// When: its position in every timeline.
+    /// When it was published: its position in every timeline.
     pub published_at: Timestamp,
-    /// What sort of activity it is.
     pub kind: Kind,
     /// What readers are given.
     pub payload: Payload,
@@ -22,29 +20,26 @@ pub struct Publish {
 /// An actor changed what an activity says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// Which activity.
     pub activity_id: ActivityId,
-    /// Whose; an update by anybody else has no effect.
+    /// The actor of the activity; an update by anybody else has no effect.
     pub actor_id: ActorId,
     /// When it was changed: the latest wins.
     pub at: Timestamp,
-    /// The new payload.
     pub payload: Payload,
     /// The new kind, if it changes.
     pub kind: Option<Kind>,
 }
 
-/// An actor took an activity back. Final.
+/// An actor deleted an activity, which is final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delete {
-    /// Which activity.
     pub activity_id: ActivityId,
-    /// Whose; a delete by anybody else has no effect.
+    /// The actor of the activity; a delete by anybody else has no effect.
     pub actor_id: ActorId,
 }
 
 impl ActivityKey {
-    /// Reads the two members that name an activity and its actor.
+    /// Reads the members with an activity and its actor.
     ///
     /// # Errors
     /// [`CommandError`] names the one that is missing or malformed.
@@ -62,7 +57,7 @@ pub(crate) fn subject(activity: &ActivityId, actor: &ActorId) -> Subject {
     Subject { activity_id, actor_id, ..Subject::default() }
 }
 
-impl Fact for Publish {
+impl CommandPayload for Publish {
     const TYPES: &'static [&'static str] = &["activity.published"];
     const MEMBERS: &'static [&'static str] =
         &["activity_id", "actor_id", "published_at", "kind", "payload"];
@@ -95,7 +90,7 @@ impl Fact for Publish {
     }
 }
 
-impl Fact for Update {
+impl CommandPayload for Update {
     const TYPES: &'static [&'static str] = &["activity.updated"];
     const MEMBERS: &'static [&'static str] = &["activity_id", "actor_id", "at", "kind", "payload"];
 
@@ -131,7 +126,7 @@ impl Fact for Update {
     }
 }
 
-impl Fact for Delete {
+impl CommandPayload for Delete {
     const TYPES: &'static [&'static str] = &["activity.deleted"];
     const MEMBERS: &'static [&'static str] = &["activity_id", "actor_id"];
 
@@ -154,7 +149,7 @@ impl Fact for Delete {
 }
 
 impl Publish {
-    /// The record this command speaks of.
+    /// The key of the record of the activity.
     #[must_use]
     pub fn key(&self) -> ActivityKey {
         ActivityKey { activity_id: self.activity_id.clone(), actor_id: self.actor_id.clone() }

@@ -1,4 +1,4 @@
-//! Where activities are in the ledger.
+//! The keys of activities in the ledger.
 
 use super::{ActivityKey, changes};
 use crate::ledger::{LedgerKey, PERSON};
@@ -9,20 +9,16 @@ const OUTBOX: &str = "outbox#";
 const CLAIM: &str = "claim";
 const ACTOR: &str = "actor#";
 
-/// An item of this feature, as its key says.
+/// What an item of this feature is, by its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActivityItem {
-    /// Whose an activity id is.
     Claim(ActivityId),
-    /// An activity record.
     Record(ActivityKey),
-    /// An actor published something.
     OutboxRow(ActorId),
-    /// A copy of the change log.
     Changes,
 }
 
-/// What the item with a key is, if it is one of this feature's.
+/// Parses the key of an item; `None` if it is not one of this feature's.
 #[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<ActivityItem> {
     if changes::is_copy(pk) {
@@ -39,31 +35,31 @@ pub fn of_key(pk: &str, sk: &str) -> Option<ActivityItem> {
     Some(ActivityItem::Record(ActivityKey { activity_id, actor_id }))
 }
 
-/// Where it is recorded whose an activity id is.
+/// The key of the claim of an activity id.
 #[must_use]
 pub fn claim(activity: &ActivityId) -> LedgerKey {
     LedgerKey { pk: format!("{ACTIVITY}{activity}"), sk: CLAIM.to_owned() }
 }
 
-/// Where an activity record is.
+/// The key of an activity record.
 #[must_use]
 pub fn record(key: &ActivityKey) -> LedgerKey {
     LedgerKey { pk: format!("{ACTIVITY}{}", key.activity_id), sk: record_sort_key(&key.actor_id) }
 }
 
-/// The sort key of every record of what an actor says of an activity.
+/// The sort key of the record of an activity of one actor.
 #[must_use]
 pub fn record_sort_key(actor: &ActorId) -> String {
     format!("{ACTOR}{actor}")
 }
 
-/// The partition that lists what an actor published, by sort key.
+/// The partition of the outbox of an actor, by sort key.
 #[must_use]
 pub fn outbox(actor: &ActorId) -> String {
     format!("{OUTBOX}{actor}")
 }
 
-/// The partition that lists what an actor published of a kind, by sort key.
+/// The partition of the list of an actor by kind, by sort key.
 #[must_use]
 pub fn of_kind(actor: &ActorId, kind: &Kind) -> String {
     format!("{PERSON}{actor}#kind#{kind}")

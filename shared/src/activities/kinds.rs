@@ -1,43 +1,41 @@
-//! Lists by kind: what an actor published of one kind, in timeline order, so that a page of it costs what it shows.
+//! Lists by kind: what an actor published of one kind, in timeline order, so that a page only reads what it shows.
 //!
-//! A row stands in `person#<actor>#kind#<kind>` at the activity's sort key. An index over outboxes could not serve: the
+//! A row has the partition key `person#<actor>#kind#<kind>` and the activity's sort key. An index over outboxes would not work: the
 //! kind is in the record, which an update changes, and a page must not lag behind it.
 //!
 //! # Why nothing is missed
 //!
-//! The record alone says of which kind an activity is; rows only say where to look. Every reader reads the records of the
-//! rows that it finds, and shows those that are of the kind. So a row too many costs its reading, and a row too few would
-//! be a mistake. What holds at every moment: *an activity that its record shows as of a kind has a row in that kind's
-//! list.*
+//! The record alone determines the kind of an activity; rows only say where to look. Every reader reads the records of the rows
+//! that it finds, and shows those of the kind. So an extra row only costs its reading, but a missing row would be an error. The
+//! invariant is: *an activity whose record has a kind has a row in the list of that kind.*
 //!
-//! * Whoever is about to write a record that is of another kind than before lists it first, with the instant of
-//!   the edit ([`Standing::since`]).
-//! * Whoever has written a record takes out the rows of the kinds that it is not of: that which it had before, and
-//!   those that were listed for it in vain. But only rows whose edit loses against the one that the record holds. The row of
-//!   an edit that is yet to win is later than that, so it stays.
+//! * A writer that is about to change the kind in a record first lists the activity under the new kind, with the instant of the
+//!   edit ([`KindSince::since`]).
+//! * After writing the record, it removes the rows of other kinds: that of the kind before, and those that were listed in vain.
+//!   But it only removes rows whose edit loses against the one in the record. The row of an edit that is yet to win is later, so
+//!   it stays.
 //!
-//! Edits win by instant, then by the greater kind. So the row of an edit that has lost can go for good, whoever lists it again
-//! loses too, and takes it out again.
+//! Edits win by instant, then by the greater kind. So the row of an edit that has lost can be removed: whoever lists it again loses
+//! too, and removes it again.
 //!
 //! # Several lists, one after the other
 //!
-//! A page of several kinds reads their lists by several calls. An activity that goes from one of them to the other may have
-//! left the second before that is read, and have come into the first after that was: both were right, and it is in neither.
-//! So between writing the record and taking out rows, the writer
+//! A page of several kinds reads their lists by several calls. An activity that moves between two of them may leave the second list
+//! before it is read, and come into the first after it was read, so that the page has it in neither. So between writing the record
+//! and removing rows, the writer
 //!
-//! * tells in the [change log](super::changes) that rows leave lists of this actor
-//!   ([`Fingerprint::of_lists`](super::changes::Fingerprint::of_lists)). If a reading of the log before the lists and one
-//!   behind them differ by none of those, all that has left any of them in between was in its new list before the first
-//!   was read;
-//! * waits for a [hold](crate::runtime::hold). If all lists were read within one, a row that had left before the last of
-//!   them was read was in its new list before the first was.
+//! * notes in the [change log](super::changes) that rows leave lists of this actor
+//!   ([`Fingerprint::of_lists`](super::changes::Fingerprint::of_lists)). If the readings of the log before and after the lists have
+//!   no such entry in between, every row that has left a list in between was in its new list before the first one was read;
+//! * waits for a [hold](crate::runtime::hold). If all lists were read within one, a row that had left before the last list was read
+//!   was in its new list before the first one was read.
 //!
-//! What is deleted is shown in no list, so its row leaves at once.
+//! A deleted activity is shown in no list, so its row is removed at once.
 //!
-//! A publish that comes again lists what is there, so activities from before there were such lists come into them.
+//! A repeated publish lists the activity as it is now, so activities from before these lists existed come into them.
 //!
-//! A delivery that dies between record and row leaves a row of a kind that the activity is not of any more. When it is
-//! delivered again it takes out what it can know of: the row of its own kind, and that of the kind that was published.
+//! A delivery that dies between record and row leaves a row of an old kind. Its redelivery removes the rows that it can know of: that
+//! of its own kind, and that of the published kind.
 
 use super::record::{ActivityKey, ActivityRecord, Edit};
 use super::{Activities, Change, keys};
@@ -47,19 +45,19 @@ use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{Kind, SortKey, Timestamp};
 
-/// What stands for the instant of a kind that was published: it is earlier than any edit.
+/// Stands for the instant of the published kind. It is earlier than any edit.
 const PUBLISHED: &str = "0";
 
-/// Of which kind an activity is, and since which edit. The greater of two wins.
+/// The kind of an activity, and the edit that set it. The greater of two wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Standing {
-    /// The instant of the edit; none if it was published so.
+pub(super) struct KindSince {
+    /// The instant of the edit; `None` for the published kind.
     since: Option<Timestamp>,
     kind: Kind,
 }
 
-impl Standing {
-    /// That of a record, if anybody is shown it.
+impl KindSince {
+    /// The kind in a record; `None` if the activity is not shown.
     fn of(record: &ActivityRecord) -> Option<Self> {
         let published = record.published.as_ref().filter(|_| !record.deleted)?;
         Some(match &record.kind {
@@ -73,12 +71,12 @@ impl Standing {
     }
 }
 
-/// The rows that the change of one record is about.
+/// The rows that may have to leave after the change of a record.
 #[derive(Debug, Default)]
 pub(super) struct Listing(Vec<Kind>);
 
 impl Listing {
-    /// Before a record is written: lists the activity as what it will be.
+    /// Before a record is written: lists the activity under its new kind.
     pub(super) async fn before(
         &mut self,
         activities: &Activities,
@@ -87,19 +85,19 @@ impl Listing {
         now: &ActivityRecord,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let (Some(published), Some(standing)) = (&now.published, Standing::of(now)) else {
+        let (Some(published), Some(current)) = (&now.published, KindSince::of(now)) else {
             return Ok(());
         };
-        let is_known = Standing::of(known).is_some_and(|known| known.kind == standing.kind);
-        if is_known || self.0.contains(&standing.kind) {
+        let is_known = KindSince::of(known).is_some_and(|known| known.kind == current.kind);
+        if is_known || self.0.contains(&current.kind) {
             return Ok(());
         }
-        activities.list_by_kind(key, &published.sort_key(key), &standing, deadline).await?;
-        self.0.push(standing.kind);
+        activities.list_by_kind(key, &published.sort_key(key), &current, deadline).await?;
+        self.0.push(current.kind);
         Ok(())
     }
 
-    /// Once a record is written, or was before: the rows of kinds that it is not of.
+    /// After a record is written: the rows of its other kinds.
     pub(super) fn after(
         mut self,
         key: &ActivityKey,
@@ -107,8 +105,8 @@ impl Listing {
         now: &ActivityRecord,
     ) -> Leaving {
         let Some(published) = &now.published else { return Leaving::default() };
-        let now = Standing::of(now);
-        self.0.extend(Standing::of(before).map(|before| before.kind));
+        let now = KindSince::of(now);
+        self.0.extend(KindSince::of(before).map(|before| before.kind));
         self.0.sort();
         self.0.dedup();
         self.0.retain(|kind| now.as_ref().is_none_or(|now| now.kind != *kind));
@@ -117,7 +115,7 @@ impl Listing {
         Leaving { rows: rows.collect(), now }
     }
 
-    /// Of a change that is in the record already: what an earlier delivery of it may have left.
+    /// Adds the rows that an earlier delivery of a change may have left, if the change is in the record already.
     pub(super) fn again(&mut self, change: &Change, now: &ActivityRecord) {
         if let Change::Update { kind: Some(edit), .. } = change {
             self.0.push(edit.value.clone());
@@ -126,16 +124,16 @@ impl Listing {
     }
 }
 
-/// Rows that have to go, now that a record says otherwise.
+/// Rows that have to be removed after a record has changed.
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     rows: Vec<(LedgerKey, Kind)>,
-    /// What the record says; nothing if nobody is shown it.
-    now: Option<Standing>,
+    /// The kind in the record; `None` if the activity is not shown.
+    now: Option<KindSince>,
 }
 
 impl Leaving {
-    /// True if the activity is in another list now, which may be read beside these.
+    /// True if the activity is in another list now, which a page may read together with these.
     pub(super) fn is_elsewhere(&self) -> bool {
         !self.rows.is_empty() && self.now.is_some()
     }
@@ -146,20 +144,20 @@ impl Activities {
         &self,
         key: &ActivityKey,
         sort_key: &SortKey,
-        standing: &Standing,
+        current: &KindSince,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let later = Update {
             expression: "SET #at = :at",
             condition: Some("attribute_not_exists(pk) OR #at < :at"),
             names: vec![("#at", "at")],
-            values: vec![(":at", text(standing.since()))],
+            values: vec![(":at", text(current.since()))],
         };
-        let row = row_key(key, sort_key, &standing.kind).into_item();
+        let row = row_key(key, sort_key, &current.kind).into_item();
         self.ledger.table().update(row, later, deadline).await.map(|_| ())
     }
 
-    /// Takes out rows, unless they are of an edit that wins against what the record holds.
+    /// Removes rows, unless their edit wins over the one in the record.
     pub(super) async fn unlist(
         &self,
         Leaving { rows, now }: Leaving,

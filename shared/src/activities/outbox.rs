@@ -1,7 +1,7 @@
 //! Outboxes: what each actor published, in timeline order. A follow copies it into a timeline.
 //!
-//! A row is a pointer that never changes but for one mark, set when the activity is deleted. The
-//! row stays: an unfollow has to take out the entries of deleted activities too.
+//! A row is a pointer that only changes by a mark that the activity is deleted. The row stays, because an unfollow has to remove
+//! the entries of deleted activities too.
 
 use super::{Activities, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
@@ -10,41 +10,38 @@ use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp};
 
-/// Rows asked for at once: as many as go into a few batches.
+/// Rows of one query: a few batches of writes.
 pub const OUTBOX_PAGE: i32 = 500;
 
 /// One activity of an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxRow {
-    /// Its sort key in timelines.
     pub sort_key: SortKey,
-    /// Marked by a delete.
     pub deleted: bool,
 }
 
 /// Some rows, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxPage {
-    /// The rows.
     pub rows: Vec<OutboxRow>,
     /// True if there are older ones.
     pub more: bool,
 }
 
-/// Which rows of one outbox are asked for.
-struct Asked<'a> {
+/// A query of one outbox.
+struct OutboxQuery<'a> {
     actor: &'a ActorId,
     first: String,
     last: String,
     after: Option<String>,
     limit: Option<i32>,
-    /// Only those that are marked as deleted.
+    /// Only rows that are marked as deleted.
     deleted: bool,
 }
 
 impl Activities {
-    /// Lists an activity in its actor's outbox, or marks it as deleted there. The mark is never
-    /// taken off: listing and marking may happen in any order.
+    /// Lists an activity in its actor's outbox, or marks it as deleted there. The mark is never removed, so listing and marking may
+    /// happen in any order.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have happened.
@@ -57,7 +54,7 @@ impl Activities {
     ) -> Result<(), DynamoError> {
         let key = LedgerKey { pk: keys::outbox(actor), sk: sort_key.to_string() };
         let activity = text(sort_key.activity_id.as_str());
-        // A row says no more than one that is there already, but for the mark.
+        // An existing row can only differ by the mark.
         if !deleted {
             let row = Item::from([("activity_id".to_owned(), activity)]);
             let none = Condition::new("attribute_not_exists(pk)");
@@ -72,11 +69,7 @@ impl Activities {
         self.ledger.table().update(key.into_item(), mark, deadline).await.map(|_| ())
     }
 
-    /// Reads what an actor published from an instant on, newest first, beyond a row if one is given:
-    /// whoever follows or leaves sees the newest first.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads what an actor published since an instant, newest first, after a row if one is given.
     pub async fn outbox(
         &self,
         actor: &ActorId,
@@ -84,21 +77,19 @@ impl Activities {
         after: Option<&SortKey>,
         deadline: Deadline,
     ) -> Result<OutboxPage, DynamoError> {
-        // Retention may have passed by the row, and with it everything that is older.
+        // The row may be older than retention, and so is everything after it.
         if after.is_some_and(|after| after.published_at < from) {
             return Ok(OutboxPage { rows: Vec::new(), more: false });
         }
         let (first, last) = (from.to_string(), format!("{}~", Timestamp::LAST));
         let after = after.map(ToString::to_string);
-        let asked = Asked { actor, first, last, after, limit: Some(OUTBOX_PAGE), deleted: false };
+        let asked =
+            OutboxQuery { actor, first, last, after, limit: Some(OUTBOX_PAGE), deleted: false };
         let (rows, next) = self.query_outbox(&asked, deadline).await?;
         Ok(OutboxPage { rows, more: next.is_some() })
     }
 
     /// The rows from one to another, both included, that are marked as deleted.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn deleted_between(
         &self,
         actor: &ActorId,
@@ -107,7 +98,7 @@ impl Activities {
         deadline: Deadline,
     ) -> Result<Vec<OutboxRow>, DynamoError> {
         let (first, last) = (oldest.to_string(), newest.to_string());
-        let mut asked = Asked { actor, first, last, after: None, limit: None, deleted: true };
+        let mut asked = OutboxQuery { actor, first, last, after: None, limit: None, deleted: true };
         let mut found = Vec::new();
         loop {
             let (rows, next) = self.query_outbox(&asked, deadline).await?;
@@ -120,9 +111,6 @@ impl Activities {
     }
 
     /// The row of one activity, if it is listed in the actor's outbox.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn listed(
         &self,
         actor: &ActorId,
@@ -135,7 +123,7 @@ impl Activities {
 
     async fn query_outbox(
         &self,
-        asked: &Asked<'_>,
+        asked: &OutboxQuery<'_>,
         deadline: Deadline,
     ) -> Result<(Vec<OutboxRow>, Option<String>), DynamoError> {
         let pk = keys::outbox(asked.actor);

@@ -1,6 +1,6 @@
-//! Who published an activity, and whether it was deleted: a fact, for what is folded from facts on activities.
+//! The owner of an activity, and whether it was deleted: a fact, for folds of facts about activities.
 //!
-//! It is written once the record says so, and again when it is deleted; what an activity says is not in it.
+//! It is written after the record, and again after a delete. It has no content of the activity.
 
 use crate::dynamo::item::{Key, Row, text, truth};
 use crate::dynamo::{DynamoError, Update};
@@ -14,19 +14,18 @@ const OWNER: &str = "owner";
 /// Who published an activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Who.
     pub actor_id: ActorId,
-    /// It is deleted, which is for good.
+    /// Deleted, which is permanent.
     pub deleted: bool,
 }
 
-/// Where it is among the facts who published an activity.
+/// The key of the owner of an activity, among the facts.
 #[must_use]
 pub fn key(activity: &ActivityId) -> Key {
     Key { pk: format!("{PREFIX}{activity}"), sk: OWNER.to_owned() }
 }
 
-/// The activity, if a key of the facts is one of these.
+/// The activity whose owner has this key.
 #[must_use]
 pub fn of_key(key: &Key) -> Option<ActivityId> {
     let activity = key.pk.strip_prefix(PREFIX).filter(|_| key.sk == OWNER)?;
@@ -43,7 +42,7 @@ impl Owner {
         Ok(Self { actor_id, deleted: row.flag("deleted")? })
     }
 
-    /// Records it, unless that is on record already, or that the activity is deleted.
+    /// Records the owner, unless it is on record already, or the activity is recorded as deleted.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.

@@ -1,4 +1,4 @@
-//! What an actor published, read by pages: of any age, and not deleted.
+//! Pages of what an actor published, of any age, without deleted activities.
 
 use futures::future::try_join_all;
 
@@ -6,16 +6,13 @@ use super::outbox::outbox_row;
 use super::{Activities, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
-use crate::paging::{Stretch, merged};
+use crate::paging::{RowChunk, merged};
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Kind, SortKey, Span};
 
 impl Activities {
-    /// Reads at most `limit` rows of an actor's outbox in a span, beyond a stored sort key if one is given. Those that are marked
-    /// as deleted are left out.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads at most `limit` rows of an actor's outbox in a span, after a stored sort key if one is given. Leaves out rows that are
+    /// marked as deleted.
     pub async fn published_by(
         &self,
         actor: &ActorId,
@@ -23,15 +20,12 @@ impl Activities {
         after: Option<&str>,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<Stretch<SortKey>, DynamoError> {
+    ) -> Result<RowChunk<SortKey>, DynamoError> {
         let pk = keys::outbox(actor);
-        Stretch::read(&self.ledger, &pk, span, after, limit, published_row, deadline).await
+        RowChunk::read(&self.ledger, &pk, span, after, limit, published_row, deadline).await
     }
 
-    /// The same of what may be of some kinds: the records decide. One Query for each of them, all at once.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads rows of activities that may be of these kinds; the records decide. One Query for each kind, all at once.
     pub async fn published_of_kinds(
         &self,
         actor: &ActorId,
@@ -40,10 +34,10 @@ impl Activities {
         after: Option<&str>,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<Stretch<SortKey>, DynamoError> {
+    ) -> Result<RowChunk<SortKey>, DynamoError> {
         let lists = kinds.into_iter().map(|kind| async move {
             let pk = keys::of_kind(actor, kind);
-            Stretch::read(&self.ledger, &pk, span, after, limit, kind_row, deadline).await
+            RowChunk::read(&self.ledger, &pk, span, after, limit, kind_row, deadline).await
         });
         Ok(merged(try_join_all(lists).await?, span.order, ToString::to_string))
     }

@@ -1,32 +1,25 @@
 //! Activities: how a publish, its edits and its delete merge, whatever order they arrive in.
 //!
-//! An [`ActivityRecord`] holds what is known of one activity *as one actor speaks of it*. It is
-//! filled by [`merge`](ActivityRecord::merge), which is idempotent, and commutative but for one
-//! deliberate case: of two publishes that differ in content the first to be processed stays.
-//! Once it is deleted a record holds no content any more, whatever arrives later: nobody will ever be
-//! shown it. Because the record is kept per activity **and actor**, a delete or an edit in the name of
-//! somebody else lands in a record that is never published, and so has no effect, without anybody
-//! having to know at that moment who the true actor is.
+//! An [`ActivityRecord`] has what is known of one activity *of one actor*. It is filled by [`merge`](ActivityRecord::merge), which
+//! is idempotent, and commutative except for one deliberate case: of two publishes with different content, the first to be
+//! processed stays. A deleted record has no content, whatever arrives later: nobody is ever shown it. There is one record for each
+//! activity **and actor**. So a delete or an edit in the name of somebody else changes a record that is never published, and has no
+//! effect, without anybody having to know the true actor at that moment.
 
 use crate::values::{ActivityId, ActorId, Kind, Payload, SortKey, Timestamp};
 
-/// The key of a record: an activity, and the actor who speaks of it.
+/// The key of a record: an activity and an actor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActivityKey {
-    /// Which activity.
     pub activity_id: ActivityId,
-    /// In whose words.
     pub actor_id: ActorId,
 }
 
 /// What was published, before any edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// When.
     pub at: Timestamp,
-    /// What sort of activity it was.
     pub kind: Kind,
-    /// What it said.
     pub payload: Payload,
 }
 
@@ -36,16 +29,15 @@ pub struct Published {
 pub struct Edit<T> {
     /// When it was set.
     pub at: Timestamp,
-    /// The value.
     pub value: T,
 }
 
 /// All that is known of an activity.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ActivityRecord {
-    /// Set once the publish was processed.
+    /// The publish, once it was processed.
     pub published: Option<Published>,
-    /// Set permanently once a delete was processed: the tombstone.
+    /// The tombstone: set permanently by a delete.
     pub deleted: bool,
     /// The latest payload sent by an update.
     pub payload: Option<Edit<Payload>>,
@@ -53,24 +45,20 @@ pub struct ActivityRecord {
     pub kind: Option<Edit<Kind>>,
 }
 
-/// One thing said of an activity.
+/// A change of an activity by a command.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// It was published.
     Publish(Published),
-    /// It was edited.
     Update {
-        /// The new payload.
         payload: Edit<Payload>,
         /// The new kind, if given.
         kind: Option<Edit<Kind>>,
     },
-    /// It was deleted.
     Delete,
 }
 
 impl ActivityRecord {
-    /// Takes in a change. Merging the same change again changes nothing.
+    /// Merges a change; idempotent.
     pub fn merge(&mut self, change: Change) {
         match change {
             Change::Publish(published) => {
@@ -87,7 +75,7 @@ impl ActivityRecord {
         }
     }
 
-    /// Keeps that it was published, and when: that is where its entries are.
+    /// Drops the content, and keeps the instant of the publish, which determines where its entries are.
     fn drop_content(&mut self) {
         (self.payload, self.kind) = (None, None);
         if let Some(Published { kind, payload, .. }) = &mut self.published {
@@ -95,7 +83,7 @@ impl ActivityRecord {
         }
     }
 
-    /// What readers are given: nothing before the publish and nothing after the delete.
+    /// The content that readers are shown; `None` before the publish and after a delete.
     #[must_use]
     pub fn visible(&self) -> Option<Published> {
         let published = self.published.as_ref().filter(|_| !self.deleted)?;

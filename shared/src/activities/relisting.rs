@@ -10,9 +10,7 @@ use crate::values::{ActivityId, ActorId, Kind, SortKey};
 /// An activity that is not where readers look for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unlisted {
-    /// Whose it is.
     pub actor_id: ActorId,
-    /// Where it has to stand.
     pub sort_key: SortKey,
     /// True if its actor's outbox lacks it.
     pub in_outbox: bool,
@@ -22,9 +20,6 @@ pub struct Unlisted {
 
 impl Activities {
     /// The lists that lack an activity, if any does. Nobody is shown a deleted one, so it lacks in none.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn unlisted(
         &self,
         activity: &ActivityId,

@@ -14,7 +14,7 @@ use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ActorId, Payload, Timestamp};
 
-/// The attributes of a record: those that it lacks are taken out where it is written over another.
+/// The attributes of a record: those that it lacks are removed where it is written over another.
 const RECORD: [&str; 10] = [
     "published_at",
     "kind",
@@ -45,7 +45,6 @@ pub enum Claim {
 pub struct Merged {
     /// What was known before.
     pub before: ActivityRecord,
-    /// What is known now.
     pub now: ActivityRecord,
 }
 
@@ -82,9 +81,6 @@ impl Activities {
     }
 
     /// The actor that owns an activity id, and when it was published, if it was.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn claimed(
         &self,
         activity: &ActivityId,
@@ -95,9 +91,6 @@ impl Activities {
 
     /// The same for several ids, none of them twice, and at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
     /// Those that nobody owns are left out.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn all_claimed(
         &self,
         activities: impl IntoIterator<Item = &ActivityId>,
@@ -178,9 +171,6 @@ impl Activities {
     }
 
     /// Reads a record as it is now. One that was never written is empty.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn activity(
         &self,
         key: &ActivityKey,
@@ -191,9 +181,6 @@ impl Activities {
     }
 
     /// An activity as readers are given it, with its actor, if it was published and not deleted: of any age.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn published(
         &self,
         activity: &ActivityId,
@@ -219,9 +206,6 @@ impl Activities {
     }
 
     /// The same for several, none of them twice, and at most [`BATCH_GET`](crate::dynamo::BATCH_GET), in two calls.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn all_published(
         &self,
         activities: impl IntoIterator<Item = &ActivityId>,

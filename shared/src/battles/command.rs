@@ -1,6 +1,6 @@
-//! The commands on battles.
+//! The commands of battles.
 
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
 
 /// The most hit points a boss can have.
@@ -8,12 +8,11 @@ pub const MAX_HP: u64 = 1_000_000_000_000_000;
 /// The most damage one hit can do.
 pub const MAX_DAMAGE: u64 = 1_000_000_000;
 
-/// An actor lets a boss loose.
+/// An actor starts a battle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BattleOpened {
-    /// The battle. Its id belongs to the first of these.
+    /// The battle. Its id belongs to the first command with it.
     pub battle_id: BattleId,
-    /// Who opens it.
     pub actor_id: ActorId,
     /// How much damage the boss withstands: 1 to [`MAX_HP`].
     pub hp: u64,
@@ -26,19 +25,16 @@ pub struct BattleOpened {
 /// A viewer hits the boss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BattleHit {
-    /// The battle.
     pub battle_id: BattleId,
-    /// The hit. Its id belongs to the first of these within the battle.
+    /// The hit. Its id belongs to the first command with it in the battle.
     pub hit_id: HitId,
-    /// Who hits.
     pub viewer_id: ViewerId,
-    /// How hard: 1 to [`MAX_DAMAGE`].
+    /// The damage: 1 to [`MAX_DAMAGE`].
     pub damage: u64,
-    /// When.
     pub at: Timestamp,
 }
 
-impl Fact for BattleOpened {
+impl CommandPayload for BattleOpened {
     const TYPES: &'static [&'static str] = &["battle.opened"];
     const MEMBERS: &'static [&'static str] = &["battle_id", "actor_id", "hp", "at", "payload"];
 
@@ -70,7 +66,7 @@ impl Fact for BattleOpened {
     }
 }
 
-impl Fact for BattleHit {
+impl CommandPayload for BattleHit {
     const TYPES: &'static [&'static str] = &["battle.hit"];
     const MEMBERS: &'static [&'static str] = &["battle_id", "hit_id", "viewer_id", "damage", "at"];
 

@@ -1,4 +1,4 @@
-//! What was opened and what hits, as their rows say.
+//! The rows of battles and of hits.
 
 use serde::Serialize;
 
@@ -13,9 +13,7 @@ pub const VIEWER: &str = "viewer";
 /// What was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Who opened it.
     pub actor_id: ActorId,
-    /// How much damage the boss withstands.
     pub hp: u64,
     /// When it was opened.
     pub at: Timestamp,
@@ -56,16 +54,12 @@ impl From<BattleOpened> for (BattleId, Definition) {
     }
 }
 
-/// A hit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
-    /// Its id within its battle.
     pub hit_id: HitId,
-    /// Who hits; nothing if that was erased.
+    /// Who hits; `None` if erased.
     pub viewer_id: Option<ViewerId>,
-    /// How hard.
     pub damage: u64,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -83,7 +77,6 @@ impl Hit {
         })
     }
 
-    /// Its attributes.
     #[must_use]
     pub fn write(&self) -> Item {
         let mut item = Item::from([

@@ -1,4 +1,4 @@
-//! What is left of hits when a viewer is erased: what they did, and nobody who did it.
+//! Erases a viewer from hits: the damage stays, the name is removed.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -10,7 +10,7 @@ use crate::dynamo::item::Row;
 use crate::projection::Change;
 use crate::values::ViewerId;
 
-/// Takes a name out of hits that have landed. False if it is not there.
+/// Removes a name from hits that have landed. Returns false if it is not there.
 pub(super) fn forget(hits: &mut [Landed], viewer: &ViewerId) -> bool {
     let mut is_there = false;
     for hit in hits.iter_mut().filter(|hit| hit.viewer_id.as_ref() == Some(viewer)) {
@@ -20,7 +20,7 @@ pub(super) fn forget(hits: &mut [Landed], viewer: &ViewerId) -> bool {
     is_there
 }
 
-/// Takes a name out of a block of the log. False if it is not there.
+/// Removes a name from a block of the log. Returns false if it is not there.
 ///
 /// # Errors
 /// [`DynamoError::Corrupt`]
@@ -31,7 +31,7 @@ pub fn forget_in_log(block: &mut Row<'_>, viewer: &ViewerId) -> Result<bool, Dyn
     Ok(is_there)
 }
 
-/// A change that waits for a battle, without the name of a viewer.
+/// Removes the name of a viewer from a change that waits for a battle.
 #[must_use]
 pub fn without_name(mut change: Change, viewer: &ViewerId) -> Change {
     if let Some(BattleRow::Hit(..)) = BattleRow::of(&change.key) {

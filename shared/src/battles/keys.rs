@@ -1,4 +1,4 @@
-//! Where battles are, among the facts and among the views.
+//! The keys of battles, among the facts and among the views.
 //!
 //! ```text
 //! facts    battle#<battle>           battle         what was opened
@@ -6,62 +6,62 @@
 //! views    battle#<battle>           battle         hit points, the last hit
 //!          battle#<battle>           log#<n>        hits in the order in which they landed, from the nth on
 //!          battle#<battle>           waiting#<n>    hits that came before the battle
-//!          battle#<battle>#<viewer>  <n>            what the viewer's hits come to up to the end of the block that
-//!                                                   begins with the nth
-//!          hit#<battle>#<hit>        landed         that a hit has landed, and as which one
+//!          battle#<battle>#<viewer>  <n>            the viewer's totals up to the end of the block that begins with
+//!                                                   the nth hit
+//!          hit#<battle>#<hit>        landed         the number of a hit that has landed
 //! ```
 
 use crate::dynamo::item::Key;
 use crate::values::{BattleId, HitId, ViewerId};
 
-/// How the partition keys of battles begin, among the facts and among the views.
+/// The prefix of the partition keys of battles, among the facts and among the views.
 pub const BATTLES: &str = "battle#";
 /// The sort key of every battle among the facts.
 pub const OPENED: &str = "battle";
-/// How the partition keys of hits begin, among the facts and among the views.
+/// The prefix of the partition keys of hits, among the facts and among the views.
 pub const HITS: &str = "hit#";
 const NUMBERED: &str = "landed";
 /// The sort key of every hit among the facts.
 pub const HIT: &str = "hit";
 const LOG: &str = "log#";
 
-/// The partition that a battle has for itself, among the facts and among the views.
+/// The partition of a battle, among the facts and among the views.
 fn partition(battle: &BattleId) -> String {
     format!("{BATTLES}{battle}")
 }
 
-/// Where it is among the facts what was opened.
+/// The key of the definition of a battle, among the facts.
 #[must_use]
 pub fn opened(battle: &BattleId) -> Key {
     Key { pk: partition(battle), sk: OPENED.to_owned() }
 }
 
-/// Where a hit is among the facts. Each is in a partition of its own, so that hits of one battle are spread over all
-/// that the table has.
+/// The key of a hit, among the facts. Each has a partition of its own, so that the hits of one battle are spread over all
+/// partitions of the table.
 #[must_use]
 pub fn hit(battle: &BattleId, hit: &HitId) -> Key {
     Key { pk: format!("{HITS}{battle}#{hit}"), sk: HIT.to_owned() }
 }
 
-/// Where it is among the views how a battle stands.
+/// The key of the view of a battle.
 #[must_use]
 pub fn view(battle: &BattleId) -> Key {
     opened(battle)
 }
 
-/// The partition of views that says what of a battle is a viewer's.
+/// The partition of the views with a viewer's totals in a battle.
 #[must_use]
 pub fn of_viewer(battle: &BattleId, viewer: &ViewerId) -> String {
     format!("{BATTLES}{battle}#{viewer}")
 }
 
-/// Where it is among the views as which one a hit has landed. Each is in a partition of its own.
+/// The key of the number of a hit, among the views. Each has a partition of its own.
 #[must_use]
 pub fn numbered(battle: &BattleId, hit: &HitId) -> Key {
     Key { pk: format!("{HITS}{battle}#{hit}"), sk: NUMBERED.to_owned() }
 }
 
-/// The sort key of what has landed from the nth hit on, the first being the 0th.
+/// The sort key of an item about the hits from the nth on, counted from 0.
 pub(super) fn landed(first: u64) -> String {
     format!("{first:020}")
 }
@@ -72,17 +72,15 @@ pub fn log(first: u64) -> String {
     format!("{LOG}{first:020}")
 }
 
-/// What a row of the facts is, if it is about a battle.
+/// A row of the facts about a battle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BattleRow {
-    /// What was opened.
     Opened(BattleId),
-    /// A hit.
     Hit(BattleId, HitId),
 }
 
 impl BattleRow {
-    /// What a key of the facts is of.
+    /// Parses a key of the facts.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         match key.sk.as_str() {
@@ -95,7 +93,6 @@ impl BattleRow {
         }
     }
 
-    /// The battle.
     #[must_use]
     pub fn battle(&self) -> &BattleId {
         match self {
@@ -104,40 +101,39 @@ impl BattleRow {
     }
 }
 
-/// True if that is the sort key of a block of the log.
+/// True for the sort key of a block of the log.
 #[must_use]
 pub fn is_log(sort_key: &str) -> bool {
     sort_key.starts_with(LOG)
 }
 
-/// With which hit a block of the log begins, if that is the sort key of one.
+/// The number of the first hit of the block of the log with this sort key.
 #[must_use]
 pub fn first_of_log(sort_key: &str) -> Option<u64> {
     sort_key.strip_prefix(LOG)?.parse().ok()
 }
 
-/// The battle, if a key of the views is in its own partition.
+/// The battle whose own partition of the views has this key.
 #[must_use]
 pub fn of_view(key: &Key) -> Option<BattleId> {
     match BattleView::of(key)? {
         BattleView::Itself(battle) => Some(battle),
-        BattleView::Share(..) | BattleView::Numbered(..) => None,
+        BattleView::ViewerHits(..) | BattleView::Numbered(..) => None,
     }
 }
 
-/// What an item among the views is, if it is about a battle.
+/// An item of the views about a battle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BattleView {
-    /// How it stands, or what belongs to that.
+    /// The view of the battle, or a block of it.
     Itself(BattleId),
-    /// What of it is a viewer's.
-    Share(BattleId, ViewerId),
-    /// As which one a hit has landed.
+    ViewerHits(BattleId, ViewerId),
+    /// The number of a hit that has landed.
     Numbered(BattleId, HitId),
 }
 
 impl BattleView {
-    /// What a key of the views is of.
+    /// Parses a key of the views.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         if let Some(of) = key.pk.strip_prefix(HITS) {
@@ -148,7 +144,7 @@ impl BattleView {
         Some(match of.split_once('#') {
             None => Self::Itself(BattleId::new(of).ok()?),
             Some((battle, viewer)) => {
-                Self::Share(BattleId::new(battle).ok()?, ViewerId::new(viewer).ok()?)
+                Self::ViewerHits(BattleId::new(battle).ok()?, ViewerId::new(viewer).ok()?)
             }
         })
     }
@@ -170,8 +166,8 @@ mod tests {
             let hit = HitId::new(viewer.as_str()).expect("an id");
             let of_hit = BattleView::Numbered(battle.clone(), hit.clone());
             prop_assert_eq!(BattleView::of(&numbered(&battle, &hit)), Some(of_hit));
-            let share = Key { pk: of_viewer(&battle, &viewer), sk: landed(7) };
-            prop_assert_eq!(BattleView::of(&share), Some(BattleView::Share(battle, viewer)));
+            let viewer_hits = Key { pk: of_viewer(&battle, &viewer), sk: landed(7) };
+            prop_assert_eq!(BattleView::of(&viewer_hits), Some(BattleView::ViewerHits(battle, viewer)));
         }
     }
 }

@@ -11,11 +11,9 @@ pub(super) const HITS: &str = "hits";
 /// A hit that has landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landed {
-    /// Its id.
     pub hit_id: HitId,
-    /// Who hit; nothing if that was erased.
+    /// Who hit; `None` if erased.
     pub viewer_id: Option<ViewerId>,
-    /// How hard.
     pub damage: u64,
 }
 
@@ -37,7 +35,7 @@ pub fn pack(hits: &[Landed]) -> Vec<u8> {
     packer.into_bytes()
 }
 
-/// The same hits in blocks, each of which ends with the hit that takes it to a size in bytes.
+/// Cuts hits into blocks, each of which ends with the hit that reaches a size in bytes.
 pub(super) fn blocks(hits: &[Landed], size: usize) -> impl Iterator<Item = &[Landed]> {
     let mut packed = 0;
     hits.chunk_by(move |hit, _| {
@@ -49,7 +47,7 @@ pub(super) fn blocks(hits: &[Landed], size: usize) -> impl Iterator<Item = &[Lan
     })
 }
 
-/// How many bytes a hit takes at most.
+/// The most bytes that a hit takes.
 fn weight(Landed { hit_id, viewer_id, .. }: &Landed) -> usize {
     let viewer = viewer_id.as_ref().map_or(0, |viewer| viewer.as_str().len());
     hit_id.as_str().len() + viewer + 14

@@ -3,23 +3,23 @@
 //! ```text
 //! commands   battle.opened, battle.hit
 //! facts      what was opened; one row for each hit, under its id
-//! views      one item for a battle, a log of what landed, and for each viewer what of it is theirs
+//! views      one item for a battle, a log of the hits that landed, and totals for each viewer
 //! ```
 //!
 //! # Order
 //!
-//! A hit is on record once it is a row; its id makes it one, however often it is delivered. It lands when it is
-//! folded into the view of its battle. That view is written under the condition that nobody has written it since it
-//! was read ([`crate::projection`]), so there is one order, whichever functions fold at once and however batches are
-//! cut and repeated: a hit that has landed is below the high-water mark of its shard, and is passed.
+//! A hit is on record once it has a row. Its id is the key, so it has one row however often it is delivered. It lands when it is
+//! folded into the view of its battle. That view is written under the condition that nobody has written it since it was read
+//! ([`crate::projection`]). So there is one order, whichever functions fold at once and however batches are cut and repeated: a hit
+//! that has landed is not above the high-water mark of its shard, and is skipped.
 //!
-//! A hit that is folded when no hit points are left is late. Nothing is written of it. Once the boss is defeated the log
-//! stays as it is, so every hit on record that is not in the log is late.
+//! A hit that is folded when no hit points are left is late, and nothing is written for it. Once the boss is defeated the log does
+//! not change, so every hit on record that is not in the log is late.
 //!
 //! # Throughput
 //!
-//! All hits of a batch land with one write of the view and a block or some of the log: some thousand of them. What each
-//! viewer is shown of their own hits is written then, to items that no other viewer has a part in, before the next lands.
+//! All hits of a batch, about a thousand, land with one write of the view and of a few blocks of the log. Then the totals of each
+//! viewer are written, to items of that viewer alone, before the next hit lands.
 //!
 //! Hits that come before their battle wait in blocks beside its view ([`crate::projection::Waiting`]), and land in the
 //! order in which they came.
@@ -27,18 +27,18 @@
 mod command;
 mod definition;
 pub mod erasure;
-mod fought;
 pub mod keys;
 pub mod log;
 mod replay;
+mod state;
 mod store;
-mod told;
+mod viewer_hits;
 
 pub use command::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
 pub use definition::{Definition, Hit, VIEWER};
-pub use fought::Fought;
 pub use keys::BattleRow;
 pub use log::Landed;
-pub use replay::{Contradiction, Replay, Standing, Total};
+pub use replay::{BattleStatus, Contradiction, Replay, Total};
+pub use state::BattleState;
 pub use store::{Battle, Battles, HitState};
-pub use told::{Share, ShareItem, Shown, numbered, read_number};
+pub use viewer_hits::{Shown, ViewerHits, ViewerHitsItem, numbered, read_number};

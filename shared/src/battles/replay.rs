@@ -1,33 +1,29 @@
-//! A battle, fought again as its log says: for operators, who compare it with what is shown.
+//! Replays a battle from its log: operators compare the result with what is shown.
 //!
-//! The log decides: it is the order in which hits have landed. What it contradicts itself, or the hits on record, in is
-//! told and not made right, as there is nothing to make it right from.
+//! The log is the truth: it is the order in which hits have landed. Contradictions within the log, or with the hits on record, are
+//! reported and not repaired, because there is nothing to repair them from.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::told::{Share, shares};
-use super::{Definition, Fought, Hit, Landed, keys};
-use crate::projection::Followed;
+use super::viewer_hits::{ViewerHits, by_viewer};
+use super::{BattleState, Definition, Hit, Landed, keys};
+use crate::projection::DerivedItem;
 use crate::values::{ActorId, BattleId, HitId, ViewerId};
 
-/// How a battle stands.
+/// The state of a battle, for comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Standing {
-    /// Who opened it.
+pub struct BattleStatus {
     pub actor_id: ActorId,
-    /// How much damage the boss withstands.
     pub hp: u64,
-    /// How much of that is left.
     pub hp_left: u64,
-    /// How many hits have landed.
     pub hits: u64,
-    /// The latest that did.
+    /// The latest hit that landed.
     pub last_hit: Option<Hit>,
 }
 
-/// What the log says that cannot be.
+/// A contradiction in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contradiction {
@@ -35,57 +31,54 @@ pub enum Contradiction {
     LandedTwice,
     /// No such hit is on record.
     NotOnRecord,
-    /// The hit on record does other damage, or is another viewer's.
+    /// The hit on record has other damage, or another viewer.
     NotAsRecorded,
     /// The boss was defeated before.
     AfterTheLast,
     /// Hits before this one are missing in the log.
     BehindAGap,
-    /// The hit is on record and has not landed, though hit points are left.
+    /// The hit is on record and has not landed, although hit points are left.
     NeverLanded,
 }
 
-/// What a viewer's hits come to, by the first hit of each block that has some of them.
+/// The totals of a viewer, by the first hit of each block with hits of theirs.
 type Totals = BTreeMap<u64, Total>;
 
-/// What a viewer's hits come to at a block.
+/// The totals of a viewer at a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Total {
-    /// Those of the block alone.
-    pub in_block: Share,
-    /// All up to its end.
-    pub so_far: Share,
+    pub in_block: ViewerHits,
+    pub so_far: ViewerHits,
 }
 
-/// A battle that was fought again.
+/// The replay of a battle.
 #[derive(Debug)]
 pub struct Replay {
     definition: Definition,
     hits: u64,
     hp_left: u64,
     last: Option<Hit>,
-    shares: BTreeMap<ViewerId, Totals>,
+    by_viewer: BTreeMap<ViewerId, Totals>,
     numbers: BTreeMap<HitId, u64>,
     contradictions: Vec<(HitId, Contradiction)>,
 }
 
 impl Replay {
-    /// Goes through the blocks of the log, each with the number of its first hit, through the hits that are in no block
-    /// yet, and then all hits on record.
-    /// `stored` is what the view says, for what no record says any more.
+    /// Replays the blocks of the log, each with the number of its first hit, then the hits that are in no block yet, and then checks
+    /// all hits on record. `stored` is the view, for hits whose records have expired.
     #[must_use]
     pub fn of(
         definition: Definition,
         blocks: &[(u64, Vec<Landed>)],
         on_record: &HashMap<HitId, Hit>,
-        stored: &Fought,
+        stored: &BattleState,
     ) -> Self {
         let mut replay = Self {
             hp_left: definition.hp,
             definition,
             hits: 0,
             last: None,
-            shares: BTreeMap::new(),
+            by_viewer: BTreeMap::new(),
             numbers: BTreeMap::new(),
             contradictions: Vec::new(),
         };
@@ -101,8 +94,8 @@ impl Replay {
                 replay.numbers.insert(hit.hit_id.clone(), number);
                 replay.land(hit, is_new, on_record.get(&hit.hit_id), stored);
             }
-            for (viewer, in_block) in shares(hits) {
-                let totals = replay.shares.entry(viewer.clone()).or_default();
+            for (viewer, in_block) in by_viewer(hits) {
+                let totals = replay.by_viewer.entry(viewer.clone()).or_default();
                 let before = totals.last_key_value().map(|(_, total)| total.so_far);
                 let so_far = before.unwrap_or_default().and(in_block);
                 totals.insert(first, Total { in_block, so_far });
@@ -118,7 +111,7 @@ impl Replay {
         replay
     }
 
-    fn land(&mut self, hit: &Landed, is_new: bool, on_record: Option<&Hit>, stored: &Fought) {
+    fn land(&mut self, hit: &Landed, is_new: bool, on_record: Option<&Hit>, stored: &BattleState) {
         let mut contradicts = |how| self.contradictions.push((hit.hit_id.clone(), how));
         if !is_new {
             contradicts(Contradiction::LandedTwice);
@@ -140,55 +133,54 @@ impl Replay {
         self.last = Some(Hit { hit_id, viewer_id, damage, at });
     }
 
-    /// How it stands.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn status(&self) -> BattleStatus {
         let Definition { actor_id, hp, .. } = &self.definition;
         let (hp_left, hits, last_hit) = (self.hp_left, self.hits, self.last.clone());
-        Standing { actor_id: actor_id.clone(), hp: *hp, hp_left, hits, last_hit }
+        BattleStatus { actor_id: actor_id.clone(), hp: *hp, hp_left, hits, last_hit }
     }
 
-    /// What the log says that cannot be, about which hit.
+    /// The contradictions, with the hits that they are about.
     #[must_use]
     pub fn contradictions(&self) -> &[(HitId, Contradiction)] {
         &self.contradictions
     }
 
-    /// What of it is a viewer's.
+    /// The totals of a viewer.
     #[must_use]
-    pub fn share(&self, viewer: &ViewerId) -> Share {
-        let last = self.shares.get(viewer).and_then(BTreeMap::last_key_value);
-        last.map_or_else(Share::default, |(_, total)| total.so_far)
+    pub fn viewer_hits(&self, viewer: &ViewerId) -> ViewerHits {
+        let last = self.by_viewer.get(viewer).and_then(BTreeMap::last_key_value);
+        last.map_or_else(ViewerHits::default, |(_, total)| total.so_far)
     }
 
-    /// True if the log is whole, and says nothing that cannot be.
+    /// True if there are no contradictions.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.contradictions.is_empty()
     }
 
-    /// True if hits that are on record and not in the log are all that is wrong with it.
+    /// True if the only contradictions are hits on record that are not in the log.
     #[must_use]
     pub fn only_lacks_hits(&self) -> bool {
         self.contradictions.iter().all(|(_, what)| *what == Contradiction::NeverLanded)
     }
 
-    /// The viewers whose hits have landed, each with what those come to.
+    /// The viewers whose hits have landed, with their totals.
     #[must_use]
-    pub fn shares(&self) -> &BTreeMap<ViewerId, Totals> {
-        &self.shares
+    pub fn by_viewer(&self) -> &BTreeMap<ViewerId, Totals> {
+        &self.by_viewer
     }
 
-    /// As which one each hit has landed.
+    /// The number of each hit that has landed.
     #[must_use]
     pub fn numbers(&self) -> &BTreeMap<HitId, u64> {
         &self.numbers
     }
 
-    /// The items that say what a viewer's hits come to.
+    /// The items with the totals of a viewer.
     #[must_use]
-    pub fn items(&self, battle: &BattleId, viewer: &ViewerId) -> Vec<Followed> {
-        let totals = self.shares.get(viewer).into_iter().flatten();
+    pub fn items(&self, battle: &BattleId, viewer: &ViewerId) -> Vec<DerivedItem> {
+        let totals = self.by_viewer.get(viewer).into_iter().flatten();
         totals.map(|(first, total)| total.so_far.total(battle, viewer, *first)).collect()
     }
 }
@@ -227,7 +219,7 @@ mod tests {
         let blocks =
             blocks.iter().map(|(first, hits)| (*first, hits.iter().map(Landed::from).collect()));
         let on_record = on_record.iter().map(|hit| (hit.hit_id.clone(), hit.clone())).collect();
-        Replay::of(definition, &blocks.collect::<Vec<_>>(), &on_record, &Fought::default())
+        Replay::of(definition, &blocks.collect::<Vec<_>>(), &on_record, &BattleState::default())
     }
 
     fn contradictions(replay: &Replay) -> Vec<(&str, Contradiction)> {
@@ -239,9 +231,9 @@ mod tests {
         let (a, b, late) = (hit("a", 4), hit("b", 9), hit("c", 1));
         let fought = replay(&[(0, from_ref(&a)), (1, from_ref(&b))], &[a.clone(), b.clone(), late]);
         assert_eq!(contradictions(&fought), []);
-        let Standing { hp_left, hits, last_hit, .. } = fought.standing();
+        let BattleStatus { hp_left, hits, last_hit, .. } = fought.status();
         assert_eq!((hp_left, hits, last_hit), (0, 2, Some(b)));
-        let totals = fought.shares().values().next().expect("bob's");
+        let totals = fought.by_viewer().values().next().expect("bob's");
         let hits: Vec<_> = totals.iter().map(|(at, it)| (*at, it.so_far.hits)).collect();
         assert_eq!(hits, [(0, 1), (1, 2)], "one for each block");
     }

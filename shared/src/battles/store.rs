@@ -1,9 +1,11 @@
-//! Battles among the facts and the views.
+//! Records and reads battles.
 
 use futures::future::try_join;
 
-use super::told::NUMBERS;
-use super::{BattleHit, Definition, Fought, Hit, Share, ShareItem, Shown, keys, read_number};
+use super::viewer_hits::NUMBERS;
+use super::{
+    BattleHit, BattleState, Definition, Hit, Shown, ViewerHits, ViewerHitsItem, keys, read_number,
+};
 use crate::dynamo::item::{Key, Row, text};
 use crate::dynamo::{DynamoError, Query};
 use crate::facts::{Claim, Facts};
@@ -11,25 +13,22 @@ use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
 use crate::values::{BattleId, HitId, ViewerId};
 
-/// A battle as readers are shown it.
+/// A battle, as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Battle {
-    /// What was opened.
     pub definition: Definition,
-    /// How it stands.
     pub shown: Shown,
-    /// What of it is the viewer's that was asked for.
-    pub share: Option<Share>,
+    /// The totals of the viewer that was asked for.
+    pub viewer_hits: Option<ViewerHits>,
 }
 
 /// What became of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HitState {
-    /// It is on record, and has its turn still to come.
+    /// It is on record, and has not been folded yet.
     Pending,
-    /// It has landed.
     Landed,
-    /// It came after the last one, and changes nothing.
+    /// It came after the last hit, and has no effect.
     Late,
 }
 
@@ -47,7 +46,7 @@ impl Battles {
         Self { facts: facts.clone(), views: views.clone() }
     }
 
-    /// Records what was opened, unless the id belongs to something else.
+    /// Records a battle, unless its id belongs to another one.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -72,10 +71,7 @@ impl Battles {
         self.facts.claim(key, hit.write(), is_same, deadline).await
     }
 
-    /// A battle as it stands, and what of it is a viewer's: two reads at once, and one as of what they say.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// A battle with the totals of a viewer: two parallel reads, and then one for the totals.
     pub async fn battle(
         &self,
         battle: &BattleId,
@@ -83,38 +79,35 @@ impl Battles {
         deadline: Deadline,
     ) -> Result<Option<Battle>, DynamoError> {
         let opened = self.facts.unerased(keys::opened(battle), deadline);
-        let view = self.views.read(keys::view(battle), View::<Fought>::read_from, deadline);
+        let view = self.views.read(keys::view(battle), View::<BattleState>::read_from, deadline);
         let (opened, view) = try_join(opened, view).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
-        // One that is not folded yet has no hits.
+        // A battle that is not folded yet has no hits.
         let unhurt = || Shown { hp_left: definition.hp, hits: 0, last_hit: None };
         let shown = view.state.shown().unwrap_or_else(unhurt);
-        let share = match viewer {
+        let viewer_hits = match viewer {
             None => None,
-            Some(_) if shown.hits == 0 => Some(Share::default()),
-            Some(viewer) => Some(self.share(battle, viewer, shown.hits, deadline).await?),
+            Some(_) if shown.hits == 0 => Some(ViewerHits::default()),
+            Some(viewer) => Some(self.viewer_hits(battle, viewer, shown.hits, deadline).await?),
         };
-        Ok(Some(Battle { definition, shown, share }))
+        Ok(Some(Battle { definition, shown, viewer_hits }))
     }
 
-    /// What a viewer's hits come to among so many that have landed.
-    async fn share(
+    /// A viewer's totals among the first `hits` hits that have landed.
+    async fn viewer_hits(
         &self,
         battle: &BattleId,
         viewer: &ViewerId,
         hits: u64,
         deadline: Deadline,
-    ) -> Result<Share, DynamoError> {
+    ) -> Result<ViewerHits, DynamoError> {
         let key = Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(hits) };
         let numbers = self.views.total_before(&key, &NUMBERS, deadline).await?;
-        Ok(Share::of(&numbers))
+        Ok(ViewerHits::of(&numbers))
     }
 
-    /// A hit, and what became of it: two reads at once, and one as of what they say.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// A hit, and what became of it: two parallel reads, and then one.
     pub async fn hit_state(
         &self,
         battle: &BattleId,
@@ -122,14 +115,14 @@ impl Battles {
         deadline: Deadline,
     ) -> Result<Option<(Hit, HitState)>, DynamoError> {
         let fact = self.facts.table().get(keys::hit(battle, hit_id).into_item(), deadline);
-        let view = self.views.read(keys::view(battle), View::<Fought>::read_from, deadline);
+        let view = self.views.read(keys::view(battle), View::<BattleState>::read_from, deadline);
         let (fact, view) = try_join(fact, view).await?;
         let Some(fact) = fact else { return Ok(None) };
         let hit = Hit::read(hit_id.clone(), &fact)?;
         let Some(viewer) = &hit.viewer_id else { return Ok(None) };
         let state = view.state;
         let Some(shown) = state.shown() else { return Ok(Some((hit, HitState::Pending))) };
-        // Read after the view: of what it shows all items are there.
+        // Read after the view, so that all items of the shown hits exist.
         let has_landed = match self.number(battle, hit_id, deadline).await? {
             Some(number) => number < shown.hits,
             None if state.has_numbered(0) => false,
@@ -137,13 +130,13 @@ impl Battles {
         };
         let state = match has_landed {
             true => HitState::Landed,
-            false if shown.hp_left == 0 && state.is_settled() => HitState::Late,
+            false if shown.hp_left == 0 && state.is_all_written() => HitState::Late,
             false => HitState::Pending,
         };
         Ok(Some((hit, state)))
     }
 
-    /// As which one a hit has landed, if that is written.
+    /// The number of a hit, if it is written.
     async fn number(
         &self,
         battle: &BattleId,
@@ -154,7 +147,7 @@ impl Battles {
         row.as_ref().map(read_number).transpose()
     }
 
-    /// Whether an earlier version has listed a hit among those of a viewer that have landed.
+    /// True if an earlier version has listed a hit among the landed hits of a viewer.
     async fn was_listed(
         &self,
         battle: &BattleId,
@@ -173,14 +166,11 @@ impl Battles {
             ..Query::default()
         };
         let rows = self.views.table().all(query, || deadline).await?;
-        let items = rows.iter().map(ShareItem::read).collect::<Result<Vec<_>, _>>()?;
+        let items = rows.iter().map(ViewerHitsItem::read).collect::<Result<Vec<_>, _>>()?;
         Ok(items.iter().any(|item| item.ids.contains(hit)))
     }
 
     /// What was opened, if anything was.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn definition(
         &self,
         battle: &BattleId,

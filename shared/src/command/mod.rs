@@ -1,4 +1,4 @@
-//! The commands there are. Each is declared by its feature ([`Fact`]); this is the list of them.
+//! The commands there are. Each is declared by its feature ([`CommandPayload`]); this is the list of them.
 //!
 //! What the writer sends to itself goes back to the queue that producers send to, sealed
 //! ([`InternalSeal`]).
@@ -14,7 +14,7 @@ use crate::events::{EventRecorded, EventsRecorded};
 use crate::fanout::FanOutSegment;
 use crate::follows::FollowChange;
 use crate::likes::{self, LikeChange};
-use crate::message::{Body, CommandError, Fact, Members, Names, Subject, TYPE};
+use crate::message::{Body, CommandError, CommandPayload, Members, Names, Subject, TYPE};
 use crate::notifications::{self, MarkRead};
 use crate::polls::keys::PollRow;
 use crate::polls::{PollClosed, PollOpened, Vote};
@@ -53,7 +53,6 @@ macro_rules! commands {
         const MEMBERS: &[&[&str]] = &[$(<$fact>::MEMBERS,)*];
 
         impl Command {
-            /// Reads a producer's command.
             fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
                 $(
                     if <$fact>::TYPES.contains(&type_name) {

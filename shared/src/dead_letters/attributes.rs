@@ -1,9 +1,9 @@
-//! What travels with a command on its way to the dead letters: names of message attributes.
+//! The message attributes of a dead letter.
 //!
-//! The writer sends a command that failed for good to the dead-letter queue itself, with the reason, and the
-//! projector a change that cannot be folded; a command that the queue moved there by its receive count has none of
-//! these. The functions seal what they send ([`LetterSeal`](super::LetterSeal)). Without their seal all of it is claims of whoever
-//! sent it: they have to have a form ([`is_message_id`](crate::values::is_message_id), [`is_reason`]) and a length ([`cut`]).
+//! The writer itself sends a command that failed permanently to the dead-letter queue, with the reason, and the projector a change that
+//! cannot be folded. A command that the queue moved there by its receive count has none of these attributes. The functions seal what
+//! they send ([`LetterSeal`](super::LetterSeal)). Without their seal, attributes are claims of the sender, so their form
+//! ([`is_message_id`](crate::values::is_message_id), [`is_reason`]) and length ([`cut`]) are checked.
 
 use crate::queue;
 
@@ -20,7 +20,7 @@ pub const SENT: &str = "nagare.sent";
 
 /// Receives of a command before it becomes a dead letter. The queue's redrive policy says the same.
 pub const MAX_RECEIVES: u32 = 5;
-/// The reason of a letter that the queue moved without one: the function died on it every time.
+/// The reason of a letter that the queue moved: the function died on it every time.
 pub const RECEIVES_EXHAUSTED: &str = "receives-exhausted";
 
 /// The reason of a change of a fact that a view could not fold.
@@ -28,7 +28,7 @@ pub const UNFOLDABLE: &str = "unfoldable";
 /// The reason of a batch of changes that was given up ([`StreamBatch`](super::StreamBatch)).
 pub const STREAM_BATCH: &str = "stream-batch";
 
-/// All the reasons there are. Whatever else a letter gives as its reason is somebody's own words.
+/// All reasons. Any other reason of a letter is text of a stranger.
 pub const REASONS: [&str; 23] = [
     "not-json",
     "unknown-type",
@@ -55,14 +55,13 @@ pub const REASONS: [&str; 23] = [
     STREAM_BATCH,
 ];
 
-/// The reason, if it is one; `other` for the words of somebody else, which stay out of logs and
-/// metrics.
+/// The reason if it is known, otherwise `other`: text of a stranger stays out of logs and metrics.
 #[must_use]
 pub fn known_reason(text: &str) -> &'static str {
     REASONS.into_iter().find(|reason| *reason == text).unwrap_or("other")
 }
 
-/// True if a producer has sent what can never be applied: all else is a matter of Nagare's or AWS's own.
+/// True if a producer has sent what can never be applied. All other reasons are faults of Nagare or AWS.
 #[must_use]
 pub fn is_of_a_producer(reason: &str) -> bool {
     matches!(
@@ -77,17 +76,17 @@ pub fn is_of_a_producer(reason: &str) -> bool {
     )
 }
 
-/// True for a text that can be a reason: 1 to 40 characters of `a-z -`. Every reason becomes a metric of
-/// its own, so what somebody else writes into [`REASON`] may not be any text.
+/// True for a text that can be a reason: 1 to 40 characters of `a-z -`. Every reason becomes a metric of its own, so arbitrary text in
+/// [`REASON`] is not accepted.
 #[must_use]
 pub fn is_reason(text: &str) -> bool {
     (1..=40).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
 }
 
-/// The most bytes of a detail. Bodies are kept in parts of their own; this stays beside one in its item.
+/// The most bytes of a detail, which is in one item with a part of the body.
 pub const MAX_DETAIL_BYTES: usize = 2_000;
 
-/// The text, or as much of its beginning as [`MAX_DETAIL_BYTES`] hold, with `…` where the rest was.
+/// Cuts a text to [`MAX_DETAIL_BYTES`], with `…` at the end.
 #[must_use]
 pub fn cut(mut text: String) -> String {
     const MARK: char = '…';
@@ -98,8 +97,7 @@ pub fn cut(mut text: String) -> String {
     text
 }
 
-/// True if a body and these string attributes fit into one message. A body may be as long as a message
-/// by itself; it then travels without them.
+/// True if a body and these string attributes fit into one message. A body of the greatest length travels without them.
 #[must_use]
 pub fn fits(body: &str, attributes: &[(&str, String)]) -> bool {
     queue::bytes(body, attributes) <= queue::MAX_BYTES

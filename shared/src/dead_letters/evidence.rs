@@ -1,14 +1,14 @@
-//! Evidence that a dead letter comes from the queue of commands or from the functions, and from nobody else.
+//! Evidence that a dead letter comes from the queue of commands or from the functions.
 //!
-//! Whoever may send to the dead-letter queue could put a command there, and the operator's redrive would put it in
-//! force. So each letter is kept with what shows where it comes from, or with nothing:
+//! Anybody who may send to the dead-letter queue could put a command there, and the operator's redrive would apply it. So each letter is
+//! kept with evidence of its source, or without:
 //!
-//! - SQS moved it from the queue of commands. It says so in an attribute of its own, which no sender can set
-//!   ([`SOURCE`]). What the message says of itself is its producer's.
-//! - The writer or the projector sealed it ([`LetterSeal`]): its body, and all that they say of it. A copy of a sealed
-//!   letter names the same origin, so it is the same letter.
+//! - SQS moved it from the queue of commands, by an attribute of its own that no sender can set ([`SOURCE`]). The other attributes are
+//!   the producer's.
+//! - The writer or the projector sealed it ([`LetterSeal`]): its body and its attributes. A copy of a sealed letter has the same origin,
+//!   so it is the same letter.
 //!
-//! A letter without evidence is kept and shown like any other, and is sent again only if its id is named.
+//! A letter without evidence is kept and shown like any other, and is only redriven if its id is named.
 
 use super::attributes::{DETAIL, ORIGIN, REASON, RECEIVES, SENT};
 use crate::crypto::hash::hex;
@@ -16,13 +16,13 @@ use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
 
 /// The system attribute by which SQS names the queue that it moved a message from.
 pub const SOURCE: &str = "DeadLetterQueueSourceArn";
-/// The message attribute that carries a seal.
+/// The message attribute with the seal.
 pub const SEAL: &str = "nagare.seal";
 const PURPOSE: &str = "nagare dead letter";
-/// What is sealed beside the body, in this order.
+/// The attributes that are sealed with the body, in this order.
 const SEALED: [&str; 5] = [REASON, DETAIL, ORIGIN, RECEIVES, SENT];
 
-/// Where a letter is known to come from.
+/// The known source of a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// From the queue of commands: SQS moved it.
@@ -41,7 +41,7 @@ impl Evidence {
         }
     }
 
-    /// What a stored word stands for; nothing if it is none of these.
+    /// Parses a stored word.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         [Self::Redrive, Self::Seal].into_iter().find(|evidence| evidence.word() == word)
@@ -53,7 +53,7 @@ impl Evidence {
 pub struct LetterSeal(Seal);
 
 impl LetterSeal {
-    /// A seal made of the secrets that the functions share.
+    /// A seal with the secrets that the functions share.
     #[must_use]
     pub fn new(secrets: &Secrets) -> Self {
         Self(Seal::new(PURPOSE, secrets))
@@ -74,7 +74,7 @@ impl LetterSeal {
         attributes
     }
 
-    /// True if the attributes hold a seal of the body and of all that they say of it.
+    /// True if the attributes have a valid seal of the body and of themselves.
     #[must_use]
     pub fn fits<'a>(
         &self,
@@ -85,7 +85,7 @@ impl LetterSeal {
         self.with_pieces(body, &attribute, |pieces| self.0.fits(pieces, &seal))
     }
 
-    /// Each piece stands behind its length, so that nothing can move from one to the next.
+    /// Each piece follows its length, so that pieces are unambiguous.
     fn with_pieces<'a, T>(
         &self,
         body: &'a str,

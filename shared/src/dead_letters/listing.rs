@@ -1,8 +1,7 @@
-//! Listing dead letters: page by page, so that a list needs no more memory than its reader keeps.
+//! Lists dead letters page by page, so that a list needs no more memory than its reader keeps.
 //!
-//! There is no index. A list is a scan: DynamoDB reads every letter with its body, whatever of it is
-//! asked for, and only what is asked for travels. An index by reason would make every letter two
-//! writes, to save a cent a gigabyte of a list that somebody looks at when something went wrong.
+//! There is no index. A list is a scan: DynamoDB reads every letter with its body, and returns only what is requested. An index by
+//! reason would double the writes of every letter, to save a cent a gigabyte of a list that is only read when something went wrong.
 
 use futures::{Stream, TryStreamExt, stream};
 
@@ -12,7 +11,7 @@ use crate::dynamo::item::{number, text};
 use crate::dynamo::{DynamoError, Page, Query};
 use crate::runtime::deadline::Deadline;
 
-/// The attributes of a letter but for its body, and with it.
+/// The attributes of a letter, without and with its body.
 const HEAD: &str =
     "id, #part, message_id, reason, detail, evidence, receive_count, sent_at, stored_at, #group";
 const WITH_BODY: &str = "id, #part, message_id, reason, detail, evidence, receive_count, sent_at, \

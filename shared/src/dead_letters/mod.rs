@@ -1,13 +1,13 @@
-//! Dead letters: commands that gave up, kept byte for byte until somebody redrives or drops them. Changes of facts
-//! that could not be folded are kept like them.
+//! Dead letters: commands that gave up, kept byte for byte until an operator redrives or drops them. Changes of facts that could not be
+//! folded are kept likewise.
 //!
 //! ```text
-//! attributes   what travels with a command on its way here
-//! evidence     what shows where it comes from
+//! attributes   the message attributes of a letter
+//! evidence     evidence of its source
 //! store        the table of letters
-//! listing      all of them, page by page
+//! listing      lists letters page by page
 //! spare        parts of bodies that no letter needs
-//! stream_batch what Lambda sends in place of changes that it gave up
+//! stream_batch what Lambda sends for changes that it gave up
 //! ```
 
 mod attributes;

@@ -1,9 +1,8 @@
 //! Parts of bodies that no letter needs.
 //!
-//! A part without a letter is either left over or on its way: the letter is written last. Nobody writes
-//! for longer than an invocation lasts, so one that was stored some time ago is left over. A message that
-//! comes again stores its parts once more, with a new instant, before its letter; a part is removed only
-//! as it was seen.
+//! A part without a letter is either left over or still being stored, because the letter is written last. A write takes no longer than an
+//! invocation, so a part that was stored some time ago is left over. A repeated message stores its parts again, with a new instant,
+//! before its letter. So a part is only removed if it has not changed since it was read.
 
 use std::collections::HashSet;
 
@@ -14,16 +13,16 @@ use crate::dynamo::{Condition, DynamoError, Query};
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
-/// A part of a body whose letter is not there, or is another message's.
+/// A part of a body without a letter, or with the letter of another message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SparePart {
     id: String,
     part: String,
-    /// When it was stored; unknown of parts that are older than this attribute.
+    /// When it was stored; `None` for parts that are older than this attribute.
     pub stored_at: Option<Timestamp>,
 }
 
-/// A key of the table, and the message that a letter is of.
+/// A key of the table, and the message of a letter.
 struct Key {
     id: String,
     part: String,
@@ -33,9 +32,6 @@ struct Key {
 
 impl DeadLetters {
     /// Reads through all keys for parts that no letter needs. `deadline` makes the deadline of each step.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn spare_parts(
         &self,
         deadline: impl Fn() -> Deadline,
@@ -64,7 +60,7 @@ impl DeadLetters {
         self.table.all(query, deadline).await?.iter().map(read_key).collect()
     }
 
-    /// Removes a part as it was seen, unless a letter needs it by now. False if it stays.
+    /// Removes a part, unless it has changed since it was read or a letter needs it by now. Returns false if it stays.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.

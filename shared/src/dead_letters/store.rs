@@ -7,12 +7,10 @@
 //!                                   18 parts), and when it was stored
 //! ```
 //!
-//! The parts of a body are written before the letter that needs them, and under the id of the
-//! message that brought them. A letter that comes back under the same id after a redrive is another
-//! message, so neither its parts nor the letter can be removed by whoever is still clearing away
-//! the former one: [`DeadLetters::remove`] removes the letter it has seen and no other. So parts can be
-//! left without a letter: of one that was refused because its id was taken, that was overtaken by the
-//! same letter in another message, or whose storing or dropping ended half-way.
+//! The parts of a body are written before their letter, under the id of their message. A letter that comes back with the same id after a
+//! redrive is another message, so a removal of the former letter that is still in flight cannot remove it or its parts:
+//! [`DeadLetters::remove`] only removes the letter that it has read. So parts can be left without a letter: if the letter was refused
+//! because its id was taken, if it was overtaken by the same letter in another message, or if storing or dropping it ended half-way.
 //! [`DeadLetters::spare_parts`] finds those.
 
 use super::{DeadLetters, Evidence};
@@ -22,7 +20,7 @@ use crate::dynamo::{Condition, DynamoError, Put, Update};
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
-/// The most bytes of a body that go into one item. With the detail beside it, and ids, that is less than 64 KiB.
+/// The most bytes of a body in one item. With the detail and ids, the item is less than 64 KiB.
 const PART_BYTES: usize = 60_000;
 /// The sort key of the letter itself.
 pub(super) const LETTER: &str = "letter";
@@ -35,18 +33,15 @@ pub struct DeadLetter {
     pub id: String,
     /// The id of the message that arrived on the dead-letter queue.
     pub message_id: String,
-    /// Why, in a short fixed word.
     pub reason: String,
     /// Why, in a sentence of at most [`MAX_DETAIL_BYTES`](crate::dead_letters::MAX_DETAIL_BYTES).
     pub detail: String,
-    /// What shows that it comes from the queue of commands or from the functions. Without any, all of it may be
-    /// the words of whoever could send to the dead-letter queue.
+    /// The evidence that it comes from the queue of commands or from the functions. Without any, all of it may be text of a stranger.
     pub evidence: Option<Evidence>,
-    /// How often it was received before it gave up.
+    /// The number of receives before it gave up.
     pub receive_count: i64,
     /// When it was first sent.
     pub sent_at: Timestamp,
-    /// When it was stored.
     pub stored_at: Timestamp,
     /// The group (`MessageGroupId`) it was sent with, if any.
     pub group: Option<String>,
@@ -55,25 +50,25 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
-    /// True if it is known where it comes from.
+    /// True if its source is known.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         self.evidence.is_some()
     }
 }
 
-/// A letter without the parts of a long body, which is all that it takes to remove it.
+/// A letter without the parts of a long body. It is enough to remove it.
 #[derive(Debug, Clone)]
 pub struct Head {
     /// The letter. Its body is empty if it is kept in parts.
     pub letter: DeadLetter,
-    /// The items that its body is kept in; none if it is beside the letter.
+    /// The items of its body; none if the body is in the item of the letter.
     parts: usize,
 }
 
 impl DeadLetters {
-    /// Stores a letter. Storing the same one again changes nothing. Returns false, and stores
-    /// nothing, if another body has that id, or if this letter has no evidence and the one that is stored has.
+    /// Stores a letter; idempotent. Returns false, and stores nothing, if another body has that id, or if only the stored letter has
+    /// evidence.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been stored.
@@ -120,10 +115,7 @@ impl DeadLetters {
         Ok(Some(letter))
     }
 
-    /// Reads one letter, and of its body only what is beside it.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads one letter, without further parts of its body.
     pub async fn head(&self, id: &str, deadline: Deadline) -> Result<Option<Head>, DynamoError> {
         let Some(row) = self.part(id, LETTER, deadline).await? else { return Ok(None) };
         let parts = match row.optional_text("body")? {
@@ -134,8 +126,7 @@ impl DeadLetters {
         Ok(Some(Head { letter: read_letter(&row)?, parts }))
     }
 
-    /// Removes a letter as it was read; one that has come back since stays. True if nothing is left of
-    /// it.
+    /// Removes a letter as it was read; one that has come back since stays. Returns true if nothing is left of it.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been removed.
@@ -144,12 +135,12 @@ impl DeadLetters {
         letter: &DeadLetter,
         deadline: Deadline,
     ) -> Result<bool, DynamoError> {
-        // Parts were larger once: where there are fewer than this, nothing is deleted in their place.
+        // Parts were larger in an earlier version: if there are fewer than this, the rest of the deletes have no effect.
         let parts = split(&letter.body).len();
         self.remove_parts(letter, if parts > 1 { parts } else { 0 }, deadline).await
     }
 
-    /// The same for a letter whose body was not read, or cannot be.
+    /// Like [`Self::remove`], for a letter whose body was not read, or cannot be.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been removed.
@@ -177,11 +168,11 @@ impl DeadLetters {
         Ok(removed)
     }
 
-    /// Takes the detail out of a letter as it was read, for what it says of others than the command is
-    /// about. One that has come back since stays as it is.
+    /// Removes the detail of a letter as it was read, because it may mention others than the people of the command. A letter that has
+    /// come back since stays as it is.
     ///
     /// # Errors
-    /// [`DynamoError`]; it may be taken out.
+    /// [`DynamoError`]; it may be removed.
     pub async fn remove_detail(
         &self,
         letter: &DeadLetter,
@@ -226,7 +217,7 @@ fn split(body: &str) -> Vec<&str> {
     parts
 }
 
-/// What a letter has at times.
+/// The optional attributes of a letter.
 const OPTIONAL: [&str; 3] = ["evidence", "group_id", "body"];
 
 fn write_letter(letter: &DeadLetter, parts: usize) -> Item {

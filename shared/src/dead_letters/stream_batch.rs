@@ -1,11 +1,10 @@
-//! What Lambda sends in place of changes of facts that it gave up: which they are, and not what they say.
+//! What Lambda sends for changes of facts that it gave up: their position in the stream, without their content.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// A batch of changes that was given up, because each attempt failed until they were too old or it was tried too
-/// often.
+/// A batch of changes that was given up because it was too old or had been tried too often.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct StreamBatch {
     #[serde(rename = "requestContext", default)]
@@ -37,7 +36,7 @@ impl StreamBatch {
     }
 }
 
-/// Which changes they are, and why they were given up in Lambda's word.
+/// The position of the changes, and Lambda's word for why they were given up.
 impl fmt::Display for StreamBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { context: Context { condition }, info } = self;

@@ -1,4 +1,4 @@
-//! Items in JSON, as DynamoDB's answers and streams say them, where it is not the SDK that reads them.
+//! Items in JSON, as in DynamoDB's responses and streams, where the SDK does not read them.
 
 use std::collections::HashMap;
 
@@ -71,7 +71,7 @@ impl From<Answered> for AttributeValue {
     }
 }
 
-/// An item as [`AnsweredItem`] reads it. The same item is always the same text: names are in order.
+/// The JSON of an item that [`AnsweredItem`] reads. Names are sorted, so an item always has the same text.
 #[must_use]
 pub fn to_json(item: &Item) -> Value {
     item.iter().map(|(name, value)| (name.clone(), value_to_json(value))).collect()
@@ -91,7 +91,7 @@ fn value_to_json(value: &AttributeValue) -> Value {
         AttributeValue::Ss(texts) => json!({"SS": texts}),
         AttributeValue::Ns(numbers) => json!({"NS": numbers}),
         AttributeValue::Bs(blobs) => json!({"BS": blobs.iter().map(bytes).collect::<Vec<_>>()}),
-        // The SDK may come to know other types; nothing here reads one.
+        // The SDK may add types; nothing here reads one.
         _ => json!({"NULL": true}),
     }
 }

@@ -23,9 +23,8 @@ pub const BATCH_GET: usize = 100;
 const KEY_BYTES: usize = 128;
 
 impl Table {
-    /// Reads up to [`BATCH_GET`] items, strongly consistent; the keys that DynamoDB gives back as
-    /// unprocessed are asked for again. Keys consist of strings, and none may be named twice. A table that takes fewer
-    /// keys is asked several times.
+    /// Reads up to [`BATCH_GET`] items, strongly consistent. Keys that DynamoDB returns as unprocessed are requested
+    /// again. Keys consist of strings, and must differ. A table that takes fewer keys is called several times.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -33,7 +32,7 @@ impl Table {
         self.batch_get_as(Consistency::Strong, keys, deadline)
     }
 
-    /// The same for half the price, of items that may be read as they were a moment ago.
+    /// Like [`Self::batch_get`], eventually consistent, at half the price.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -75,7 +74,7 @@ impl Table {
     }
 }
 
-/// What DynamoDB answers, by table. Without `Responses` it is no answer: items would be taken for missing.
+/// The response of DynamoDB, by table. `Responses` is required: without it, items would be taken for missing.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Answer {
@@ -90,7 +89,7 @@ struct Unprocessed {
     keys: Vec<AnsweredItem>,
 }
 
-/// Whether what was written last is read.
+/// The consistency of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Consistency {
     Strong,

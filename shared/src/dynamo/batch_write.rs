@@ -1,4 +1,4 @@
-//! BatchWriteItem as many writes need it: the body written by hand, sent with a [`RequestTemplate`].
+//! BatchWriteItem for many writes: its body is written by hand and sent with a [`RequestTemplate`].
 //!
 //! The tests compare it with what the SDK would have sent.
 
@@ -15,8 +15,7 @@ pub const BATCH_WRITE: usize = 25;
 /// Room for an item of ordinary length.
 const ITEM_BYTES: usize = 224;
 
-/// An item as a batch writes it. `BatchWriteItem` takes no conditions, so writing it twice, or late, has
-/// to change nothing.
+/// An item of a batch. `BatchWriteItem` takes no conditions, so writing an item twice, or late, must change nothing.
 pub trait BatchItem<'a>: Copy {
     /// The names of the table's partition key and sort key, both of them strings.
     const KEY: [&'static str; 2];
@@ -31,7 +30,7 @@ pub trait BatchItem<'a>: Copy {
     fn attributes(&self, to: &mut Attributes<'_>);
 }
 
-/// Where an item's attributes are written to.
+/// The attributes of an item, as it is written.
 #[derive(Debug)]
 pub struct Attributes<'o>(&'o mut String);
 
@@ -45,7 +44,6 @@ impl Attributes<'_> {
         self.0.push('}');
     }
 
-    /// A number.
     #[inline]
     pub fn number(&mut self, name: &'static str, value: i64) {
         self.name(name);
@@ -54,7 +52,7 @@ impl Attributes<'_> {
         self.0.push_str("\"}");
     }
 
-    /// Names of attributes are the code's own and need no escape.
+    /// Attribute names are constants of the code and need no escaping.
     #[inline]
     fn name(&mut self, name: &'static str) {
         self.0.push_str(",\"");
@@ -62,7 +60,7 @@ impl Attributes<'_> {
     }
 }
 
-/// What DynamoDB answers when it has written everything.
+/// The response of DynamoDB if it has written everything.
 const ALL_WRITTEN: &[u8] = br#"{"UnprocessedItems":{}}"#;
 
 /// Writes up to [`BATCH_WRITE`] items in one call. No two of them may have the same key. Returns those
@@ -76,8 +74,8 @@ pub(super) async fn write<'a, I: BatchItem<'a>>(
     if answer == ALL_WRITTEN { Ok(Vec::new()) } else { unprocessed(batch, &answer) }
 }
 
-/// Those of a batch that an answer says were not written. If it names others than were sent, nobody knows,
-/// and it is all of them.
+/// The items of a batch that were not written, by its response. If the response names items that were not sent, all of
+/// them count as not written.
 fn unprocessed<'a, I: BatchItem<'a>>(batch: &[I], answer: &[u8]) -> Result<Vec<I>, DynamoError> {
     let answer: Answer<'_> = read_answer(answer)?;
     let left: Vec<_> = answer.unprocessed.into_iter().flatten().flat_map(|(_, l)| l).collect();
@@ -120,7 +118,7 @@ impl Left<'_> {
 
 fn body<'a, I: BatchItem<'a>>(table: &str, items: &[I]) -> String {
     let [partition, sort] = I::KEY;
-    // What is the same in every item is put together once.
+    // The parts that all items have in common are built once.
     let put = format!(r#"{{"PutRequest":{{"Item":{{"{partition}":{{"S":"#);
     let delete = format!(r#"{{"DeleteRequest":{{"Key":{{"{partition}":{{"S":"#);
     let between = format!(r#"}},"{sort}":{{"S":"#);
@@ -145,8 +143,7 @@ fn body<'a, I: BatchItem<'a>>(table: &str, items: &[I]) -> String {
     out
 }
 
-/// A JSON string. Ids and instants consist of characters that need no escape; whatever else comes
-/// is left to serde.
+/// A JSON string. Ids and instants need no escaping; everything else is left to serde.
 pub(super) fn push_text(out: &mut String, text: &str) {
     if is_plain(text) {
         out.push('"');
@@ -157,8 +154,7 @@ pub(super) fn push_text(out: &mut String, text: &str) {
     }
 }
 
-/// Looks at every byte, even after one that needs an escape: the compiler turns that into a few wide
-/// instructions for all bytes together.
+/// Checks every byte, even after one that needs escaping, because the compiler turns that into a few wide instructions.
 fn is_plain(text: &str) -> bool {
     let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
     text.bytes().fold(true, |all, byte| all & plain(byte))

@@ -19,7 +19,7 @@ use super::{DynamoError, Limits, Table, Usage};
 use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::{self, Backoff, LONGEST_ATTEMPT};
 
-/// A connection that takes longer is not coming.
+/// The timeout of a connection attempt.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The configuration that every AWS client of the project is made from: hyper with rustls on ring,
@@ -32,14 +32,14 @@ pub fn sdk_config() -> BoxFuture<'static, SdkConfig> {
     sdk_config_over(https)
 }
 
-/// The same over another HTTP client, which whoever gives credentials is called by, too.
+/// Like [`sdk_config`], with another HTTP client, which credential providers use too.
 pub fn sdk_config_over(https: SharedHttpClient) -> BoxFuture<'static, SdkConfig> {
     Box::pin(async {
         aws_config::defaults(BehaviorVersion::v2026_01_12())
             .http_client(https)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts())
-            // Watches the throughput of long bodies. Ours are short, and bounded by the attempt's timeout.
+            // It watches the throughput of long bodies. Ours are short, and bounded by the timeout of the attempt.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .load()
             .await
@@ -59,7 +59,7 @@ pub fn timeouts() -> TimeoutConfig {
 #[derive(Debug, Clone)]
 pub struct Dynamo {
     pub(super) client: Client,
-    /// For what is called by the thousand; captured when it is first needed.
+    /// For calls that are made by the thousand. Captured when it is first needed.
     template: Arc<OnceCell<RequestTemplate>>,
     pub(super) usage: UsageCounter,
     limits: Limits,
@@ -73,32 +73,30 @@ impl Dynamo {
         Self { client, template, usage, limits: Limits::DYNAMODB }
     }
 
-    /// The same client of something that takes less than DynamoDB.
+    /// The same client, for a store with smaller limits than DynamoDB.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// What one item and one request take.
+    /// The limits of items and requests.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// One of its tables.
     #[must_use]
     pub fn table(&self, name: &str) -> Table {
         Table::new(self.clone(), name)
     }
 
-    /// The same client, whose usage is counted from zero.
+    /// The same client, with a usage that is counted from zero.
     #[must_use]
     pub fn metered(&self) -> Self {
         Self { usage: UsageCounter::default(), ..self.clone() }
     }
 
-    /// What the calls of this client and its clones have cost since it was made, or
-    /// [metered](Self::metered).
+    /// The usage of this client and its clones since it was made, or [metered](Self::metered).
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.usage.read()
@@ -108,8 +106,7 @@ impl Dynamo {
         self.template.get_or_try_init(|| RequestTemplate::capture(&self.client, table)).await
     }
 
-    /// Calls until it succeeds, fails permanently, or the deadline passes. Returns the last failure, which
-    /// says more than that time ran out.
+    /// Calls until it succeeds, fails permanently, or the deadline passes. Returns the last failure rather than a timeout.
     pub(super) async fn attempt<T, E, F>(
         &self,
         deadline: Deadline,
@@ -141,7 +138,7 @@ pub(super) async fn once<T, E>(
 where
     DynamoError: From<E>,
 {
-    // In a box: an SDK call's state is kilobytes, and would be copied at every layer it goes through.
+    // Boxed: the state of an SDK call is kilobytes, and would be copied at every layer.
     match retry::attempt(deadline).bound(Box::pin(call)).await {
         Ok(answer) => Ok(answer?),
         Err(exceeded) if deadline.remaining().is_zero() => Err(exceeded.into()),

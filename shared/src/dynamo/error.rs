@@ -13,65 +13,60 @@ const TOO_LARGE: u16 = 413;
 
 /// A call of DynamoDB failed.
 ///
-/// Its sentence goes into logs and quotes nothing of what is stored.
+/// The message goes into logs, and quotes nothing of what is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum DynamoError {
-    /// More was asked for than the table's capacity.
+    /// The request exceeds the capacity of the table.
     #[error("the table is throttled")]
     Throttled,
-    /// Another transaction has hold of the same keys.
+    /// Another transaction uses the same keys.
     #[error("another transaction is at the same keys")]
     Contended,
-    /// No answer, or one that says the service is unwell. The call may or may not have happened.
+    /// No response, or one that says that the service fails. The call may have been applied.
     #[error("the store did not answer: {0}")]
     Unavailable(String),
-    /// The table does not exist.
     #[error("the table does not exist: {0}")]
     TableMissing(String),
-    /// The caller may not do this.
     #[error("access denied: {0}")]
     Denied(String),
-    /// The store says the request is wrong.
+    /// The store says that the request is wrong.
     #[error("the store refused the request: {code}")]
     Rejected {
-        /// DynamoDB's error code.
         code: String,
-        /// Its words, which may quote the request.
+        /// The message of the store, which may quote the request.
         message: String,
     },
-    /// A stored attribute is not what it should be.
-    #[error("{place}: expected {expected}")]
+    /// A stored attribute is malformed.
+    #[error("{location}: expected {expected}")]
     Corrupt {
-        /// The table, key and attribute.
-        place: String,
-        /// What should stand there.
+        location: String,
+        /// What was expected there.
         expected: &'static str,
     },
-    /// The invocation's time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }
 
 impl DynamoError {
-    /// True if the same call may succeed a moment later. The rest needs somebody to repair something
-    /// (or another invocation), so trying at once would only make a hot loop.
+    /// True if the same call may succeed a moment later. Other failures need a repair or another invocation, so an immediate
+    /// retry would only be a hot loop.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Throttled | Self::Contended | Self::Unavailable(_))
     }
 
-    /// True if the same call is refused whenever it is made: what is asked for is wrong, or what is stored. Asking for
-    /// something else is all that helps. So is everything of which nobody knows that it passes.
+    /// True if the same call is always refused, because the request or the stored item is wrong. Only another request can
+    /// succeed. Failures that are not known to pass count as refusals.
     ///
-    /// Together with [`is_retryable`](Self::is_retryable) this is the one place that says what becomes of a failure.
-    /// What is neither waits for somebody to mend the table or the role, or for another invocation.
+    /// Only this method and [`is_retryable`](Self::is_retryable) classify failures. What is neither waits for somebody to repair
+    /// the table or the role, or for another invocation.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         !self.is_retryable()
             && !matches!(self, Self::TableMissing(_) | Self::Denied(_) | Self::DeadlineExceeded(_))
     }
 
-    /// The error with the words of DynamoDB, which may quote what was sent: not for logs.
+    /// The error with the message of DynamoDB, which may quote the request: not for logs.
     #[must_use]
     pub fn unredacted(&self) -> String {
         match self {
@@ -95,12 +90,12 @@ impl DynamoError {
         }
     }
 
-    /// The error that an answer of DynamoDB's stands for.
+    /// The error that a response of DynamoDB stands for.
     pub(super) fn answered(error: &impl ProvideErrorMetadata, status: u16) -> Self {
         match error.code() {
             Some(code) => Self::of_code(code, error.message().unwrap_or_default(), status),
             None if status == TOO_LARGE => Self::of_code("request too large", "", status),
-            // Half of an answer: what it meant to say nobody knows.
+            // An incomplete response: its meaning is unknown.
             None => Self::Unavailable(format!("status {status} without a reason")),
         }
     }
@@ -138,7 +133,7 @@ impl DynamoError {
             | "RequestExpired"
             | "ExpiredToken"
             | "ExpiredTokenException" => Self::Denied(message.to_owned()),
-            // The table's key, and not this call.
+            // The key of the table is at fault, not this call.
             _ if code.starts_with("KMS") => Self::Denied(message.to_owned()),
             "RequestTimeout" | "RequestTimeoutException" | "PriorRequestNotComplete" => {
                 Self::Unavailable(format!("status {status}, {code}"))
@@ -148,20 +143,20 @@ impl DynamoError {
         }
     }
 
-    /// The request cannot even be made.
+    /// The request cannot be built.
     pub(super) fn not_built(why: &str) -> Self {
         Self::Rejected { code: "request not built".to_owned(), message: why.to_owned() }
     }
 
-    /// The error that a cancelled transaction stands for, judged by the reasons of its parts; a
-    /// failed condition is not an error and has to be looked for before.
+    /// The error of a cancelled transaction, by the reasons of its parts. A failed condition is not an error; the caller
+    /// checks for it before.
     pub(super) fn of_cancellation<'a>(codes: impl Iterator<Item = &'a str>) -> Self {
         let of_code = |code| match code {
             "ProvisionedThroughputExceeded" => Self::Throttled,
             code => Self::of_code(code, "the transaction was cancelled", 400),
         };
         let given = codes.filter(|code| !code.is_empty() && *code != "None").map(of_code);
-        // One part that is refused is refused again, whatever becomes of the others.
+        // A refused part is refused again, whatever becomes of the others.
         given.max_by_key(Self::is_refusal).unwrap_or_else(|| {
             Self::Unavailable("a transaction was cancelled without a reason".to_owned())
         })
@@ -196,7 +191,7 @@ where
     }
 }
 
-/// An error with all that led to it: a connector's own words are only of what kind it is.
+/// An error with all its causes, because a connector's own message only says what kind it is.
 fn causes(error: &dyn Error) -> String {
     let chain = iter::successors(Some(error), |&error| error.source());
     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")

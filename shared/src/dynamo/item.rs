@@ -1,4 +1,4 @@
-//! Attributes of items: written and read in one place, with errors that name the place.
+//! Reads and writes attributes of items, with errors that name the location.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,17 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::DynamoError;
 
-/// An item as DynamoDB holds it.
+/// An item of DynamoDB.
 pub type Item = HashMap<String, AttributeValue>;
 
 /// The primary key of an item. In every table the partition key is named `pk` and the sort key `sk`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Partition key.
     pub pk: String,
-    /// Sort key.
     pub sk: String,
 }
 
 impl Key {
-    /// Its attributes.
     #[must_use]
     pub fn into_item(self) -> Item {
         HashMap::from([("pk".to_owned(), text(self.pk)), ("sk".to_owned(), text(self.sk))])
@@ -34,13 +31,11 @@ impl Key {
     }
 }
 
-/// A string.
 #[must_use]
 pub fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }
 
-/// A number.
 #[must_use]
 pub fn number(value: impl std::fmt::Display) -> AttributeValue {
     AttributeValue::N(value.to_string())
@@ -52,17 +47,16 @@ pub fn truth(value: bool) -> AttributeValue {
     AttributeValue::Bool(value)
 }
 
-/// A list.
 #[must_use]
 pub fn list(values: Vec<AttributeValue>) -> AttributeValue {
     AttributeValue::L(values)
 }
 
-/// The error of an attribute that is not what it should be.
+/// The error of a malformed attribute.
 #[must_use]
 pub fn corrupt(table: &str, item: &str, attribute: &str, expected: &'static str) -> DynamoError {
     DynamoError::Corrupt {
-        place: format!("table {table}, item {item}, attribute {attribute}"),
+        location: format!("table {table}, item {item}, attribute {attribute}"),
         expected,
     }
 }
@@ -70,14 +64,12 @@ pub fn corrupt(table: &str, item: &str, attribute: &str, expected: &'static str)
 /// An item that was read, with the name of its table for errors.
 #[derive(Debug, Clone)]
 pub struct Row<'a> {
-    /// The table's name.
     pub table: &'a str,
-    /// The attributes.
     pub item: Item,
 }
 
 impl Row<'_> {
-    /// The error of an attribute that is not what it should be.
+    /// The error of a malformed attribute.
     #[must_use]
     pub fn corrupt(&self, attribute: &str, expected: &'static str) -> DynamoError {
         let key = |name| self.item.get(name).and_then(|v| v.as_s().ok()).map_or("", String::as_str);
@@ -85,7 +77,7 @@ impl Row<'_> {
         corrupt(self.table, keys.trim(), attribute, expected)
     }
 
-    /// A string, if the attribute is there.
+    /// An optional string.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`] if it is something else.
@@ -97,7 +89,7 @@ impl Row<'_> {
         }
     }
 
-    /// A string that has to be there.
+    /// A required string.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`] if it is not.
@@ -105,7 +97,7 @@ impl Row<'_> {
         self.optional_text(name)?.ok_or_else(|| self.corrupt(name, "a string"))
     }
 
-    /// A parsed string, if the attribute is there.
+    /// An optional string, parsed.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`] if it is something else.
@@ -118,7 +110,7 @@ impl Row<'_> {
         self.optional_text(name)?.map(parse).transpose()
     }
 
-    /// A parsed string that has to be there.
+    /// A required string, parsed.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`] if it is not.
@@ -130,7 +122,7 @@ impl Row<'_> {
         self.optional(name, expected)?.ok_or_else(|| self.corrupt(name, expected))
     }
 
-    /// A whole number that has to be there.
+    /// A required whole number.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`] if it is not.
@@ -143,7 +135,7 @@ impl Row<'_> {
         }
     }
 
-    /// A number from 0 on that has to be there.
+    /// A required number that is not negative.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`] if it is not.
@@ -151,7 +143,7 @@ impl Row<'_> {
         u64::try_from(self.number(name)?).map_err(|_| self.corrupt(name, "a number from 0 on"))
     }
 
-    /// What bytes say, if the attribute is there.
+    /// Optional bytes, unpacked.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`] if it is something else.
@@ -166,7 +158,7 @@ impl Row<'_> {
         read.ok_or_else(|| self.corrupt(name, expected)).map(Some)
     }
 
-    /// A boolean; false where the attribute is not there.
+    /// A boolean; false if the attribute is absent.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`] if it is something else.

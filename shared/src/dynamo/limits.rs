@@ -1,11 +1,10 @@
-//! What DynamoDB takes in one item and one request, and how much of that Nagare uses.
+//! The limits of DynamoDB for items and requests, and how much of them Nagare uses.
 //!
-//! All code that gathers something into an item or a request asks the table that it is for
-//! ([`Table::limits`](super::Table::limits)) and weighs before it adds. Tests hand a client smaller limits, and an engine
-//! that refuses by the same ones, so that they get to each bound with a few rows.
+//! All code that fills an item or a request asks its table for the limits ([`Table::limits`](super::Table::limits)) and weighs
+//! before it adds. Tests use smaller limits, and an engine that enforces them, so that they reach each bound with a few rows.
 //!
-//! Whatever grows keeps to half of what DynamoDB takes. Batches of single items are no such thing: their writes and
-//! reads depend on nothing but themselves, so they are cut at DynamoDB's own number.
+//! Everything that grows stays below half of a limit of DynamoDB. Batches of independent items do not grow in that sense, so they
+//! are cut at the limit itself.
 
 use std::mem::size_of;
 
@@ -16,38 +15,31 @@ use super::item::Item;
 const KB: usize = 1024;
 const MB: usize = 1024 * KB;
 
-/// Limits of items and requests. The first fields are what DynamoDB refuses beyond; from `row_bytes` on they are
-/// Nagare's own.
+/// Limits of items and requests. The first fields are limits of DynamoDB; from `row_bytes` on they are Nagare's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of an item, names of attributes included.
+    /// Bytes of an item, including the names of attributes.
     pub item_bytes: usize,
-    /// Items of a transaction.
     pub transaction_items: usize,
     /// Bytes of all items of a transaction.
     pub transaction_bytes: usize,
-    /// Items of a BatchWriteItem.
     pub batch_write_items: usize,
-    /// Keys of a BatchGetItem.
     pub batch_get_items: usize,
-    /// Bytes that one call of a Query or a Scan looks at.
+    /// Bytes that one call of Query or Scan reads.
     pub page_bytes: usize,
-    /// Bytes of an expression.
     pub expression_bytes: usize,
-    /// Operators and functions of an expression.
     pub expression_operators: usize,
-    /// Bytes of all values of an expression.
     pub expression_values_bytes: usize,
-    /// Bytes that no item grows beyond, whatever commands come.
+    /// The most bytes that an item grows to, whatever commands come.
     pub row_bytes: usize,
-    /// Bytes of the items that are made to hold many small things: blocks beside a view, stored cursors.
+    /// Bytes of items with many small parts: blocks beside a view, stored cursors.
     pub block_bytes: usize,
-    /// Marks of shards that a view has before those are dropped that it needs no more.
+    /// Marks of shards in a view before redundant ones are dropped.
     pub marks: usize,
 }
 
 impl Limits {
-    /// Those of DynamoDB.
+    /// The limits of DynamoDB.
     pub const DYNAMODB: Self = Self {
         item_bytes: 400 * KB,
         transaction_items: 100,
@@ -69,7 +61,7 @@ impl Limits {
         self.transaction_items / 2
     }
 
-    /// The most bytes that it puts into one.
+    /// The most bytes that Nagare puts into one transaction.
     #[must_use]
     pub const fn max_transaction_bytes(&self) -> usize {
         self.transaction_bytes / 2
@@ -88,14 +80,14 @@ impl Default for Limits {
     }
 }
 
-/// The size of an item as DynamoDB counts it: names and values, and a few bytes for each list, map and element. Numbers
-/// are taken for as long as their digits, which is never less.
+/// The size of an item as DynamoDB counts it: names and values, and a few bytes for each list, map and element. A number counts
+/// as its digits, which is never less.
 #[must_use]
 pub fn item_bytes(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
 }
 
-/// The size of a value, counted likewise.
+/// The size of a value, counted like [`item_bytes`].
 #[must_use]
 pub fn value_bytes(value: &AttributeValue) -> usize {
     let texts = |texts: &[String]| texts.iter().map(String::len).sum();

@@ -1,26 +1,25 @@
-//! DynamoDB: how it is called. This module knows tables, keys and items, and nothing of what they mean.
+//! Calls of DynamoDB. This module knows tables, keys and items, and nothing of their meaning.
 //!
 //! ```text
 //! client          the configuration of AWS clients; Dynamo, from which tables are made
-//! table           one table: get, put and delete, each repeated until its deadline while that helps
+//! table           one table: get, put and delete, each retried until its deadline
 //! update          changes of single attributes
-//! replace         writing what is known of an item, whatever else it has
+//! replace         writes the known attributes of an item, and keeps all others
 //! query           queries and scans, page by page
 //! batch_get       up to a hundred items in one call
-//! batch_write     up to 25 items in one call, their body written by hand
+//! batch_write     up to 25 items in one call, with a body written by hand
 //! paced           many items, as fast as the table takes them
-//! pacing/         how fast that is
+//! pacing/         finds out how fast that is
 //! transport/      a request of the SDK, captured once and repeated with other bodies
 //! item            attributes of items
-//! limits          what one item and one request take
+//! limits          the limits of items and requests
 //! answer          items in JSON that the SDK does not read
 //! usage           what calls have cost
-//! error           what can go wrong, and whether a retry helps
+//! error           errors, and whether a retry helps
 //! ```
 //!
-//! A [`Dynamo`] holds a concrete client; tests fake at the SDK's edge, under the client. This is the only
-//! layer that retries. A caller whose write timed out does not know whether it was applied, so all
-//! writes are made to be applied twice without harm.
+//! A [`Dynamo`] holds a concrete client; tests fake at the SDK's edge, under the client. This is the only layer that
+//! retries. A caller whose write timed out does not know whether it was applied, so all writes are idempotent.
 
 mod answer;
 mod batch_get;
@@ -53,13 +52,12 @@ pub use transport::{Attribute, read_answer};
 pub use update::{Changed, Update};
 pub use usage::Usage;
 
-/// Write calls in flight at once for each priority of one process, at most: enough to fill the time the
-/// table takes to answer (64 calls of 25 items at 5 ms are far above what one table admits), and a
-/// bound on memory. A slow table has fewer.
+/// The most write calls in flight for each priority of one process. It fills the latency of the table (64 calls of 25 items at
+/// 5 ms are far above what one table admits), and bounds memory. A slow table has fewer.
 pub const IN_FLIGHT: usize = 64;
 
-/// A call of a table, in a box. An `async fn` is compiled in every crate that awaits it, together with what it
-/// awaits in turn. A box ends that: the SDK's part of a call is compiled once, here.
+/// A boxed call of a table. An `async fn` is compiled in every crate that awaits it, together with what it awaits. The box ends
+/// that: the SDK's part of a call is compiled once, here.
 pub type Calling<'a, T> = BoxFuture<'a, Result<T, DynamoError>>;
 
 #[cfg(test)]

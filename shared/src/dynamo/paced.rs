@@ -1,8 +1,7 @@
-//! Many items at the pace of their table.
+//! Writes many items at the pace of their table.
 //!
-//! A batch is begun when the [pacer](super::pacing) admits it and not before, so what waits costs nothing
-//! to give up, and several writers take turns. What DynamoDB gives back as unprocessed (with a status
-//! of 200) is sent again alone; the SDK does not do that.
+//! A batch begins only when the [pacer](super::pacing) admits it, so giving up a waiting batch costs nothing, and several
+//! writers take turns. Items that DynamoDB returns as unprocessed (with status 200) are sent again; the SDK does not do that.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,25 +14,22 @@ use futures::stream::FuturesUnordered;
 
 use super::batch_write::{self, BatchItem};
 use super::client::once;
-use super::pacing::{Attempt, Call, FEW, Pacer, Priority, Share, Ticket, WeakPacer};
+use super::pacing::{Attempt, Call, FEW, FairShare, Pacer, Priority, Ticket, WeakPacer};
 use super::{Dynamo, DynamoError, IN_FLIGHT, Table, Usage};
 use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 
-/// What came of writing items.
+/// The result of writing items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// How many of the writes, from the first on, are acknowledged: all of them unless time or capacity
-    /// ran out.
+    /// The number of leading writes that are acknowledged: all of them unless time or capacity ran out.
     pub leading: usize,
-    /// All are.
     pub complete: bool,
-    /// What it cost.
     pub usage: Usage,
 }
 
 impl Written {
-    /// The usage, if everything is written.
+    /// Returns the usage if everything is written.
     ///
     /// # Errors
     /// [`DynamoError::Throttled`] if some of the writes are missing.
@@ -42,14 +38,14 @@ impl Written {
     }
 }
 
-/// What came of some of the items.
+/// The result of sending some items.
 struct Sent {
     usage: Usage,
-    /// Which item is the first that is not acknowledged.
+    /// The first item that is not acknowledged.
     missing: Option<usize>,
 }
 
-/// The next batch, and with which item it begins.
+/// The next batch, with the index of its first item.
 enum Begun<'b, I> {
     Call(usize, &'b [I], Ticket<'b>),
     TooLate(usize),
@@ -57,92 +53,90 @@ enum Begun<'b, I> {
     All,
 }
 
-/// A table that is written to at its pace. Cheap to clone; clones share the pace.
+/// A table that is written at its pace. Cheap to clone; clones share the pace.
 #[derive(Debug, Clone)]
 pub struct PacedTable {
     table: Table,
     priority: Priority,
     pacer: Pacer,
-    /// The work that these calls are part of: each piece takes its turn.
-    share: Share,
+    /// The share of the work that these calls belong to.
+    share: FairShare,
     partition_pacers: Arc<PartitionPacers>,
     most_in_flight: usize,
 }
 
 impl PacedTable {
-    /// A table with a pace of its own, which is still to be found out.
+    /// A table with a pace of its own, which is not known yet.
     #[must_use]
     pub fn new(table: Table) -> Self {
         Self::with_in_flight(table, IN_FLIGHT)
     }
 
-    /// The same with at most N write calls in flight at once.
+    /// Allows at most N write calls in flight.
     #[must_use]
     pub fn with_in_flight(table: Table, most_in_flight: usize) -> Self {
         Self {
             table,
             priority: Priority::Normal,
             pacer: Pacer::of_table(most_in_flight),
-            share: Share::default(),
+            share: FairShare::default(),
             partition_pacers: Arc::default(),
             most_in_flight,
         }
     }
 
-    /// The same for another piece of work: it counts towards that one's usage, and takes turns with
-    /// the others.
+    /// The same table, with another client that counts its usage and takes turns with others.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
-        Self { table: self.table.over(dynamo), share: Share::default(), ..self.clone() }
+        Self { table: self.table.over(dynamo), share: FairShare::default(), ..self.clone() }
     }
 
-    /// The same, for writes that give way to others.
+    /// The same table, for bulk writes, which give way to others.
     #[must_use]
     pub fn in_bulk(&self) -> Self {
         Self { priority: Priority::Bulk, ..self.clone() }
     }
 
-    /// The same, for many items of one partition. They go at the pace of the partition, which is one for
-    /// all clones of this table, and say nothing about the table's.
+    /// The same table, for many items of one partition. They keep the pace of the partition, which all clones of this table share,
+    /// and do not affect the pace of the table.
     #[must_use]
     pub fn for_partition(&self, key: &str) -> Self {
         let pacer = self.partition_pacers.of(key, self.most_in_flight);
-        Self { pacer, share: Share::default(), ..self.clone() }
+        Self { pacer, share: FairShare::default(), ..self.clone() }
     }
 
-    /// The table.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// Writes items in order, up to 25 a call, several calls at once. From `enough` on no further call is
-    /// begun; those that have begun are completed by `deadline`. Returns before `enough` only if all is
-    /// written. A key that is named twice is written once: DynamoDB refuses a batch that repeats a key.
+    /// Writes items in order, up to 25 a call, several calls at once. From `begin_until` on no further call is
+    /// begun; those that have begun are completed by `deadline`. Returns before `begin_until` only if all is
+    /// written. A repeated key is written once, because DynamoDB refuses a batch that repeats a key.
     ///
-    /// Too little capacity is not an error but a [`Written`] that is not complete.
+    /// Running out of capacity is not an error: the [`Written`] is then not complete.
     ///
     /// # Errors
     /// [`DynamoError`]: some of the items may not be written. Writing all of them again is right.
     pub async fn write<'a, I: BatchItem<'a>>(
         &self,
         writes: impl IntoIterator<Item = I>,
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Written, DynamoError> {
         let given: Vec<_> = writes.into_iter().collect();
         let mut seen = HashSet::with_capacity_and_hasher(given.len(), RandomState::default());
         let mut distinct = given.clone();
         distinct.retain(|write| seen.insert(write.key()));
-        let Sent { usage, missing } = self.write_distinct(&distinct, enough, deadline).await?;
+        let Sent { usage, missing } = self.write_distinct(&distinct, begin_until, deadline).await?;
         let first = missing.map(|nth| distinct[nth].key());
         let leading = given.iter().position(|write| Some(write.key()) == first);
         let leading = leading.unwrap_or(given.len());
         Ok(Written { leading, complete: missing.is_none(), usage })
     }
 
-    /// How many items one call has: as many as it may, but no more than a second's worth. A table that is slower than a call
-    /// would take some of its items, and what is written before time runs out would seldom begin with the first.
+    /// The number of items of one call, at most a second's worth. A slower table would take arbitrary items of a larger call, so
+    /// the leading items would seldom be complete when time runs out.
     fn call_items(&self) -> usize {
         self.pacer.items_a_second().min(self.table.limits().batch_write_items).max(1)
     }
@@ -151,12 +145,12 @@ impl PacedTable {
     async fn write_distinct<'a, I: BatchItem<'a>>(
         &self,
         writes: &[I],
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Sent, DynamoError> {
         let (mut sum, mut missing) = (Usage::default(), writes.len());
         let mut in_flight = FuturesUnordered::new();
-        let mut next = pin!(self.begin(writes, 0, enough));
+        let mut next = pin!(self.begin(writes, 0, begin_until));
         let mut more = true;
         loop {
             tokio::select! {
@@ -169,7 +163,7 @@ impl PacedTable {
                 begun = &mut next, if more => match begun {
                     Begun::Call(first, batch, ticket) => {
                         in_flight.push(self.complete(first, batch, ticket, deadline));
-                        next.set(self.begin(writes, first + batch.len(), enough));
+                        next.set(self.begin(writes, first + batch.len(), begin_until));
                     }
                     Begun::TooLate(first) => {
                         missing = missing.min(first);
@@ -183,25 +177,25 @@ impl PacedTable {
         Ok(Sent { usage: sum, missing: (missing < writes.len()).then_some(missing) })
     }
 
-    /// Waits until the batch from an item on may be sent, if there is one.
+    /// Waits until the batch that begins with an item may be sent, if there is one.
     async fn begin<'b, I>(
         &'b self,
         writes: &'b [I],
         first: usize,
-        enough: Deadline,
+        begin_until: Deadline,
     ) -> Begun<'b, I> {
         let rest = &writes[first..];
         let batch = &rest[..rest.len().min(self.call_items())];
         if batch.is_empty() {
             return Begun::All;
         }
-        match self.admit(batch.len(), Attempt::First, enough).await {
+        match self.admit(batch.len(), Attempt::First, begin_until).await {
             Ok(ticket) => Begun::Call(first, batch, ticket),
             Err(_) => Begun::TooLate(first),
         }
     }
 
-    /// Sends a batch, and what is left of it, until the table has taken everything or time runs out.
+    /// Sends a batch, and again what is left of it, until the table has taken everything or time runs out.
     async fn complete<'a, I: BatchItem<'a>>(
         &self,
         first: usize,
@@ -240,7 +234,7 @@ impl PacedTable {
             if progress {
                 backoff.reset();
             }
-            // Where the table takes some of it, the pace is wait enough, for those who keep to it.
+            // If the table takes some of it, waiting for the pace is enough, for those who keep it.
             let paced = progress && self.priority == Priority::Bulk && attempt == Attempt::Again;
             if !paced && backoff.wait(deadline).await.is_err() {
                 return given_up(failure);
@@ -267,14 +261,14 @@ impl PacedTable {
         if few { Attempt::Apart } else { Attempt::Again }
     }
 
-    /// Once may be chance.
+    /// Notes hot partitions from the second refusal on, because a single one may be chance.
     fn note_hot<'a, I: BatchItem<'a>>(&self, left: &[I], times: u32) {
         if times > 1 {
             left.iter().for_each(|write| self.pacer.found_hot(write.key().0));
         }
     }
 
-    /// Sends a batch. Returns what the table did not take.
+    /// Sends a batch. Returns the items that the table did not take.
     async fn send_batch<'a, I: BatchItem<'a>>(
         &self,
         batch: &[I],
@@ -304,7 +298,7 @@ impl PacedTable {
         Ok(left)
     }
 
-    /// How many of the items that came back lacked the table's capacity.
+    /// The number of returned items that were refused for the capacity of the table.
     fn lacking<'a, I: BatchItem<'a>>(&self, left: &[I], attempt: Attempt) -> usize {
         if left.len() > FEW || attempt == Attempt::Apart {
             return left.len();
@@ -315,7 +309,7 @@ impl PacedTable {
     }
 }
 
-/// The pacers of single partitions, of those that many items are written to at the moment.
+/// The pacers of the partitions that many items are being written to.
 #[derive(Debug, Default)]
 struct PartitionPacers(Mutex<HashMap<String, WeakPacer>>);
 

@@ -1,4 +1,4 @@
-//! Queries and scans: one call of them, or page after page.
+//! Queries and scans, in one call or page after page.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{Stream, TryStreamExt, stream};
@@ -8,30 +8,28 @@ use super::table::{names, values};
 use super::{Calling, DynamoError, Table};
 use crate::runtime::deadline::Deadline;
 
-/// Which items are asked for. Reads are strongly consistent unless they are of an index, or eventual.
+/// A query or a scan. Reads are strongly consistent unless they are of an index, or `eventual`.
 #[derive(Debug, Clone, Default)]
 pub struct Query<'a> {
     /// The index, if it is not the table itself.
     pub index: Option<&'a str>,
-    /// The key condition expression; without one all items are looked at, which is a scan.
+    /// The key condition expression; `None` makes it a scan of all items.
     pub keys: Option<&'a str>,
-    /// Whether what was written a moment ago may be missing, at half the cost.
+    /// Eventually consistent, at half the cost.
     pub eventual: bool,
-    /// Which of the items looked at are returned.
+    /// The filter expression: which of the items read are returned.
     pub filter: Option<&'a str>,
-    /// Which of their attributes.
     pub projection: Option<&'a str>,
     /// Names of attributes that stand for placeholders.
     pub names: Vec<(&'a str, &'a str)>,
-    /// Values that stand for placeholders.
     pub values: Vec<(&'a str, AttributeValue)>,
-    /// Beyond which key to begin.
+    /// The key to begin after.
     pub start: Option<Item>,
-    /// Whether the greatest sort key comes first.
+    /// Descending: the greatest sort key comes first.
     pub descending: bool,
-    /// The most items looked at in one call.
+    /// The most items read in one call.
     pub limit: Option<i32>,
-    /// Of a scan, which segment of how many.
+    /// The segment of a parallel scan, and their number.
     pub segment: Option<(i32, i32)>,
 }
 
@@ -41,14 +39,12 @@ impl Query<'_> {
     }
 }
 
-/// What one call of a query has found.
+/// The result of one call.
 #[derive(Debug)]
 pub struct Page<'a> {
-    /// The items.
     pub rows: Vec<Row<'a>>,
-    /// Where to go on, if there may be more.
+    /// The key to continue after, if there may be more.
     pub next: Option<Item>,
-    /// How many items were looked at.
     pub scanned: u64,
 }
 
@@ -65,7 +61,7 @@ impl Table {
         Box::pin(async move {
             let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
             let consistent = query.is_consistent().then_some(true);
-            // The two builders are of different types and take the same settings.
+            // The two builders have different types and the same settings.
             macro_rules! call {
                 ($builder:expr) => {
                     $builder
@@ -118,9 +114,6 @@ impl Table {
     }
 
     /// The items of all [pages](Self::pages).
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn all(
         &self,
         query: Query<'_>,

@@ -1,10 +1,10 @@
-//! Writing all that is known of an item, and nothing else of it.
+//! Writes the known attributes of an item, and keeps all others.
 //!
-//! While a new version is rolled out, and after it is rolled back, an older one writes the same items. What it does not know of one stays
-//! there, whatever it writes: it sets the attributes that it has, and takes out those that it knows and does not have. A put would take out
-//! everything else. It takes the units of a put, and one request.
+//! While a new version is rolled out, and after it is rolled back, an older version writes the same items. It must keep attributes
+//! that it does not know: it sets the attributes that it has, and removes those that it knows and does not have. A put would
+//! remove everything else. The cost is that of a put: the same units, and one request.
 //!
-//! Placeholders are numbers, `#0` and `:0`: an expression has a bound, and those of conditions have names.
+//! Placeholders are numbers, `#0` and `:0`, because expressions have a size limit. Those of conditions have names.
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{
@@ -18,10 +18,10 @@ use super::{Calling, Changed, Condition, Put, Table};
 use crate::runtime::deadline::Deadline;
 
 impl Table {
-    /// Sets attributes of an item under a condition, takes those of `optional` out that are not among them, and makes the item if
-    /// there is none. Whatever else the item has stays.
+    /// Sets attributes of an item under a condition, removes those of `optional` that are not among them, and creates the item if
+    /// it does not exist. All other attributes stay.
     ///
-    /// One that was repeated may be refused by what its first attempt wrote.
+    /// A retry may be refused by what the first attempt wrote.
     ///
     /// # Errors
     /// [`DynamoError`](super::DynamoError); it may have been written.
@@ -36,7 +36,7 @@ impl Table {
         let replacing = Replacing::new(attributes, optional);
         Box::pin(async move {
             let update = replacing.update(condition);
-            // The item as it is then is of no use to anybody.
+            // Nobody needs the resulting item.
             Ok(match self.changed(key, update, ReturnValue::None, deadline).await? {
                 Changed::Done(_) => Put::Done,
                 Changed::Refused(there) => Put::Refused(there),
@@ -44,10 +44,7 @@ impl Table {
         })
     }
 
-    /// The same as a part of a transaction.
-    ///
-    /// # Errors
-    /// [`BuildError`]
+    /// The same, as a part of a transaction.
     pub fn replacing(
         &self,
         key: Item,
@@ -68,10 +65,10 @@ impl Table {
     }
 }
 
-/// An expression that sets some attributes and takes out others.
+/// An expression that sets some attributes and removes others.
 struct Replacing {
     expression: String,
-    /// What `#n` stands for, and what `:n` does.
+    /// The name of `#n`, and the value of `:n`.
     attributes: Vec<(String, Option<AttributeValue>)>,
     /// `#n` and `:n`.
     placeholders: Vec<(String, String)>,

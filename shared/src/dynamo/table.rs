@@ -1,5 +1,4 @@
-//! One table, and the calls that read and change single items of it. [Queries](super::Query) have a file of their
-//! own.
+//! One table, and the calls that read and change single items. [Queries](super::Query) have a file of their own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ pub struct Table {
     name: Arc<str>,
 }
 
-/// Under which condition an item is changed.
+/// The condition of a change.
 #[derive(Debug, Clone)]
 pub struct Condition<'a> {
     pub(super) expression: &'a str,
@@ -44,14 +43,14 @@ impl<'a> Condition<'a> {
         Self { expression, names: Vec::new(), values: Vec::new() }
     }
 
-    /// The attribute whose name one of its placeholders stands for.
+    /// Sets the attribute name of a placeholder.
     #[must_use]
     pub fn name(mut self, placeholder: &'a str, name: &'a str) -> Self {
         self.names.push((placeholder, name));
         self
     }
 
-    /// The value of one of its placeholders.
+    /// Sets the value of a placeholder.
     #[must_use]
     pub fn value(mut self, placeholder: &'a str, value: AttributeValue) -> Self {
         self.values.push((placeholder, value));
@@ -64,7 +63,7 @@ impl<'a> Condition<'a> {
 pub enum Put {
     /// The item is there now.
     Done,
-    /// The condition did not hold. This is what is there instead, unless nothing is.
+    /// The condition did not hold. The existing item, if there is one.
     Refused(Item),
 }
 
@@ -73,25 +72,24 @@ impl Table {
         Self { dynamo, name: name.into() }
     }
 
-    /// The same table, whose calls count towards another usage.
+    /// The same table, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { dynamo: dynamo.clone(), name: Arc::clone(&self.name) }
     }
 
-    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What one item and one request take.
+    /// The limits of items and requests.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         self.dynamo.limits()
     }
 
-    /// The client that it is called by.
+    /// The client of the table.
     #[must_use]
     pub fn dynamo(&self) -> &Dynamo {
         &self.dynamo
@@ -125,10 +123,7 @@ impl Table {
         self.dynamo.attempt(deadline, call).await
     }
 
-    /// Calls an operation with a body that the caller has written, until `read` can read the answer.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Calls an operation with a body that the caller has written, until `read` can read the response.
     pub async fn call<T>(
         &self,
         operation: &str,
@@ -138,7 +133,7 @@ impl Table {
     ) -> Result<T, DynamoError> {
         self.attempt(deadline, || async {
             let answer = self.template().await?.call(operation, body.to_owned()).await?;
-            // Read here already: half an answer is asked for again.
+            // Read within the retry, so that an incomplete response is requested again.
             read(&answer)
         })
         .await
@@ -162,7 +157,7 @@ impl Table {
         })
     }
 
-    /// Writes an item whole, whatever is there: one that is written once, or of which nothing is to stay. Others are
+    /// Puts an item, whatever is there. Only for items that are written once, or of which nothing should stay; others are
     /// [replaced](Self::replace).
     ///
     /// # Errors
@@ -178,8 +173,7 @@ impl Table {
         })
     }
 
-    /// Writes an item whole if a condition holds. A put that was repeated may be refused by what its first
-    /// attempt wrote.
+    /// Puts an item if a condition holds. A retry may be refused by what the first attempt wrote.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -194,8 +188,8 @@ impl Table {
         })
     }
 
-    /// The same, but for one thing: nothing, and it is not written, if the partition is too busy at the moment. A
-    /// table that is too busy as a whole is waited for, as far as DynamoDB says which of both it is.
+    /// Like [`Self::put_if`]; returns `None`, and writes nothing, if the partition is throttled. A table that is throttled as a
+    /// whole is waited for, as far as DynamoDB tells the two apart.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -242,8 +236,7 @@ impl Table {
         }
     }
 
-    /// Deletes an item if a condition holds, or whatever it is if there is none. False if the condition
-    /// did not hold.
+    /// Deletes an item, if the condition holds when one is given. Returns false if it did not hold.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been deleted.
@@ -275,7 +268,7 @@ impl Table {
         })
     }
 
-    /// Commits a transaction once. False if one of its conditions did not hold.
+    /// Commits a transaction once. Returns false if one of its conditions did not hold.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been committed.
@@ -299,7 +292,7 @@ impl Table {
     }
 }
 
-/// True if a put was refused for what is asked of its partition, or nobody says for what.
+/// True if a put was throttled by its partition, or for an unknown reason.
 fn is_hot_partition(error: &PutItemError) -> bool {
     let reasons = match error {
         PutItemError::ProvisionedThroughputExceededException(error) => error.throttling_reasons(),
@@ -312,23 +305,23 @@ fn is_hot_partition(error: &PutItemError) -> bool {
     reasons.is_empty() || reasons.iter().any(is_partition)
 }
 
-/// The names that placeholders stand for, as the SDK takes them: an empty map is refused, none at all is not.
+/// The names of placeholders for the SDK: `None` instead of an empty map, which is refused.
 pub(super) fn names(names: &[(&str, &str)]) -> Option<HashMap<String, String>> {
     let owned = |(placeholder, name): &(&str, &str)| ((*placeholder).into(), (*name).into());
     (!names.is_empty()).then(|| names.iter().map(owned).collect())
 }
 
-/// The values that placeholders stand for, likewise.
+/// The values of placeholders, likewise.
 pub(super) fn values(values: &[(&str, AttributeValue)]) -> Option<Item> {
     let owned =
         |(placeholder, value): &(&str, AttributeValue)| ((*placeholder).into(), value.clone());
     (!values.is_empty()).then(|| values.iter().map(owned).collect())
 }
 
-/// Nothing, if a transaction was cancelled because a condition did not hold.
+/// Succeeds if a transaction was cancelled because a condition did not hold.
 ///
 /// # Errors
-/// [`DynamoError`]: what else went wrong with it.
+/// [`DynamoError`] for any other reason.
 pub fn cancelled_by_condition<R>(
     error: SdkError<TransactWriteItemsError, R>,
 ) -> Result<(), DynamoError>

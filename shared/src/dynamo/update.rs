@@ -1,4 +1,4 @@
-//! Changing some attributes of an item.
+//! Changes some attributes of an item.
 
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{
@@ -10,31 +10,28 @@ use super::table::{names, values};
 use super::{Calling, DynamoError, Table};
 use crate::runtime::deadline::Deadline;
 
-/// What is changed, and under which condition.
+/// An update, with its condition.
 #[derive(Debug, Clone, Default)]
 pub struct Update<'a> {
-    /// The update expression.
     pub expression: &'a str,
-    /// The condition expression; without one the item is changed whatever it is, and made if it is not there.
+    /// The condition expression; with `None` the item is changed whatever it is, and created if it does not exist.
     pub condition: Option<&'a str>,
     /// Names of attributes that stand for placeholders.
     pub names: Vec<(&'a str, &'a str)>,
-    /// Values that stand for placeholders.
     pub values: Vec<(&'a str, AttributeValue)>,
 }
 
 /// How a conditional change ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Changed {
-    /// This is all of the item now.
+    /// The whole item after the change.
     Done(Item),
-    /// The condition did not hold. This is the item, unless there is none.
+    /// The condition did not hold. The existing item, if there is one.
     Refused(Item),
 }
 
 impl Table {
-    /// Changes an item. An update that was repeated may be refused by what its first attempt wrote, or be applied
-    /// twice.
+    /// Changes an item. A retry may be refused by what the first attempt wrote, or be applied twice.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been changed.
@@ -47,7 +44,7 @@ impl Table {
         Box::pin(async move { self.changed(key, update, ReturnValue::AllNew, deadline).await })
     }
 
-    /// Changes an item. What [`Changed::Done`] carries is what `answer` asks for.
+    /// Changes an item. [`Changed::Done`] contains what `answer` asks for.
     pub(super) async fn changed(
         &self,
         key: Item,
@@ -78,7 +75,7 @@ impl Table {
         .await
     }
 
-    /// The same as [`Self::change`], where it does not matter what the item is if the condition does not hold.
+    /// Like [`Self::change`], without the item if the condition does not hold.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been changed.

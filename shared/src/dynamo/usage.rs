@@ -1,8 +1,7 @@
-//! What calls cost, counted as they are made.
+//! The usage of calls, counted as they are made.
 //!
-//! Not in what the methods return: a command that fails half-way has written and retried too, and
-//! that is when somebody wants to know. A function gives each piece of work that it answers for a
-//! [metered](super::Dynamo::metered) client, and reads the usage when the work has ended, well or not.
+//! Methods do not return it, because a command that fails half-way has usage too, and that is when it matters. A function gives
+//! each piece of work a [metered](super::Dynamo::metered) client, and reads the usage when the work has ended or failed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,13 +10,13 @@ use super::DynamoError;
 /// What a piece of work cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Items that batches and transactions have put or deleted, as the table has acknowledged.
+    /// Items put or deleted by batches and transactions, as acknowledged by the table.
     pub written: u64,
-    /// Items that batches and transactions have sent, repetitions included.
+    /// Items sent by batches and transactions, including retries.
     pub sends: u64,
-    /// Items that a call gave back as unprocessed, so that they were sent or asked for again.
+    /// Items that a call returned as unprocessed, so that they were sent or requested again.
     pub unprocessed: u64,
-    /// Calls that failed in a way that another try may repair, and were tried again if there was time.
+    /// Calls that failed with a retryable error, and were retried if there was time.
     pub retries: u64,
 }
 
@@ -30,7 +29,7 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// Adds up. Touched once a call, not once an entry.
+/// Counts usage: once for each call, not for each entry.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UsageCounter(Arc<Mutex<Usage>>);
 
@@ -59,7 +58,6 @@ impl UsageCounter {
         self.add(Usage { unprocessed: items as u64, ..Usage::default() });
     }
 
-    /// A call failed.
     pub(super) fn failed(&self, error: &DynamoError) {
         self.add(Usage { retries: error.is_retryable().into(), ..Usage::default() });
     }

@@ -1,11 +1,11 @@
-//! The format of an archive: what is in an object, and what it is called.
+//! The format of archives: the content and the keys of objects.
 //!
-//! An object has the events of one tenant, of one chunk of a table, in the order of customer, instant and id, a line of JSON each. It
-//! is gzip: members one after another, each of the lines that fill 256 KiB, without a name or a time in their headers. Whatever
-//! reads gzip reads all members as one text, and who is in a hurry reads several at once. The same events give the same bytes.
+//! An object has the events of one tenant and one chunk of a table, in the order of customer, instant and id, with a line of JSON for
+//! each. It consists of gzip members of 256 KiB of lines, without a name or a time in their headers. Gzip readers read all members as one
+//! text, and fast readers read several in parallel. The same events give the same bytes.
 //!
-//! An object that was cut or changed is found out: gzip has a checksum of each member, the tally counts lines and adds up
-//! their digests, and the digest of the object is kept elsewhere.
+//! A cut or changed object is detected: gzip has a checksum of each member, the tally counts lines and adds up their digests, and the
+//! digest of the object is stored in the ledger.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,17 +19,17 @@ use super::{Event, EventKey, Period, Tally};
 use crate::crypto::hash::sha256;
 use crate::values::TenantId;
 
-/// What all keys begin with.
+/// The prefix of all keys.
 pub const PREFIX: &str = "events/";
-/// A member ends with the line that reaches so many bytes.
+/// A member ends with the line that reaches this size, in bytes.
 pub const MEMBER_BYTES: usize = 256 * 1024;
 /// Objects that one file of a manifest lists.
 pub const MOST_LISTED: usize = 10_000;
-/// It is part of what makes the same events the same bytes.
+/// The compression level. It must not change, so that the same events give the same bytes.
 const LEVEL: u32 = 6;
-/// No line is longer: ids, a name, an instant, and properties of 4 KiB.
+/// The longest line: ids, a name, an instant, and properties of 4 KiB.
 const LONGEST_LINE: u64 = 8 * 1024;
-/// What an event of a chunk takes in memory beside its line.
+/// The memory of an event of a chunk besides its line, in bytes.
 const KEY_BYTES: usize = 256;
 
 /// The key of an object: the nth chunk of a segment.
@@ -38,8 +38,8 @@ pub fn object_key(period: Period, tenant: &TenantId, segment: u32, chunk: u32) -
     format!("{PREFIX}{period}/{tenant}/{segment:04}-{chunk:06}.jsonl.gz")
 }
 
-/// The key of what is left of an object since something was taken out of it. An edition is named by its content, so two of them are
-/// never under one key.
+/// The key of an edition: what is left of an object after events were removed. An edition is named by its content, so two of them never
+/// have the same key.
 #[must_use]
 pub fn edition_key(
     period: Period,
@@ -50,8 +50,8 @@ pub fn edition_key(
     format!("{PREFIX}{period}/{tenant}/{segment:04}-{chunk:06}-{edition}.jsonl.gz")
 }
 
-/// The key of the manifest of a period, or of its nth further file. No tenant's key is among these: that has another
-/// slash.
+/// The key of the manifest of a period, or of its nth further file. The key of an object of a tenant has another slash, so it is never
+/// one of these.
 #[must_use]
 pub fn manifest_key(period: Period, file: usize) -> String {
     match file {
@@ -63,15 +63,13 @@ pub fn manifest_key(period: Period, file: usize) -> String {
 /// An object that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
-    /// All of it.
     pub bytes: Bytes,
     /// Its SHA-256, in hex.
     pub sha256: String,
-    /// What is in it.
     pub tally: Tally,
 }
 
-/// Makes an object of lines, in their order.
+/// Makes an object from lines, in order.
 #[must_use]
 pub fn pack<'a>(lines: impl IntoIterator<Item = &'a str>) -> Packed {
     let (mut packed, mut tally) = (Vec::new(), Tally::default());
@@ -92,29 +90,29 @@ pub fn pack<'a>(lines: impl IntoIterator<Item = &'a str>) -> Packed {
 }
 
 fn compress(member: &[u8], packed: &mut Vec<u8>) {
-    // No time, no name, and no word of the system it was made on.
+    // Without a time, a name, or the operating system.
     let header = GzBuilder::new().mtime(0).operating_system(255);
     let mut encoder = header.write(packed, Compression::new(LEVEL));
-    // Nothing fails that writes into memory.
+    // Writing into memory never fails.
     let _ = encoder.write_all(member);
     let _ = encoder.finish();
 }
 
-/// An object is not what was written.
+/// An object differs from what was written.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is no gzip, or not all of it, or its checksum differs.
+    /// It is not gzip, incomplete, or has a wrong checksum.
     #[error("it is damaged: {0}")]
     Damaged(#[from] io::Error),
-    /// Its last line has no end, or one is longer than any event.
+    /// Its last line has no end, or a line is longer than any event.
     #[error("line {0} is no line of an archive")]
     Line(u64),
 }
 
-/// Goes through the lines of an object, without their ends. Holds one at a time.
+/// Reads the lines of an object, one at a time, without their ends.
 ///
 /// # Errors
-/// [`ArchiveError`]. What came before is in the object.
+/// [`ArchiveError`]. The lines before the error are valid.
 pub fn read(object: &[u8], mut each: impl FnMut(&str)) -> Result<(), ArchiveError> {
     let mut text = BufReader::new(MultiGzDecoder::new(object));
     let mut line = Vec::new();
@@ -130,39 +128,33 @@ pub fn read(object: &[u8], mut each: impl FnMut(&str)) -> Result<(), ArchiveErro
     Ok(())
 }
 
-/// What a line says of whom it is about, and when.
+/// The identity of the event of a line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Line<'a> {
-    /// Whose customer.
     pub tenant_id: &'a str,
-    /// Which one.
     pub customer_id: &'a str,
     /// When, as it is written in all lines.
     pub at: &'a str,
-    /// Which event of that instant.
     pub event_id: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line; nothing if it is none of an event.
+    /// Parses a line; `None` if it is malformed.
     #[must_use]
     pub fn parse(line: &'a str) -> Option<Self> {
-        // Ids and instants are written without escapes, so they can be borrowed.
+        // Ids and instants have no escapes, so they can be borrowed.
         serde_json::from_str(line).ok()
     }
 }
 
-/// What is in an object.
-///
-/// # Errors
-/// [`ArchiveError`]
+/// The tally of an object.
 pub fn tally(object: &[u8]) -> Result<Tally, ArchiveError> {
     let mut tally = Tally::default();
     read(object, |line| tally.add(Tally::of_line(line)))?;
     Ok(tally)
 }
 
-/// The events of one chunk of a table: what of it is held in memory.
+/// The events of one chunk of a table, in memory.
 #[derive(Debug, Default)]
 pub struct Chunk {
     lines: BTreeMap<EventKey, String>,
@@ -170,14 +162,13 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Adds an event.
     pub fn add(&mut self, event: Event) {
         let line = event.line();
         self.weight += line.len() + KEY_BYTES;
         self.lines.insert(event.key, line);
     }
 
-    /// About how many bytes it takes in memory.
+    /// Its approximate size in memory, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.weight
@@ -201,11 +192,10 @@ impl Chunk {
 /// A file of the manifest of a period.
 #[derive(Debug, Serialize)]
 pub struct Manifest {
-    /// Which period.
     pub period: String,
-    /// Which of its files this is, from 0 on.
+    /// The number of this file, from 0 on.
     pub file: usize,
-    /// How many there are.
+    /// The number of files.
     pub files: usize,
     /// Events of the period, in all files.
     pub events: u64,
@@ -213,20 +203,17 @@ pub struct Manifest {
     pub line_bytes: u64,
     /// The sum of the digests of the lines, 32 digits in hex: see [`Tally`].
     pub sum: String,
-    /// The objects that this file lists.
     pub objects: Vec<Listed>,
 }
 
 /// An object in a manifest.
 #[derive(Debug, Serialize)]
 pub struct Listed {
-    /// Its key.
     pub key: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
     /// Its SHA-256, in hex.
     pub sha256: String,
-    /// Events in it.
     pub events: u64,
 }
 

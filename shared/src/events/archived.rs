@@ -1,4 +1,4 @@
-//! An object of an archive, as the ledger knows it.
+//! The row of an object of an archive.
 
 use super::archive::{Listed, Packed, edition_key, object_key};
 use super::{Period, Tally, keys};
@@ -6,37 +6,31 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::values::TenantId;
 
-/// Digits of its digest that an edition is named by.
+/// The digits of the digest in the name of an edition.
 const EDITION: usize = 16;
 
-/// What the rows of an object have once there is an edition of it.
+/// The attributes of the rows of an object with an edition.
 pub(super) const EDITIONS: [&str; 2] = ["edition", "replaced"];
 
 /// An object of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivedObject {
-    /// Whose events are in it.
     pub tenant_id: TenantId,
-    /// Of which period.
     pub period: Period,
-    /// Of which segment of its table.
     pub segment: u32,
-    /// Which chunk of that.
     pub chunk: u32,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
     /// Its SHA-256, in hex.
     pub sha256: String,
-    /// What is in it.
     pub tally: Tally,
-    /// Which edition it is; the first one has no name.
+    /// The name of its edition; the first one has none.
     pub edition: Option<String>,
-    /// The edition that it has replaced, if it is not the first: its object may still be there.
+    /// The edition before it, if there is one. Its object may still exist.
     pub replaced: Option<String>,
 }
 
 impl ArchivedObject {
-    /// One that was made.
     #[must_use]
     pub fn of(
         tenant: &TenantId,
@@ -57,7 +51,7 @@ impl ArchivedObject {
         }
     }
 
-    /// The edition of it that has this content.
+    /// The edition of it with this content.
     #[must_use]
     pub fn rewritten(&self, it: &Packed) -> Self {
         let edition = Some(it.sha256.chars().take(EDITION).collect());
@@ -66,13 +60,12 @@ impl ArchivedObject {
         Self { size, sha256, tally, edition, replaced, ..self.clone() }
     }
 
-    /// Its key.
     #[must_use]
     pub fn key(&self) -> String {
         self.key_of(self.edition.as_deref().unwrap_or_default())
     }
 
-    /// The key of what it has replaced, if it has.
+    /// The key of the edition before it, if there is one.
     #[must_use]
     pub fn replaced_key(&self) -> Option<String> {
         self.replaced.as_deref().map(|edition| self.key_of(edition))
@@ -86,7 +79,7 @@ impl ArchivedObject {
         }
     }
 
-    /// As a manifest lists it.
+    /// Its entry in a manifest.
     #[must_use]
     pub fn listed(&self) -> Listed {
         let (bytes, events) = (self.size, self.tally.events);

@@ -1,7 +1,7 @@
-//! Archives, as the ledger knows them: their objects, how far one that is made has come, and how far one was read back.
+//! The rows of archives: their objects, the progress of making one, and the progress of reading one back.
 //!
-//! An object has two rows: one under its tenant, which says what tenants have, and one under its period, by which all of it are
-//! found. Both are put before the progress that follows upon them, and say the same whoever puts them.
+//! An object has two rows: one in the partition of its tenant, which lists what tenants have, and one in the partition of its period, by
+//! which all objects are found. Both are put before the progress that depends on them, and every writer puts the same.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -13,7 +13,7 @@ use crate::ledger::Ledger;
 use crate::runtime::deadline::Deadline;
 use crate::values::TenantId;
 
-/// What a row of progress has at times.
+/// The optional attributes of a row of progress.
 const OPTIONAL: [&str; 6] = ["start_pk", "start_sk", "ends", "is_last_chunk", "end_pk", "end_sk"];
 
 /// The rows. Cheap to clone.
@@ -22,56 +22,53 @@ pub struct Archives {
     pub(super) ledger: Ledger,
 }
 
-/// How far a segment of a table is archived.
+/// The progress of archiving a segment of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SegmentProgress {
     /// How often the row was written; 0 if there is none yet.
     pub version: u64,
-    /// The chunk that is made.
     pub chunk: u32,
     /// The last item of the chunk before it, if there is one.
     pub start: Option<Key>,
-    /// Where it ends, once that is decided.
+    /// Its end, once decided.
     pub end: Option<ChunkEnd>,
     /// True if all chunks are archived.
     pub done: bool,
-    /// How many objects the chunks before it have.
+    /// The number of objects of the chunks before it.
     pub objects: u64,
-    /// What is in these.
     pub tally: Tally,
 }
 
 /// The last item of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkEnd {
-    /// Its key; none if there is no item left.
+    /// Its key; `None` if there is no item left.
     pub last: Option<Key>,
-    /// True if nothing comes behind it in the segment.
+    /// True if it is the last of the segment.
     pub is_last_chunk: bool,
 }
 
-/// How far an archive was read back.
+/// The progress of reading an archive back.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadBack {
     /// How often the row was written; 0 if there is none yet.
     pub version: u64,
-    /// Behind which row of the period it goes on.
+    /// The row of the period to continue after.
     pub position: Option<Key>,
-    /// What was in the objects so far.
+    /// The tally of the objects so far.
     pub tally: Tally,
 }
 
 impl Archives {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }
 
-    /// Notes an object.
+    /// Puts the rows of an object.
     ///
     /// # Errors
-    /// [`DynamoError`]; it may be noted, or half of it.
+    /// [`DynamoError`]; either row may be put.
     pub async fn note(
         &self,
         object: &ArchivedObject,
@@ -83,10 +80,10 @@ impl Archives {
         Ok(())
     }
 
-    /// Forgets an object. The row by which it is found goes last.
+    /// Deletes the rows of an object. The row by which it is found is deleted last.
     ///
     /// # Errors
-    /// [`DynamoError`]; it may be forgotten, or half of it.
+    /// [`DynamoError`]; either row may be deleted.
     pub async fn forget(
         &self,
         object: &ArchivedObject,
@@ -97,10 +94,7 @@ impl Archives {
         self.ledger.delete(in_period, deadline).await
     }
 
-    /// Forgets how far the archive of a period has come.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Deletes the progress of the archive of a period.
     pub async fn forget_progress(
         &self,
         period: Period,
@@ -113,10 +107,7 @@ impl Archives {
         self.ledger.delete(keys::read_back(period), deadline).await
     }
 
-    /// Objects of a period behind a row, at most N, and where to go on.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// At most N objects of a period after a row, and where to continue.
     pub async fn of_period(
         &self,
         period: Period,
@@ -140,11 +131,8 @@ impl Archives {
         Ok((objects, next.as_ref().map(Key::of).transpose()?))
     }
 
-    /// Some objects of a tenant, the newest period and of that the last object first, and behind what to go on. `behind` is the name of
-    /// a period, for what is of periods before it, or what an earlier call has said.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Some objects of a tenant, newest period and last object first, and where to continue. `behind` is the name of a period, for objects
+    /// of the periods before it, or the result of an earlier call.
     pub async fn of_tenant(
         &self,
         tenant: &TenantId,
@@ -152,7 +140,7 @@ impl Archives {
         deadline: Deadline,
     ) -> Result<(Vec<ArchivedObject>, Option<String>), DynamoError> {
         let mut values: Vec<(&str, AttributeValue)> = vec![(":pk", text(keys::archive(tenant)))];
-        // Whatever is of a period is above its name.
+        // The keys of a period are greater than its name.
         let keys = match behind {
             Some(behind) => {
                 values.push((":behind", text(behind)));
@@ -167,10 +155,7 @@ impl Archives {
         Ok((objects, next.map(|row| row.text("sk").map(ToOwned::to_owned)).transpose()?))
     }
 
-    /// How far a segment is archived.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The progress of archiving a segment.
     pub async fn segment(
         &self,
         period: Period,
@@ -181,7 +166,7 @@ impl Archives {
         row.as_ref().map_or_else(|| Ok(SegmentProgress::default()), SegmentProgress::read)
     }
 
-    /// Notes how far a segment is archived, in place of what was read. False if somebody else has noted something meanwhile.
+    /// Replaces the progress of a segment that was read. Returns false if somebody else has written meanwhile.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be noted.
@@ -196,10 +181,7 @@ impl Archives {
         self.replace(key, progress.version, progress.attributes(), deadline).await
     }
 
-    /// How far an archive was read back.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The progress of reading an archive back.
     pub async fn read_back(
         &self,
         period: Period,
@@ -214,7 +196,7 @@ impl Archives {
         })
     }
 
-    /// Notes how far an archive was read back. False if somebody else has meanwhile.
+    /// Notes the progress of reading an archive back. Returns false if somebody else has written meanwhile.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be noted.

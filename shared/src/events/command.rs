@@ -1,7 +1,7 @@
-//! The commands on events: one, or up to a hundred of one tenant.
+//! The commands of events: one event, or up to a hundred of one tenant.
 //!
-//! Each event of `events.recorded` stands for itself. What cannot be read of one is kept beside the text that was sent, so
-//! that it becomes a dead letter alone, as an `event.recorded` with the very members that were sent.
+//! The events of `events.recorded` are independent. An event that cannot be read keeps its error and its text, so that it becomes a dead
+//! letter alone, as an `event.recorded` with exactly the members that were sent.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use serde_json::value::RawValue;
 
 use super::{Customer, Event, EventKey};
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Names, Subject, TYPE};
+use crate::message::{
+    Body, CommandError, CommandPayload, MemberError, Members, Names, Subject, TYPE,
+};
 use crate::values::{CustomerId, EventId, EventName, TenantId, Timestamp};
 
 /// The most events of one message.
@@ -18,7 +20,7 @@ pub const MOST_EVENTS: usize = 100;
 const EVENTS: &str = "events";
 const EXPECTED: &str = "an array of 1 to 100 events";
 const NAMES: Names = Names { known: &[EventRecorded::MEMBERS], besides: &[] };
-/// The members of an event whose tenant is known: what it says of that itself is ignored.
+/// The members of an event whose tenant is known. Its own tenant is ignored.
 const OF_TENANT: Names =
     Names { known: &[&["customer_id", "event_id", "name", "at", "properties"]], besides: &[] };
 
@@ -26,21 +28,21 @@ const OF_TENANT: Names =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRecorded(pub Event);
 
-/// Several such, of one tenant.
+/// Several events of one tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsRecorded {
-    /// Whose they are; none, if no event says it in a way that can be read.
+    /// The tenant; `None` if it can be read in no event.
     pub tenant_id: Option<TenantId>,
-    /// The events, as they were sent: 1 to [`MOST_EVENTS`].
+    /// The events as sent: 1 to [`MOST_EVENTS`].
     pub events: Vec<SentEvent>,
 }
 
-/// An event of several, as it was sent.
+/// One of several events, as sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentEvent {
     /// Its text.
     pub json: String,
-    /// What it says, or why it says nothing.
+    /// The event, or why it cannot be read.
     pub event: Result<Event, CommandError>,
 }
 
@@ -88,7 +90,7 @@ impl Event {
     }
 }
 
-impl Fact for EventRecorded {
+impl CommandPayload for EventRecorded {
     const TYPES: &'static [&'static str] = &["event.recorded"];
     const MEMBERS: &'static [&'static str] =
         &["tenant_id", "customer_id", "event_id", "name", "at", "properties"];
@@ -110,7 +112,7 @@ impl Fact for EventRecorded {
     }
 }
 
-impl Fact for EventsRecorded {
+impl CommandPayload for EventsRecorded {
     const TYPES: &'static [&'static str] = &["events.recorded"];
     const MEMBERS: &'static [&'static str] = &[EVENTS];
 
@@ -174,8 +176,7 @@ impl From<Event> for SentEvent {
 }
 
 impl Event {
-    /// Reads an event that a tenant sends at the instant `now`, of which it need not say that it is the tenant's. Events
-    /// from `earliest` on are taken.
+    /// Reads an event that a tenant sends at the instant `now`. It need not have the tenant. Events from `earliest` on are accepted.
     ///
     /// # Errors
     /// [`CommandError`] names the member and what was expected.
@@ -198,13 +199,13 @@ impl Event {
 }
 
 impl SentEvent {
-    /// An event as it stands in `events`, or alone in a line of a file, at the instant `now`.
+    /// Reads an event of `events`, or of a line of a file, at the instant `now`.
     #[must_use]
     pub fn parse(json: &str, now: Timestamp) -> Self {
         Self::read(json, now).0
     }
 
-    /// The same, and whose it is, if that can be read.
+    /// The same, with its tenant, if that can be read.
     fn read(json: &str, now: Timestamp) -> (Self, Option<TenantId>) {
         let read = Members::read(json, NAMES, now);
         let tenant = read.as_ref().ok().and_then(|it| it.parsed("tenant_id", TenantId::new).ok());
@@ -215,8 +216,8 @@ impl SentEvent {
         (Self { json: json.to_owned(), event }, tenant)
     }
 
-    /// The body of a message that holds this event alone: `event.recorded` with its members, each as it was sent. What is no
-    /// object, or says that it is something else, is the body itself.
+    /// The body of a message with only this event: `event.recorded` with its members as sent. A text that is not an object, or has another
+    /// type, is the body itself.
     #[must_use]
     pub fn body(&self) -> String {
         let mut json = serde_json::Deserializer::from_str(&self.json);
@@ -232,7 +233,7 @@ impl SentEvent {
                 }
                 return self.json.clone();
             }
-            // Writing to a string cannot fail.
+            // Writing to a string never fails.
             let _ = write!(body, ",{}:{}", serde_json::Value::from(name), value.get());
         }
         body.push('}');
@@ -240,7 +241,7 @@ impl SentEvent {
     }
 }
 
-/// The members of an object as they were sent, repeated ones included.
+/// The members of an object as sent, including repeated ones.
 struct MembersInOrder;
 
 impl<'a> serde::de::Visitor<'a> for MembersInOrder {

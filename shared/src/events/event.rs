@@ -1,4 +1,4 @@
-//! An event, and how it is written as a line of an archive.
+//! An event, and its line in an archive.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,40 +15,34 @@ use crate::values::{
 /// A customer of a tenant. Written `tenant#customer`: no id has a `#`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Customer {
-    /// Whose customer.
     pub tenant_id: TenantId,
-    /// Which one.
     pub customer_id: CustomerId,
 }
 
-/// What identifies an event. In the order of an archive, within a tenant.
+/// The identity of an event. Its order is that of an archive, within a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventKey {
-    /// About whom.
     pub customer: Customer,
     /// When it happened.
     pub at: Timestamp,
-    /// Which one, of those of that instant.
+    /// Its id among the events of that instant.
     pub event_id: EventId,
 }
 
 /// Something that a customer did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its identity.
     pub key: EventKey,
-    /// What happened.
     pub name: EventName,
-    /// How, as it was sent.
     pub properties: Payload,
 }
 
 impl Event {
-    /// The line of an archive that says it, without its end.
+    /// Its line in an archive, without the end.
     #[must_use]
     pub fn line(&self) -> String {
         let EventKey { customer: Customer { tenant_id, customer_id }, at, event_id } = &self.key;
-        // Ids and names have no character that JSON escapes. In JSON a line ends only between tokens.
+        // Ids and names need no escapes in JSON, and line ends only occur between tokens.
         let properties = self.properties.as_json().replace(['\n', '\r'], " ");
         format!(
             r#"{{"tenant_id":"{tenant_id}","customer_id":"{customer_id}","event_id":"{event_id}","name":"{}","at":"{at}","properties":{properties}}}"#,
@@ -82,12 +76,11 @@ impl Event {
 }
 
 impl Tally {
-    /// That of one line.
     #[must_use]
     pub fn of_line(line: &str) -> Self {
         let mut first = [0; 16];
         first.copy_from_slice(&digest(&SHA256, line.as_bytes()).as_ref()[..16]);
-        // With the end of the line.
+        // Including the end of the line.
         Self { events: 1, bytes: line.len() as u64 + 1, sum: u128::from_be_bytes(first) }
     }
 }

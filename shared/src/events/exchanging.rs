@@ -1,14 +1,14 @@
-//! An object of an archive is exchanged for an edition of it that lacks something, together with what was noted of both.
+//! Replaces an object of an archive by an edition without some events, together with its rows.
 //!
 //! # Why the archive can be verified at every moment
 //!
-//! The edition is under another key, and is put before anything else. Then one transaction writes both rows of the object and takes
-//! from the period's tally what the edition lacks, under the version of the period's row. So the rows name an object that is there
-//! and has what they say, and the period's tally is that of its objects, before and after. What was replaced is deleted behind that; the row
-//! remembers it, so whoever comes next deletes it where somebody died in between.
+//! The edition has another key, and is put first. Then one transaction writes both rows of the object and subtracts the removed events
+//! from the period's tally, under the version of the period's row. So before and after, the rows refer to an existing object with the
+//! right content, and the period's tally is that of its objects. The replaced object is deleted after that. The row has its name, so
+//! after a crash the next replacement or expiry deletes it.
 //!
-//! Somebody who exchanges at the same time has written the period's row, and one of both is refused. What is counted of the events elsewhere
-//! is lowered in the same transaction: it is made again for each attempt, as others go on counting.
+//! Two concurrent replacements both write the period's row, so one of them is refused. Other counts of the events are lowered in the same
+//! transaction, which is built again for each attempt because they change meanwhile.
 
 use futures::future::BoxFuture;
 
@@ -22,8 +22,8 @@ use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 
 impl Archives {
-    /// Writes what is known of an edition in place of what was known of an object. Returns what the period's row has become; nothing if
-    /// somebody else has written that meanwhile.
+    /// Replaces the rows of an object by those of an edition. Returns the new row of the period; `None` if somebody else has written that
+    /// meanwhile.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be written.
@@ -47,7 +47,7 @@ impl Archives {
             items.extend(beside().await?);
             match self.ledger.table().transact(items, deadline).await {
                 Ok(true) => return Ok(Some(next)),
-                // Nobody else makes exactly this of it: an attempt whose answer was lost has.
+                // Nobody else writes exactly this row: it is of an attempt whose response was lost.
                 Ok(false) => {
                     let found = self.period_row(row, deadline).await?;
                     let is_untouched = found.as_ref() == Some(row);
@@ -81,7 +81,7 @@ impl Archives {
         edition: &ArchivedObject,
     ) -> Result<Vec<TransactWriteItem>, DynamoError> {
         let table = self.ledger.table();
-        // It has what a later version has put there.
+        // It has attributes of a later version.
         let mut item = keys::period(row.period).into_item();
         item.extend(next.attributes());
         let unchanged = TransactPut::builder()

@@ -1,9 +1,8 @@
-//! Which keepers are at work: what waits for them to be done.
+//! Leases of running keepers, for erasures that have to wait for them.
 //!
-//! A keeper says so before it reads what is due, and takes it back when it is done. Who wants periods for themselves marks their rows
-//! first and then waits until nobody is at work any more that was before. So a keeper has either seen the mark, or is waited for.
-//! One that died is waited for until it cannot live any longer: no invocation outlives its deadline. That is told by
-//! the system's clock, whatever time it is in the stack.
+//! A keeper writes its lease before it reads what is due, and deletes it when it is done. An erasure first marks the rows of periods, and
+//! then waits until all leases from before that are gone. So each keeper either sees the mark, or is waited for. For a keeper that died
+//! the wait ends with its deadline, because no invocation outlives that. Leases use the system's clock, whatever the time of the stack.
 
 use std::time::Duration;
 
@@ -14,9 +13,9 @@ use crate::ledger::{FORGET_AT, Ledger, LedgerKey};
 use crate::runtime::clock::Clock;
 use crate::runtime::deadline::Deadline;
 
-/// What is sent at the deadline may arrive a little later.
+/// A call that is sent at the deadline may arrive a little later.
 const SLACK: Duration = Duration::from_secs(20);
-/// What a dead keeper leaves expires so long after it.
+/// The lease of a dead keeper expires this long after its end.
 const KEPT_MILLIS: i64 = 86_400_000;
 
 /// The keepers. Cheap to clone.
@@ -25,22 +24,21 @@ pub struct Keepers {
     ledger: Ledger,
 }
 
-/// A keeper that is at work.
+/// The lease of a running keeper.
 #[derive(Debug)]
-pub struct AtWork(LedgerKey);
+pub struct KeeperLease(LedgerKey);
 
 impl Keepers {
-    /// Those of this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }
 
-    /// One begins, and works until its deadline at most.
+    /// Writes the lease of a keeper that runs until its deadline at most.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be noted.
-    pub async fn begin(&self, deadline: Deadline) -> Result<AtWork, DynamoError> {
+    pub async fn begin(&self, deadline: Deadline) -> Result<KeeperLease, DynamoError> {
         let key = keys::keeper(fastrand::u64(..));
         let millis = i64::try_from((deadline.remaining() + SLACK).as_millis()).unwrap_or(i64::MAX);
         let until = Clock::system().now().plus_millis(millis);
@@ -50,21 +48,18 @@ impl Keepers {
             (FORGET_AT.to_owned(), number(forgotten)),
         ];
         self.ledger.put(key.clone(), attributes, deadline).await?;
-        Ok(AtWork(key))
+        Ok(KeeperLease(key))
     }
 
-    /// It is done.
+    /// Deletes the lease of a keeper that is done.
     ///
     /// # Errors
-    /// [`DynamoError`]; then it is waited for until its deadline.
-    pub async fn end(&self, at_work: AtWork, deadline: Deadline) -> Result<(), DynamoError> {
-        self.ledger.delete(at_work.0, deadline).await
+    /// [`DynamoError`]; erasures then wait until its deadline.
+    pub async fn end(&self, lease: KeeperLease, deadline: Deadline) -> Result<(), DynamoError> {
+        self.ledger.delete(lease.0, deadline).await
     }
 
-    /// For how long those that are at work may still be; nothing if there are none.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// How long running keepers may still run; `None` if there are none.
     pub async fn at_work(&self, deadline: Deadline) -> Result<Option<Duration>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),

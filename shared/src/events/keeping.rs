@@ -1,44 +1,36 @@
-//! What becomes of a period, and when. Pure: the keeper does it, and operators are shown it.
+//! The steps of a period, and when they are due. Pure: the keeper executes them, and operators are shown them.
 
 use super::settings::FINAL_AFTER_MILLIS;
 use super::{EventSettings, Period, PeriodRow, PeriodState, StreamMapping};
 use crate::values::Timestamp;
 
-/// Periods that are planned beyond the one that `now` lies in.
+/// The number of periods planned after the current one.
 const PLANNED_AHEAD: usize = 2;
 
-/// What is done with a period next.
+/// The next step of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Its table is made.
     Make,
-    /// It begins.
     Begin,
-    /// It ends.
     End,
     /// Its table refuses puts.
     Seal,
-    /// Its events are put into objects.
     Archive,
-    /// The objects are read back.
     Verify,
-    /// Its table is dropped.
     Drop,
-    /// Its objects are deleted.
     Expire,
 }
 
-/// A step, and from when on it may be done.
+/// A step, and when it is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// Which.
     pub step: Step,
-    /// From when on.
+    /// From when on it is due.
     pub at: Timestamp,
 }
 
 impl Step {
-    /// What the state of the period is after it; of an archive that was deleted, still [`PeriodState::Dropped`].
+    /// The state of the period after it. A deleted archive stays [`PeriodState::Dropped`].
     #[must_use]
     pub fn leads_to(self) -> PeriodState {
         match self {
@@ -53,9 +45,10 @@ impl Step {
     }
 }
 
-/// The next step of a period; none if nothing is left to do, or nothing goes on until somebody has looked.
+/// The next step of a period; `None` if nothing is left to do, or an operator has to resolve a dispute first.
 ///
-/// Nothing is done with a period that somebody takes events out of. What follows at once upon another step is due `now`. A table is made when the period before it begins.
+/// A period with an erasure in progress has no steps. A step that follows another one at once is due `now`. A table is made when the period
+/// before it begins.
 #[must_use]
 pub fn next(row: &PeriodRow, settings: &EventSettings, now: Timestamp) -> Option<Due> {
     let period = row.period;
@@ -76,7 +69,7 @@ pub fn next(row: &PeriodRow, settings: &EventSettings, now: Timestamp) -> Option
         }
         PeriodState::Dropped if !row.expired => {
             let kept = settings.archived_until(period)?;
-            // An archive is not deleted before what it was made of.
+            // An archive is not deleted before its table.
             (Step::Expire, kept.max(settings.dropped_from(period)))
         }
         PeriodState::Dropped | PeriodState::Disputed => return None,
@@ -84,18 +77,18 @@ pub fn next(row: &PeriodRow, settings: &EventSettings, now: Timestamp) -> Option
     Some(Due { step, at })
 }
 
-/// What each tick looks after in the stream of a period, whatever else is due.
+/// What each tick does with the stream of a period, whatever step is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamCare {
-    /// It is mapped to the projector: a version that did not do so has made the table.
+    /// Map it to the projector, because an earlier version made the table without a mapping.
     Map,
-    /// It is unmapped if it has brought what the archive holds.
+    /// Unmap it, once it has brought everything in the archive.
     Unmap,
-    /// The dispute ends if it has brought what the archive holds.
+    /// End the dispute, once it has brought everything in the archive.
     Heal,
 }
 
-/// What is to be looked after in the stream of a period, if anything is. Nothing where somebody takes events out of it.
+/// What to do with the stream of a period, if anything. `None` during an erasure.
 #[must_use]
 pub fn stream_care(row: &PeriodRow) -> Option<StreamCare> {
     if row.forgetting || row.dropping || !row.state.has_table() {
@@ -109,7 +102,7 @@ pub fn stream_care(row: &PeriodRow) -> Option<StreamCare> {
     }
 }
 
-/// The periods that have to be planned at an instant, the earliest first: those that are open, and two ahead.
+/// The periods that have to be planned at an instant, earliest first: the open ones, and two ahead.
 #[must_use]
 pub fn planned(settings: &EventSettings, now: Timestamp) -> Vec<Period> {
     let current = settings.period_of(now);
@@ -121,7 +114,7 @@ pub fn planned(settings: &EventSettings, now: Timestamp) -> Vec<Period> {
     periods
 }
 
-/// The row of another length that a period would share time with: both would take the same events.
+/// The row of another length that overlaps a period: both would accept the same events.
 #[must_use]
 pub fn overlapping(period: Period, rows: &[PeriodRow]) -> Option<&PeriodRow> {
     rows.iter().find(|row| {
@@ -132,7 +125,7 @@ pub fn overlapping(period: Period, rows: &[PeriodRow]) -> Option<&PeriodRow> {
     })
 }
 
-/// True if events of a period may be on their way and its table should be there, or will be wanted within a day.
+/// True if events of a period may be in flight, or will be within a day, so that its table should exist.
 #[must_use]
 pub fn wants_table(period: Period, settings: &EventSettings, now: Timestamp) -> bool {
     const DAY_MILLIS: i64 = 86_400_000;

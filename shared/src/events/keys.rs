@@ -1,57 +1,52 @@
-//! Keys of events, of their periods and of their archives.
+//! The keys of events, of their periods and of their archives.
 //!
 //! ```text
 //! table                    pk                        sk                     what
 //! <prefix><period>         <tenant>#<customer>       <at>#<event>           an event
 //! <prefix><period>         <tenant>#<customer>#<n>   <at>#<event>           the same, of a customer with several keys
 //! ledger                   events#periods            <period>               a period
-//! ledger                   events#archiving#<period> <segment>              how far an archive has come
-//! ledger                   events#archiving#<period> object#<object>#<tenant>  the same, of an archive object
-//! ledger                   events#archiving#<period> read-back              how far an archive was read back
-//! ledger                   events#keepers            <number>               a keeper that is at work
+//! ledger                   events#archiving#<period> <segment>              the progress of an archive
+//! ledger                   events#archiving#<period> object#<object>#<tenant>  an archive object, by period
+//! ledger                   events#archiving#<period> read-back              the progress of reading an archive back
+//! ledger                   events#keepers            <number>               the lease of a running keeper
 //! ledger                   events#archive#<tenant>   <period>#<object>      an archive object
 //! ledger                   person##<tenant>#<customer>#seen <set>           what clients have seen of a history
 //! ```
 //!
-//! **No date is hashed.** With a date as hash key all that is written now goes to one partition, which takes a thousand
-//! writes a second whatever the table takes. A date in the table's name is not hashed at all: within a table the
-//! events are spread by customer. A customer who is written to faster than one partition takes has several keys, among which their
-//! events are spread by [`spread`]. How many is fixed with the table: a writer
-//! that knew another number could put an event twice.
+//! **No date is hashed.** With a date as the partition key, all current writes would go to one partition, which takes a thousand writes a
+//! second whatever the table takes. A date in the name of the table is not hashed: within a table, events are spread by customer. A
+//! customer with more writes than one partition takes has several keys, over which the events are spread by [`spread`]. The number of keys
+//! is fixed with the table, because a writer with another number could put an event twice.
 
 use super::{Customer, EventKey, Period};
 use crate::ledger::{LedgerKey, PERSON};
 use crate::paging::seen_sets;
 use crate::values::{TenantId, spread};
 
-/// The partition of the ledger that has the rows of periods.
+/// The partition of the ledger with the rows of periods.
 pub const PERIODS: &str = "events#periods";
-/// The partition of the ledger that has the keepers that are at work.
+/// The partition of the ledger with the leases of keepers.
 pub const KEEPERS: &str = "events#keepers";
 const ARCHIVING: &str = "events#archiving#";
 const ARCHIVE: &str = "events#archive#";
 const SEEN: &str = "#seen";
 
-/// How the sort keys begin that archive objects have under their period.
+/// The prefix of the sort keys of archive objects by period.
 pub const OBJECT: &str = "object#";
 const READ_BACK: &str = "read-back";
 
-/// What an item of the ledger is, of those about events.
+/// An item of the ledger about events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventItem {
-    /// How far a period has come.
     Period(Period),
-    /// How far an archive has come.
     Archiving(Period),
-    /// An archive object of a tenant.
     Archived(TenantId, Period),
     /// What clients have seen of a customer's history.
     Seen(Customer),
-    /// A keeper that is at work.
     Keeper,
 }
 
-/// What the item of the ledger with this key is, if it is one about events.
+/// Parses the key of an item of the ledger about events.
 #[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<EventItem> {
     if pk == PERIODS {
@@ -71,8 +66,8 @@ pub fn of_key(pk: &str, sk: &str) -> Option<EventItem> {
     Some(EventItem::Archived(tenant, period.parse().ok()?))
 }
 
-/// The partition of what clients have seen of a customer's history. It is that of a person without a name, so it is no
-/// viewer's.
+/// The partition with what clients have seen of a customer's history. It is that of a person without a name, so it never belongs to a
+/// viewer.
 #[must_use]
 pub fn seen(customer: &Customer) -> String {
     seen_sets(format_args!("#{customer}"))
@@ -84,38 +79,38 @@ pub fn period(period: Period) -> LedgerKey {
     LedgerKey { pk: PERIODS.to_owned(), sk: period.to_string() }
 }
 
-/// A keeper that is at work.
+/// The key of the lease of a keeper.
 #[must_use]
 pub fn keeper(number: u64) -> LedgerKey {
     LedgerKey { pk: KEEPERS.to_owned(), sk: format!("{number:016x}") }
 }
 
-/// How the partitions begin of what clients have seen of the histories of a tenant's customers.
+/// The prefix of the partitions with what clients have seen of the histories of a tenant's customers.
 #[must_use]
 pub fn seen_of(tenant: &TenantId) -> String {
     format!("{PERSON}#{tenant}#")
 }
 
-/// The partition of what is known of the archive of a period.
+/// The partition with the progress and objects of the archive of a period.
 #[must_use]
 pub fn archiving_of(period: Period) -> String {
     format!("{ARCHIVING}{period}")
 }
 
-/// How far the archive of a period was read back.
+/// The key of the progress of reading an archive back.
 #[must_use]
 pub fn read_back(period: Period) -> LedgerKey {
     LedgerKey { pk: archiving_of(period), sk: READ_BACK.to_owned() }
 }
 
-/// An archive object under its period.
+/// The key of an archive object, by period.
 #[must_use]
 pub fn archived_in(period: Period, segment: u32, chunk: u32, tenant: &TenantId) -> LedgerKey {
     let sk = format!("{OBJECT}{segment:04}-{chunk:06}#{tenant}");
     LedgerKey { pk: archiving_of(period), sk }
 }
 
-/// Which archive object a row is about, under its tenant or under its period: tenant, period, segment and chunk.
+/// The archive object of a row, by tenant or by period: tenant, period, segment and chunk.
 #[must_use]
 pub fn of_archived(pk: &str, sk: &str) -> Option<(TenantId, Period, u32, u32)> {
     let (tenant, period, place) = match pk.strip_prefix(ARCHIVING) {
@@ -133,7 +128,7 @@ pub fn of_archived(pk: &str, sk: &str) -> Option<(TenantId, Period, u32, u32)> {
     Some((tenant, period.parse().ok()?, segment.parse().ok()?, chunk.parse().ok()?))
 }
 
-/// How far a segment of a table is archived.
+/// The key of the progress of archiving a segment.
 #[must_use]
 pub fn archiving(period: Period, segment: u32) -> LedgerKey {
     LedgerKey { pk: archiving_of(period), sk: format!("{segment:04}") }
@@ -151,13 +146,13 @@ pub fn archived(tenant: &TenantId, period: Period, segment: u32, chunk: u32) -> 
     LedgerKey { pk: archive(tenant), sk: format!("{period}#{segment:04}-{chunk:06}") }
 }
 
-/// The partition keys of a customer who has so many.
+/// The partition keys of a customer that is spread over `keys` of them.
 pub fn partitions(customer: &Customer, keys: u32) -> impl Iterator<Item = String> {
     let customer = customer.to_string();
     (0..keys.max(1)).map(move |nth| nth_partition(&customer, nth))
 }
 
-/// The key of an event in the table of its period, where its customer has so many keys.
+/// The key of an event in the table of its period, if its customer is spread over `keys` keys.
 #[must_use]
 pub fn event(key: &EventKey, keys: u32) -> LedgerKey {
     let sk = format!("{}#{}", key.at, key.event_id);

@@ -1,4 +1,4 @@
-//! The manifest of a period is written: files that list its objects.
+//! Writes the manifest of a period: files that list its objects.
 
 use super::archive::{Listed, MOST_LISTED, Manifest, manifest_key};
 use super::{ArchivedObject, Archives, Period, Tally};
@@ -6,19 +6,17 @@ use crate::dynamo::DynamoError;
 use crate::objects::{ObjectError, Objects};
 use crate::runtime::deadline::Deadline;
 
-/// A manifest was not written, or not all of it.
+/// A manifest was not completely written.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// A row.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
-    /// A file.
     #[error(transparent)]
     Object(#[from] ObjectError),
 }
 
 impl Archives {
-    /// Puts the files of the manifest of a period that has so many objects, the first one last: where that is, all are.
+    /// Puts the manifest of a period with `objects` objects. The first file is put last: if it is there, all are.
     ///
     /// # Errors
     /// [`ManifestError`]; some files may be there.
@@ -51,7 +49,7 @@ impl Archives {
     }
 }
 
-/// How many files list so many objects.
+/// How many files list `objects` objects.
 #[must_use]
 pub fn files(objects: u64) -> usize {
     usize::try_from(objects).unwrap_or(usize::MAX).div_ceil(MOST_LISTED).max(1)

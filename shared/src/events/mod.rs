@@ -2,42 +2,42 @@
 //!
 //! ```text
 //! command    event.recorded, events.recorded
-//! event      an event, its identity, and the line of an archive that says it
-//! period     how time is cut
-//! settings   how long things last
-//! stream_mapping whether the stream of a table is mapped
+//! event      an event, its identity, and its line in an archive
+//! period     periods of time
+//! settings   how long tables and archives last
+//! stream_mapping the state of the mapping of a stream
 //! archive    the format of archive objects
-//! keeping    what becomes of a period, and when
-//! keys       where events, periods and archives are
-//! periods    what is known of each period
-//! archived   an object of an archive, as the ledger knows it
-//! tally      number, bytes and sum of many events
-//! archives   what is known of archive objects, and how far they have come
+//! keeping    the steps of a period, and when they are due
+//! keys       the keys of events, periods and archives
+//! periods    the rows of periods
+//! archived   the row of an object of an archive
+//! tally      number, bytes and sum of digests of events
+//! archives   the rows of archives, and their progress
 //! manifest   the files that list the objects of a period
-//! exchanging an object is replaced by what is left of it
-//! keepers    which keepers are at work
+//! exchanging replaces an object by an edition without some events
+//! keepers    leases of running keepers
 //! tables     the tables, one for each period
-//! known      what a process knows of periods
+//! period_cache a cache of the rows of periods
 //! recording  one conditional put an event
 //! reading    what a customer did, over the tables of periods
 //! ```
 //!
 //! # Once
 //!
-//! An event is put where nothing is, at a key that is made of its identity. So the first that is processed stays, a repetition
-//! finds itself, and another content under the same identity is found out, for as long as the table is there. Before its table
-//! goes nothing is taken for it any more: lateness is looked at before anything else, by the clock, and a table that
-//! is sealed refuses puts by its policy. So there is no window in which a repetition would count twice.
+//! An event is put where nothing is, at a key that is made of its identity. So the first one to be processed stays, a repetition is
+//! recognised, and different content under the same identity is detected, as long as the table exists. Long before its table is dropped,
+//! no event is accepted for it: lateness is checked first, by the clock, and a sealed table denies puts by its policy. So a repetition
+//! never counts twice.
 //!
-//! # Where it is
+//! # Storage
 //!
-//! An event that was taken is in the table of its period until the archive of that was verified, and from then on in the archive.
-//! Readers read tables alone. The table of a period is made before the period begins and goes `EventDays` after it ended.
+//! An accepted event is in the table of its period until the archive is verified, and then in the archive. Readers only read tables. The
+//! table of a period is made before the period begins, and dropped `EventDays` after it ended.
 //!
-//! # What bounds it
+//! # Bounds
 //!
-//! An item is an event. A row of a period is written by the keeper a dozen times, and has at most [`MOST_SPREAD`](periods::MOST_SPREAD)
-//! customers in it.
+//! An item is one event. The keeper writes the row of a period a dozen times, and it has at most [`MOST_SPREAD`](periods::MOST_SPREAD)
+//! customers.
 
 pub mod archive;
 mod archived;
@@ -48,9 +48,9 @@ mod exchanging;
 mod keepers;
 pub mod keeping;
 pub mod keys;
-mod known;
 pub mod manifest;
 mod period;
+mod period_cache;
 pub mod periods;
 mod reading;
 mod recording;
@@ -61,7 +61,7 @@ mod tally;
 
 use std::sync::Arc;
 
-use known::Known;
+use period_cache::PeriodCache;
 
 use crate::dynamo::Dynamo;
 use crate::ledger::Ledger;
@@ -70,7 +70,7 @@ pub use archived::ArchivedObject;
 pub use archives::Archives;
 pub use command::{EventRecorded, EventsRecorded, MOST_EVENTS, SentEvent};
 pub use event::{Customer, CustomerError, Event, EventKey};
-pub use keepers::{AtWork, Keepers};
+pub use keepers::{KeeperLease, Keepers};
 pub use period::{Period, PeriodError, PeriodLength};
 pub use periods::{MadeTable, PeriodRow, PeriodState, Periods};
 pub use reading::{History, ListedEvent, MOST_BYTES, ROUNDS, TABLES, UNITS};
@@ -80,14 +80,13 @@ pub use stream_mapping::StreamMapping;
 pub use tables::{EventTables, Seal};
 pub use tally::Tally;
 
-/// The history of events. Cheap to clone; clones share what is known of periods.
+/// The history of events. Cheap to clone; clones share the cache of periods.
 #[derive(Debug, Clone)]
 pub struct Events {
-    /// How events are kept.
     pub settings: EventSettings,
     tables: EventTables,
     periods: Periods,
-    known: Arc<Known>,
+    known: Arc<PeriodCache>,
 }
 
 impl Events {
@@ -98,7 +97,7 @@ impl Events {
         Self { settings, tables, periods, known: Arc::default() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self {
@@ -108,13 +107,12 @@ impl Events {
         }
     }
 
-    /// The tables of periods.
     #[must_use]
     pub fn tables(&self) -> &EventTables {
         &self.tables
     }
 
-    /// What is known of periods.
+    /// The rows of periods.
     #[must_use]
     pub fn periods(&self) -> &Periods {
         &self.periods

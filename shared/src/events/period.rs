@@ -1,4 +1,4 @@
-//! Periods: how time is cut into tables.
+//! Periods: time is cut into tables.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::values::Timestamp;
 
 const DAY_MILLIS: i64 = 86_400_000;
 
-/// How long a period is. It is chosen once for a deployment.
+/// The length of periods. It is chosen once for a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PeriodLength {
     /// A day in UTC, named `2026-11-20`.
@@ -21,11 +21,11 @@ pub enum PeriodLength {
     Month,
 }
 
-/// A stretch of time whose events are in one table. Periods of one length do not overlap and leave no gap.
+/// A period of time whose events are in one table. Periods of one length do not overlap, and leave no gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Period(Start);
 
-/// The first day. The variants say which length it has.
+/// The first day. The variant is the length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Start {
     Day(Date),
@@ -33,21 +33,19 @@ enum Start {
     Month(Date),
 }
 
-/// The text is no name of a period, or no length of one.
+/// The text is not the name or the length of a period.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PeriodError {
-    /// No name.
     #[error(
         "expected a day such as 2026-11-20, a week such as 2026-W48 or a month such as 2026-11"
     )]
     Name,
-    /// No length.
     #[error("expected day, week or month")]
     Length,
 }
 
 impl PeriodLength {
-    /// The period that an instant lies in.
+    /// The period of an instant.
     #[must_use]
     pub fn period_of(self, at: Timestamp) -> Period {
         let day = date_of(at);
@@ -63,7 +61,6 @@ impl PeriodLength {
 }
 
 impl Period {
-    /// How long it is.
     #[must_use]
     pub fn length(self) -> PeriodLength {
         match self.0 {
@@ -176,7 +173,7 @@ impl fmt::Display for PeriodLength {
 
 fn date_of(at: Timestamp) -> Date {
     let seconds = at.unix_millis().div_euclid(1000);
-    // A timestamp is within what `time` can say.
+    // A timestamp is within the range of `time`.
     OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH).date()
 }
 

@@ -1,15 +1,15 @@
-//! What is known of periods: one row of the ledger for each, moved on by the keeper under its version.
+//! The rows of periods: one row of the ledger for each, which the keeper updates under its version.
 //!
 //! ```text
 //! planned ─▶ made ─▶ current ─▶ past ─▶ sealed ─▶ archived ─▶ verified ─▶ dropped
 //!                                          └──────────┴───────────┴─────▶ disputed
 //! ```
 //!
-//! One dispute heals: that the stream has brought other events than there are. What was missing may still come, as a dead letter that is
-//! sent again; then the period is `verified` again. All others are for somebody to look at.
+//! One kind of dispute heals: the stream has brought other events than there are. Missing events may still come, as a redriven dead letter;
+//! then the period is `verified` again. An operator has to resolve all other disputes.
 //!
-//! A row is written only by who has read it (its `version` is the condition), so two keepers do each step once, and what
-//! one of them has overlooked is refused. The one thing that others write into it is `spread`, while it is planned.
+//! A row is written on the condition of the `version` that was read, so of two keepers each step is done once, and a write based on an
+//! older row is refused. Others only write `spread`, while the period is planned.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,38 +24,36 @@ use crate::ledger::{FORGET_AT, Ledger};
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
-/// The most customers of one period that have more than one key. It bounds the row at 48 KB.
+/// The most customers of one period with more than one key. It bounds the row to 48 KB.
 pub const MOST_SPREAD: usize = 160;
-/// Rows that one call reads.
+/// Rows of one call.
 const ROWS: i32 = 64;
 
-/// How far a period has come.
+/// The state of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PeriodState {
-    /// It has no table yet. Customers can still be spread over more keys.
+    /// It has no table yet, and customers can still be spread over more keys.
     Planned,
-    /// Its table is there and takes events. Nothing of how it is laid out changes any more.
+    /// Its table exists and accepts events. Its layout is final.
     Made,
-    /// It has begun.
     Current,
-    /// It has ended, and takes what is late.
+    /// It has ended, and accepts late events.
     Past,
-    /// Nothing is taken any more: by the clock, and by the table's policy.
+    /// It accepts no more events, by the clock and by the table's policy.
     Sealed,
-    /// All of it is in archive objects.
+    /// All its events are in archive objects.
     Archived,
-    /// The objects were read back, and hold what the table holds.
+    /// The objects were read back, and equal the table.
     Verified,
     /// The table is gone.
     Dropped,
-    /// Table and archive differ. Nothing goes on until somebody has looked.
+    /// Table and archive differ. It waits for an operator.
     Disputed,
 }
 
-/// The table of a period, as it was when it was made: another one of the same name is none.
+/// The identity of the table of a period. Another table of the same name does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeTable {
-    /// Its ARN.
     pub arn: String,
     /// When DynamoDB made it, in unix milliseconds.
     pub created_millis: i64,
@@ -84,38 +82,32 @@ const ATTRIBUTES: [&str; 19] = [
     FORGET_AT,
 ];
 
-/// The row of a period.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeriodRow {
-    /// Which period.
     pub period: Period,
-    /// How far it has come.
     pub state: PeriodState,
-    /// How often the row was written.
     pub version: u64,
     /// Its table, from `made` on.
     pub table: Option<MadeTable>,
-    /// The customers that have more than one key, and how many. All others have one.
+    /// The customers with more than one key, and how many. All others have one.
     pub spread: BTreeMap<Customer, u32>,
-    /// In how many segments its table is archived, once that has begun; 0 before.
+    /// The number of segments of its archive, once it has begun; 0 before.
     pub segments: u32,
-    /// What its archive holds, from `archived` on.
+    /// The tally of its archive, from `archived` on.
     pub tally: Option<Tally>,
-    /// True from just before its table is dropped: whoever finds none knows where it went.
+    /// True from just before its table is dropped, to explain a missing table.
     pub dropping: bool,
     /// True once its archive was deleted.
     pub expired: bool,
-    /// Why it is disputed.
     pub dispute: Option<String>,
-    /// True if it is disputed for nothing but what the stream has brought: it is verified again once that is what the archive holds.
+    /// True if the dispute is only about the stream: it is verified again once the stream has brought everything in the archive.
     pub heals: bool,
-    /// What is known of its stream.
     pub stream: StreamMapping,
-    /// True while somebody takes events out of it: the keeper leaves it alone.
+    /// True during an erasure: the keeper leaves the period alone.
     pub forgetting: bool,
-    /// When that was last done. For a day the table may still say how many items it had before.
+    /// The last erasure. For a day the table may still have the item count from before.
     pub forgotten_at: Option<Timestamp>,
-    /// Attributes of a later version, which stay as they are.
+    /// Attributes of a later version, which are kept.
     pub unknown: Item,
 }
 
@@ -126,22 +118,18 @@ pub struct Periods {
 }
 
 impl Periods {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo) }
     }
 
     /// The row of a period, if there is one.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn row(
         &self,
         period: Period,
@@ -151,10 +139,7 @@ impl Periods {
         row.as_ref().map(PeriodRow::read).transpose()
     }
 
-    /// Rows, the newest first, until one that `is_last`, which is among them, or there are no more.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Rows, newest first, up to and including one that `is_last`.
     pub async fn newest_until(
         &self,
         is_last: impl Fn(&PeriodRow) -> bool,
@@ -184,8 +169,7 @@ impl Periods {
         }
     }
 
-    /// Plans a period, unless there is a row already. Its customers have as many keys as in the period before it, as far as
-    /// that is planned by then.
+    /// Plans a period, unless there is a row already. Customers have as many keys as in the period before it, if that is planned.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be planned.
@@ -198,8 +182,8 @@ impl Periods {
         Ok(())
     }
 
-    /// Writes a row in place of the one it was made from. False if somebody else has written meanwhile, which a write that
-    /// was repeated cannot tell from itself: read it again.
+    /// Replaces the row that this one was made from. Returns false if somebody else has written meanwhile, or an attempt of this call whose
+    /// response was lost: read the row again.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be written.
@@ -213,7 +197,7 @@ impl Periods {
 }
 
 impl PeriodRow {
-    /// A period that was just planned.
+    /// The row of a newly planned period.
     #[must_use]
     pub fn planned(period: Period) -> Self {
         Self {
@@ -235,7 +219,7 @@ impl PeriodRow {
         }
     }
 
-    /// Over how many keys the events of a customer are spread.
+    /// The number of keys that the events of a customer are spread over.
     #[must_use]
     pub fn keys_of(&self, customer: &Customer) -> u32 {
         self.spread.get(customer).copied().unwrap_or(1)
@@ -287,7 +271,7 @@ impl PeriodRow {
     /// Reads a row of the ledger.
     ///
     /// # Errors
-    /// [`DynamoError::Corrupt`] if it is none of a period.
+    /// [`DynamoError::Corrupt`] if it is not the row of a period.
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let table = match row.optional_text("arn")? {
             Some(arn) => {
@@ -338,7 +322,7 @@ fn spread(row: &Row<'_>) -> Result<BTreeMap<Customer, u32>, DynamoError> {
     map.iter().map(|entry| of_customer(entry).ok_or_else(corrupt)).collect()
 }
 
-/// The text is no state of a period.
+/// The text is not the state of a period.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a state of a period")]
 pub struct PeriodStateError;
@@ -356,7 +340,7 @@ const STATES: [(PeriodState, &str); 9] = [
 ];
 
 impl PeriodState {
-    /// True if its table is there, as far as the row knows.
+    /// True if its table exists, according to the row.
     #[must_use]
     pub fn has_table(self) -> bool {
         !matches!(self, Self::Planned | Self::Dropped)

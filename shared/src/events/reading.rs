@@ -18,7 +18,7 @@ use super::{Customer, Events, Period, PeriodRow, PeriodState, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::ledger::Ledger;
-use crate::paging::{Stretch, merged};
+use crate::paging::{RowChunk, merged};
 use crate::runtime::deadline::Deadline;
 use crate::values::{EventName, MAX_ID_LENGTH, Order, Payload, SortKey, Span, Timestamp};
 
@@ -42,11 +42,8 @@ const AHEAD_MILLIS: i64 = 3_600_000;
 /// An event as a page shows it. It stands at the sort key that an activity would have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedEvent {
-    /// Its instant and its id.
     pub key: SortKey,
-    /// What happened.
     pub name: EventName,
-    /// How, as it was sent.
     pub properties: Payload,
 }
 
@@ -67,16 +64,13 @@ pub struct History {
 
 /// What was read of one key.
 enum Found {
-    Stretch(Stretch<ListedEvent>),
+    RowChunk(RowChunk<ListedEvent>),
     /// The table is gone.
     Gone(Period),
 }
 
 impl Events {
     /// What a customer did.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn history(
         &self,
         customer: Customer,
@@ -133,15 +127,12 @@ impl History {
 
     /// Reads at most `limit` events of a span, beyond a stored key if one is given. Fewer, or none, with a key to go on
     /// from, say that there may be more.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn read(
         &mut self,
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<ListedEvent>, DynamoError> {
+    ) -> Result<RowChunk<ListedEvent>, DynamoError> {
         loop {
             let ahead = self.ahead(span, after);
             let chosen = self.chosen(&ahead).to_vec();
@@ -150,7 +141,7 @@ impl History {
                 self.pass(&gone).await?;
                 continue;
             }
-            self.is_wide = found.iter().all(|stretch| stretch.next.is_none());
+            self.is_wide = found.iter().all(|chunk| chunk.next.is_none());
             let mut whole = merged(found, span.order, |event| event.key.to_string());
             if whole.next.is_none() && ahead.len() > chosen.len() {
                 whole.next = chosen.last().map(|last| end_of(last.period, span.order));
@@ -210,7 +201,7 @@ impl History {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<(Vec<Stretch<ListedEvent>>, Vec<Period>), DynamoError> {
+    ) -> Result<(Vec<RowChunk<ListedEvent>>, Vec<Period>), DynamoError> {
         let calls: usize = rows.iter().map(|row| self.keys_of(row)).sum();
         let affordable = (self.units_left() * UNIT / MOST_BYTES / calls.max(1)).max(1);
         let calls = rows.iter().flat_map(|row| {
@@ -221,21 +212,21 @@ impl History {
             pks.map(move |pk| (row.period, pk, limit.min(affordable)))
         });
         let calls = calls.map(|(period, pk, limit)| self.read_key(period, pk, span, after, limit));
-        let (mut stretches, mut gone, mut units) = (Vec::new(), Vec::new(), 0);
+        let (mut chunks, mut gone, mut units) = (Vec::new(), Vec::new(), 0);
         for found in join_all(calls).await {
             match found? {
                 Found::Gone(period) => gone.push(period),
-                Found::Stretch(stretch) => {
-                    let bytes: usize = stretch.rows.iter().map(ListedEvent::bytes).sum();
-                    let keys = stretch.rows.len() * (self.customer.to_string().len() + 3);
+                Found::RowChunk(chunk) => {
+                    let bytes: usize = chunk.rows.iter().map(ListedEvent::bytes).sum();
+                    let keys = chunk.rows.len() * (self.customer.to_string().len() + 3);
                     units += (bytes + keys).div_ceil(UNIT).max(1);
-                    stretches.push(stretch);
+                    chunks.push(chunk);
                 }
             }
         }
         self.rounds += 1;
         self.units += units;
-        Ok((stretches, gone))
+        Ok((chunks, gone))
     }
 
     async fn read_key(
@@ -250,8 +241,8 @@ impl History {
         let within = Span { from: span.from.max(period.from()), to: Some(to), ..span };
         let table = Ledger::new(self.events.tables.table(period));
         let row = ListedEvent::read;
-        match Stretch::read(&table, &pk, within, after, limit, row, self.deadline).await {
-            Ok(stretch) => Ok(Found::Stretch(stretch)),
+        match RowChunk::read(&table, &pk, within, after, limit, row, self.deadline).await {
+            Ok(chunk) => Ok(Found::RowChunk(chunk)),
             Err(DynamoError::TableMissing(_)) => Ok(Found::Gone(period)),
             Err(error) => Err(error),
         }

@@ -45,7 +45,7 @@ pub enum Recorded {
 }
 
 impl Event {
-    /// Its item, where its customer has so many keys.
+    /// Its item, if its customer is spread over `keys` keys.
     #[must_use]
     pub fn item(&self, keys: u32) -> Item {
         let mut item = keys::event(&self.key, keys).into_item();
@@ -92,9 +92,6 @@ impl Events {
     }
 
     /// Whether an event is in its table, with this content or another.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn recorded(
         &self,
         event: &Event,

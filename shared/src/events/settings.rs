@@ -15,13 +15,12 @@ pub(super) const FINAL_AFTER_MILLIS: i64 = DAY_MILLIS;
 /// How events are kept. All writers, readers and keepers of a deployment have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSettings {
-    /// How time is cut.
     pub length: PeriodLength,
     /// Days from the end of a period until it closes.
     pub lateness_days: u32,
     /// Days that a period is readable after its end. It is never dropped before a day after it is sealed.
     pub days: u32,
-    /// Days that an archive is kept after the period's end; 0: for ever.
+    /// Days that an archive is kept after the period's end; 0: permanently.
     pub archive_days: u32,
     /// Events from this instant on are taken.
     pub earliest: Timestamp,

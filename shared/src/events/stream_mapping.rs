@@ -9,7 +9,6 @@ pub enum StreamMapping {
     /// None was noted: the table is not made, or was made by a version that knew of none.
     #[default]
     Missing,
-    /// It is there.
     Mapped,
     /// It is gone, since the stream had brought all that is in the archive.
     Folded,

@@ -22,7 +22,6 @@ const DELETES: [&str; 2] = ["dynamodb:DeleteItem", "dynamodb:PartiQLDelete"];
 /// What a sealed table refuses, from everybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seal {
-    /// Whatever writes items.
     All,
     /// All but single deletes, while somebody takes events out of it. It never takes any.
     Puts,
@@ -42,7 +41,7 @@ impl EventTables {
         Self { dynamo: dynamo.clone(), prefix: prefix.into() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { dynamo: dynamo.clone(), prefix: Arc::clone(&self.prefix) }
@@ -85,7 +84,6 @@ impl EventTables {
         table.attempt(deadline, put).await.map(|_| ())
     }
 
-    /// What it is called.
     #[must_use]
     pub fn name(&self, period: Period) -> String {
         format!("{}{period}", self.prefix)

@@ -7,7 +7,6 @@ use crate::dynamo::item::{Item, Row, number, text};
 /// the same events has the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// How many.
     pub events: u64,
     /// Bytes of their lines, uncompressed.
     pub bytes: u64,
@@ -40,7 +39,6 @@ impl Tally {
         self.sum = self.sum.wrapping_add(other.sum);
     }
 
-    /// As attributes of an item.
     #[must_use]
     pub fn attributes(&self) -> Item {
         Item::from([

@@ -2,24 +2,20 @@
 
 use crate::activities::{ActivityKey, subject};
 use crate::follows::{FollowerRange, FollowerRangeError};
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Plain, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Plain, Subject};
 use crate::values::{ActivityId, ActorId, SortKey, Timestamp};
 
 /// One segment of a large fan-out: make these followers' timelines agree with the activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FanOutSegment {
-    /// Which activity.
     pub activity_id: ActivityId,
-    /// Whose.
     pub actor_id: ActorId,
-    /// When it was published.
     pub published_at: Timestamp,
-    /// Which followers.
     pub followers: FollowerRange,
 }
 
 impl FanOutSegment {
-    /// The record this command speaks of, and the activity's sort key in every timeline.
+    /// The activity record that this command is about, and the activity's sort key in every timeline.
     #[must_use]
     pub fn target(&self) -> (ActivityKey, SortKey) {
         let (activity_id, published_at) = (self.activity_id.clone(), self.published_at);
@@ -36,7 +32,7 @@ impl From<FollowerRangeError> for MemberError {
     }
 }
 
-impl Fact for FanOutSegment {
+impl CommandPayload for FanOutSegment {
     const TYPES: &'static [&'static str] = &["fanout.part"];
     const MEMBERS: &'static [&'static str] =
         &["activity_id", "actor_id", "published_at", "followers"];

@@ -1,4 +1,4 @@
-//! Where it is noted in the ledger how far something long has come.
+//! The keys of the ledger under which the progress of long work is noted.
 //!
 //! ```text
 //! fanout#<activity>        actor#<actor>#<kind>             the plan: into how many segments the fan-out was cut,
@@ -16,19 +16,19 @@ use crate::ledger::LedgerKey;
 use crate::values::{ActivityId, ActorId, Origin, ViewerId};
 
 const FAN_OUT: &str = "fanout#";
-/// How the partition keys begin that say how far follows and unfollows have come.
+/// The prefix of the partition keys of follows and unfollows in progress.
 pub const RECONCILIATION: &str = "settle#";
 
-/// An item of this feature, as its key says.
+/// What an item of this feature is, by its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgressItem {
-    /// How far a fan-out of an activity has come, or a segment of it.
+    /// The progress of a fan-out of an activity, or of a segment of it.
     FanOut(ActivityKey),
-    /// How far a follow or unfollow has come in the viewer's timeline.
+    /// The progress of a follow or unfollow in the viewer's timeline.
     Reconciliation(ViewerId, ActorId),
 }
 
-/// What the item with a key is, if it is one of this feature's.
+/// Parses the key of an item; `None` if it is not one of this feature's.
 #[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<ProgressItem> {
     if let Some(pair) = pk.strip_prefix(RECONCILIATION) {
@@ -42,26 +42,26 @@ pub fn of_key(pk: &str, sk: &str) -> Option<ProgressItem> {
     Some(ProgressItem::FanOut(ActivityKey { activity_id, actor_id }))
 }
 
-/// The partition that says how far the fan-outs of an activity have come.
+/// The partition with the progress of the fan-outs of an activity.
 #[must_use]
 pub fn fan_outs(activity: &ActivityId) -> String {
     format!("{FAN_OUT}{activity}")
 }
 
-/// How the sort keys begin of all that is about what an actor says of an activity.
+/// The prefix of the sort keys of everything about one actor in such a partition.
 #[must_use]
 pub fn of_actor(actor: &ActorId) -> String {
     format!("actor#{actor}#")
 }
 
-/// Where the plan of a fan-out is. The sort keys of its segments begin with the plan's.
+/// The key of the plan of a fan-out. The sort keys of its segments begin with the plan's.
 #[must_use]
 pub fn plan(key: &ActivityKey, kind: FanOutKind) -> LedgerKey {
     let sk = format!("{}{}", of_actor(&key.actor_id), kind.name());
     LedgerKey { pk: fan_outs(&key.activity_id), sk }
 }
 
-/// Where the progress of a segment is, or of its recheck.
+/// The key of the progress of a segment, or of its recheck.
 #[must_use]
 pub fn segment(
     key: &ActivityKey,
@@ -77,8 +77,7 @@ pub fn segment(
     LedgerKey { pk, sk }
 }
 
-/// Where it is noted how far the command of one message has come with one actor's activities in
-/// one viewer's timeline.
+/// The key of the progress of one message's command with one actor's activities in one viewer's timeline.
 #[must_use]
 pub fn reconciliation(viewer: &ViewerId, actor: &ActorId, origin: &Origin) -> LedgerKey {
     LedgerKey { pk: format!("{RECONCILIATION}{viewer}#{actor}"), sk: origin.to_string() }

@@ -1,10 +1,10 @@
-//! Fan-out: making timelines agree with activities and follows, and how far that has come.
+//! Fan-out: making timelines agree with activities and follows, and the progress of that.
 //!
 //! ```text
 //! command          one segment of a large fan-out
 //! keys             where progress is in the ledger
-//! progress         how far the segments of a fan-out have come
-//! reconciliation   how far a long follow or unfollow has come
+//! progress         progress of the segments of a fan-out
+//! reconciliation   progress of a long follow or unfollow
 //! ```
 //!
 //! # Why every race ends right
@@ -18,12 +18,12 @@
 //!   twice changes nothing.
 //! * *Unfollow against fan-out.* Readers ask for the edge of every entry they show, so an entry in
 //!   flight is hidden from the moment the edge says so. After each page it wrote, the fan-out checks the
-//!   edges again and takes out what it wrote for viewers who have left. Either it sees the unfollow, or
+//!   edges again and removes what it wrote for viewers who have left. Either it sees the unfollow, or
 //!   the unfollow came later. Then the unfollow's own purge takes the entry out: it reads the outbox row,
 //!   which the fan-out wrote before anything else.
 //! * *Unfollow against follow again.* A purge deletes in transactions that check that the edge is
 //!   still the one that asked for it ([`Timelines::purge`](crate::timelines::Timelines::purge)). A later
-//!   follow changes the edge first, so an unfollow that it overtook can take out none of the entries that
+//!   follow changes the edge first, so an unfollow that it overtook can remove none of the entries that
 //!   it brings in.
 //! * *Delete against fan-out and backfill.* The tombstone is written first, and readers ask for the
 //!   activity record of every entry they show. It is final, so anybody may delete entries of a deleted
@@ -38,35 +38,35 @@
 //! * *A delivery that hands on its rest* ([`Continued`](crate::command::Continued)). It notes the position up
 //!   to which everything is written and checked again, sends the rest to the queue, and is acknowledged
 //!   after that. If it dies in between, both it and the rest are delivered, which is a repetition like
-//!   any other. The position says only where to go on, never that a fact need not be read: edges and
-//!   record are read again from there.
+//!   any other. The position says only where to go on. It never replaces reading a fact: edges and record
+//!   are read again from there.
 //! * *A delivery that died* may have written without checking again, before the noted position or behind
 //!   it. Every later delivery of its message knows that (`redelivered`, which travels along with what is
 //!   handed on), and begins after the death. It first goes on to the end of the range; then it rechecks
-//!   all of the range. Whoever has the entry and does not follow now loses it, under the same condition
-//!   as in a purge; of a deleted activity, everybody who has it. How far the recheck has come is noted
-//!   under the id of the message ([`Pass`]). It says nothing about deliveries of other messages: they may
-//!   die later, and recheck for themselves. A recheck writes no entries, so a death during it leaves
-//!   nothing behind.
+//!   all of the range. It takes the entry from every viewer who does not follow now, under the same
+//!   condition as a purge; if the activity was deleted, it takes the entry from every viewer. Its progress
+//!   is noted under the id of the message ([`Pass`]). It says nothing about deliveries of other messages:
+//!   they may die later, and recheck for themselves. A recheck writes no entries, so a death during it
+//!   leaves nothing behind.
 //! * *A long follow or unfollow* goes through the outbox from the newest activity on. It notes, under its
 //!   message and for one state of the edge ([`Reconciliation`]), how far it is. An activity published
 //!   meanwhile, whatever its instant, is for the fan-out: its outbox row was written after the edge. If
 //!   the viewer leaves meanwhile, whoever recorded that goes through all of the outbox, so this one may end; what
 //!   it had just copied it purges itself. If the viewer follows again, this one starts over: what an unfollow in
-//!   between has taken out is missing before its position. After a delivery that died, the next one
+//!   between has removed is missing before its position. After a delivery that died, the next one
 //!   goes on from the noted activity; everything before that was checked twice.
-//! * *A command that is repeated* finds that all it asks for is done, where that took many entries: a fan-out that has ended
+//! * *A command that is repeated* finds out that its work is done, if that was many entries: a fan-out that has ended
 //!   stays ended, and an edge names the state that the timeline agrees with
-//!   ([`Follows::note_complete`](crate::follows::Follows::note_complete)). Of a timeline that agrees, only fan-outs change what
-//!   is in it, and they go by the edge. A later follow takes the note over from the follow before it: no entry leaves in
+//!   ([`Follows::note_complete`](crate::follows::Follows::note_complete)). Once a timeline agrees, only fan-outs change what
+//!   is in it, and they read the edge. A later follow takes the note over from the follow before it: no entry leaves in
 //!   between, and the edge is put over the one that was seen. An unfollow that comes too late for that edge may have hidden the
-//!   actor before: who goes by the note shows the actor all the same. Only a delivery after one that may have died does all of it again:
-//!   that one may have written something that nobody has checked.
+//!   actor before, so whoever relies on the note shows the actor anyway. Only a delivery after one that may have died does all
+//!   of it again: the dead one may have written something that nobody has checked.
 //! * *A delete* writes only to those who follow. Who has left took the entry out when they left, or the
 //!   recheck of a delivery that died does it.
-//! * *Erasing a person.* Everything they published is deleted, and everybody leaves them and is left
-//!   by them, as by commands; only then is it cleared away. The items that say so stay until no command
-//!   can be in flight any more, because all of the above checks them again. Whoever arrives late finds
+//! * *Erasing a person.* As if by commands, everything they published is deleted, all their followers leave
+//!   them, and they leave everybody. Only then is it cleared away. The items that say so stay until no command
+//!   can be in flight any more, because all of the above checks them again. A command that arrives late finds
 //!   them and writes none of them again: a claim and a mark in an outbox are written once, nothing
 //!   changes a tombstone, and only a later command changes an edge.
 //! * *Crash in the middle.* Every command ends by making the timelines agree with what the ledger
@@ -85,14 +85,13 @@ pub use reconciliation::Reconciliation;
 
 use crate::ledger::Ledger;
 
-/// How far fan-outs, follows and unfollows have come. Cheap to clone.
+/// The progress of fan-outs, follows and unfollows. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct FanOuts {
     ledger: Ledger,
 }
 
 impl FanOuts {
-    /// What is noted in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }

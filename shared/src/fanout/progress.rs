@@ -1,12 +1,12 @@
-//! How far large fan-outs have come.
+//! The progress of large fan-outs.
 //!
 //! A segment that is done stays done: whoever follows or unfollows later reconciles their own timeline.
-//! So delivering a segment again costs a read of it, and one of the others, to see whether it was the
-//! last. A fan-out that has ended has ended for good, so a command that is repeated finds that out by one read. One without
-//! segments says so where it has written many entries ([`FanOuts::note_ended`]).
+//! So delivering a segment again costs one read of it, and one of the others to see whether it was the
+//! last. A fan-out that has ended has ended permanently, so a repeated command finds that out by one read. A fan-out without
+//! segments notes that it has ended if it has written many entries ([`FanOuts::note_ended`]).
 //!
-//! A recheck looks behind deliveries that died. It is noted for each message that was delivered
-//! again, because the message knows that all of its earlier deliveries are over: what one message has
+//! A recheck removes what deliveries that died may have left. Its progress is noted for each message that was
+//! delivered again, because only then are all earlier deliveries of that message over. What one message has
 //! rechecked says nothing about a delivery of another message that dies later.
 
 use super::{FanOuts, keys};
@@ -17,9 +17,9 @@ use crate::follows::FollowerRange;
 use crate::runtime::deadline::Deadline;
 use crate::values::{Origin, Timestamp};
 
-/// Where a segment goes on, unless it is at its beginning or done.
+/// Where a segment goes on. Absent at its beginning and once it is done.
 const POSITION: &str = "place";
-/// Timelines that were written: of a segment, or of a fan-out without segments.
+/// The number of timelines written, by a segment or by a fan-out without segments.
 const WRITTEN: &str = "written";
 
 /// What a fan-out does to timelines.
@@ -27,16 +27,14 @@ const WRITTEN: &str = "written";
 pub enum FanOutKind {
     /// Puts entries there.
     Insert,
-    /// Takes them out.
     Remove,
 }
 
-/// How far one segment has come.
+/// The progress of one segment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
     /// The sort key of the last edge that is done.
     pub position: Option<String>,
-    /// Timelines that were written.
     pub written: u64,
     /// Nothing is left to do.
     pub done: bool,
@@ -45,24 +43,19 @@ pub struct Progress {
 /// A fan-out that was cut into segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FanOut {
-    /// Into how many.
     pub segments: usize,
-    /// When that was.
     pub begun_at: Option<Timestamp>,
     /// When the last of them was done, once it was.
     pub ended_at: Option<Timestamp>,
-    /// Those that have begun.
     pub begun: Vec<(FollowerRange, Progress)>,
 }
 
 impl FanOut {
-    /// Timelines that its segments have written.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.begun.iter().map(|(_, progress)| progress.written).sum()
     }
 
-    /// Segments that are not done.
     #[must_use]
     pub fn segments_left(&self) -> usize {
         let done = self.begun.iter().filter(|(_, progress)| progress.done).count();
@@ -70,12 +63,11 @@ impl FanOut {
     }
 }
 
-/// Whose progress it is: of a segment, or of the recheck of a segment that a message asks for.
+/// What progress is noted of: a segment, or the recheck of a segment for one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass<'a> {
-    /// Every follower's timeline is reconciled.
     Main,
-    /// What deliveries that died may have left is looked for.
+    /// Looks for what deliveries that died may have left.
     Recheck {
         /// The id of the message that was delivered again.
         origin: &'a Origin,
@@ -83,7 +75,6 @@ pub enum Pass<'a> {
 }
 
 impl FanOutKind {
-    /// Its name in keys.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Insert => "spread",
@@ -104,8 +95,8 @@ fn write_progress(progress: &Progress) -> Item {
 }
 
 impl FanOuts {
-    /// Records into how many segments a fan-out is cut at `now`, unless that was decided before. Returns
-    /// how many it is.
+    /// Records the number of segments that a fan-out is cut into, unless it was decided before. Returns the
+    /// number in force.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -128,8 +119,8 @@ impl FanOuts {
         }
     }
 
-    /// Ends a fan-out at `now` if each of its segments is done. It is returned to the one who ended it
-    /// and to nobody after that, so that what is counted then is counted once.
+    /// Ends a fan-out at `now` if all its segments are done. Only the caller that ends it gets it back, so
+    /// that it is counted once.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have ended.
@@ -154,7 +145,7 @@ impl FanOuts {
         Ok((ended == Put::Done).then_some(fan_out))
     }
 
-    /// Records that a fan-out without segments has begun and ended, after this many entries, unless it was cut into segments.
+    /// Records that a fan-out without segments has ended after `written` entries, unless it was cut into segments.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -176,10 +167,7 @@ impl FanOuts {
         self.ledger.put_if(keys::plan(key, kind), plan, new, deadline).await.map(|_| ())
     }
 
-    /// True if it is recorded that a fan-out has ended: what it has to do is done for good.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// True if a fan-out is recorded as ended, which is permanent.
     pub async fn has_ended(
         &self,
         key: &ActivityKey,
@@ -190,10 +178,7 @@ impl FanOuts {
         Ok(plan.is_some_and(|plan| plan.item.contains_key("ended_at")))
     }
 
-    /// How far a segment has come; a segment that has not begun is at its beginning.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The progress of a segment; the default if it has not begun.
     pub async fn progress(
         &self,
         key: &ActivityKey,
@@ -206,7 +191,7 @@ impl FanOuts {
         row.as_ref().map_or(Ok(Progress::default()), read_progress)
     }
 
-    /// Notes how far a segment has come, unless it is done already.
+    /// Notes the progress of a segment, unless it is done already.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.
@@ -226,10 +211,7 @@ impl FanOuts {
         self.ledger.replace(key, item, &[POSITION], Some(not_done), deadline).await.map(|_| ())
     }
 
-    /// How far a fan-out has come, if it was cut into segments.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The progress of a fan-out, if it was cut into segments or has ended.
     pub async fn fan_out(
         &self,
         key: &ActivityKey,

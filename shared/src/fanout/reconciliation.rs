@@ -1,4 +1,4 @@
-//! How far long follows and unfollows have come.
+//! The progress of long follows and unfollows.
 //!
 //! Noted only by commands that take longer than a few seconds, and removed when they end. What is noted
 //! is valid for one message and one state of the edge: earlier deliveries of that message are over, and
@@ -13,23 +13,18 @@ use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Origin, SortKey, ViewerId};
 
-/// One actor's activities in one viewer's timeline, as the command of one message reconciles them.
+/// One message's work on one actor's activities in one viewer's timeline.
 #[derive(Debug, Clone, Copy)]
 pub struct Reconciliation<'a> {
-    /// Whose timeline.
     pub viewer: &'a ViewerId,
-    /// Whose activities.
     pub actor: &'a ActorId,
     /// The id of the message with which the command came first.
     pub origin: &'a Origin,
 }
 
 impl FanOuts {
-    /// The activity up to which, from the newest on, the timeline agrees with this state of the edge, if
-    /// that was noted.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The oldest activity down to which the timeline is noted to agree with this state of the edge. Work goes from the
+    /// newest activity to the oldest.
     pub async fn reconciled_up_to(
         &self,
         of: Reconciliation<'_>,
@@ -46,7 +41,7 @@ impl FanOuts {
         SortKey::parse(position).map(Some).map_err(|_| row.corrupt("place", "a sort key"))
     }
 
-    /// Notes up to which activity the timeline agrees with this state of the edge.
+    /// Notes the activity down to which the timeline agrees with this state of the edge.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.
@@ -65,7 +60,7 @@ impl FanOuts {
         self.ledger.replace(of.key(), item, &[], None, deadline).await.map(|_| ())
     }
 
-    /// Removes what was noted, now that all is done.
+    /// Removes the note once all is done.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.

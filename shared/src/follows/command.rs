@@ -1,13 +1,12 @@
 //! The commands on follows.
 
 use super::FollowState;
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActorId, ViewerId};
 
 /// A viewer began or ceased to follow an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowChange {
-    /// Whose timeline changes.
     pub follower_id: ViewerId,
     /// Whose activities come or go.
     pub followee_id: ActorId,
@@ -15,7 +14,7 @@ pub struct FollowChange {
     pub state: FollowState,
 }
 
-impl Fact for FollowChange {
+impl CommandPayload for FollowChange {
     const TYPES: &'static [&'static str] = &["follow.created", "follow.deleted"];
     const MEMBERS: &'static [&'static str] = &["follower_id", "followee_id", "at"];
 

@@ -1,5 +1,5 @@
-//! The followers of an actor, read page by page with a [request template](crate::dynamo): a fan-out to a
-//! million reads a million edges, each of which the SDK would make a map of.
+//! Reads the followers of an actor page by page with a [request template](crate::dynamo): a fan-out to a million reads a million
+//! edges, and the SDK would make a map of each.
 
 use std::borrow::Cow;
 
@@ -16,15 +16,13 @@ use crate::values::{ActorId, ViewerId};
 /// The expressions of the query that reads edges.
 #[derive(Debug)]
 pub struct EdgesQuery {
-    /// Which items: those of one partition from `:first` to `:last`.
+    /// The items of one partition from `:first` to `:last`.
     pub keys: &'static str,
-    /// What of them is read.
     pub projection: &'static str,
-    /// Which of them are former followers.
     pub former: &'static str,
 }
 
-/// The expressions of the query that reads edges, for engines that know it.
+/// The expressions of the query that reads edges, for engines with a fast path for it.
 pub const EDGES_QUERY: EdgesQuery = EdgesQuery {
     keys: "pk = :pk AND sk BETWEEN :first AND :last",
     projection: "sk, following",
@@ -34,39 +32,36 @@ pub const EDGES_QUERY: EdgesQuery = EdgesQuery {
 /// One edge, seen from the followee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// Who follows, or followed.
+    /// The viewer who follows, or followed.
     pub follower: ViewerId,
-    /// False once they ceased to.
+    /// False after an unfollow.
     pub following: bool,
-    /// The edge's sort key in the ledger: where to go on from.
+    /// The edge's sort key in the ledger, to continue after.
     pub sort_key: String,
 }
 
 /// Some edges, in the order of their sort keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EdgePage {
-    /// The edges, those of former followers included.
+    /// The edges, including those of former followers.
     pub edges: Vec<Edge>,
-    /// Where to go on, if there is more.
+    /// Where to continue, if there is more.
     pub next: Option<String>,
 }
 
-/// Which edges of one followee are asked for.
-struct Asked<'a> {
+/// The edges of one followee to read.
+struct EdgeSelection<'a> {
     followee: &'a ActorId,
     first: &'a str,
     last: &'a str,
     after: Option<&'a str>,
     limit: Option<u16>,
-    /// Only those who ceased to follow.
+    /// Only former followers.
     former: bool,
 }
 
 impl Follows {
-    /// Reads at most `limit` edges of one followee in a range, beyond a sort key if one is given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads at most `limit` edges of one followee in a range, after a sort key if one is given.
     pub async fn edges(
         &self,
         followee: &ActorId,
@@ -76,15 +71,13 @@ impl Follows {
         deadline: Deadline,
     ) -> Result<EdgePage, DynamoError> {
         let [first, last] = &range.bounds();
-        let asked = Asked { followee, first, last, after, limit: Some(limit), former: false };
+        let asked =
+            EdgeSelection { followee, first, last, after, limit: Some(limit), former: false };
         self.query_edges(&asked, deadline).await
     }
 
-    /// Reads who of the edges from one sort key to another (both included) does not follow now.
-    /// DynamoDB filters: the answer is short, whatever the number of edges.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads the former followers among the edges from one sort key to another, both included. DynamoDB filters, so the response is
+    /// short, whatever the number of edges.
     pub async fn former_followers(
         &self,
         followee: &ActorId,
@@ -95,7 +88,7 @@ impl Follows {
         let (mut found, mut next) = (Vec::new(), None);
         loop {
             let after = next.as_deref();
-            let asked = Asked { followee, first, last, after, limit: None, former: true };
+            let asked = EdgeSelection { followee, first, last, after, limit: None, former: true };
             let page = self.query_edges(&asked, deadline).await?;
             found.extend(page.edges);
             next = page.next;
@@ -105,11 +98,8 @@ impl Follows {
         }
     }
 
-    /// One step through the edges of a range that are not followed now, beyond a sort key if one
-    /// is given. A step looks at a megabyte of edges, so it may find none of them and not be the last.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// One step through the former followers of a range, after a sort key if one is given. A step reads a megabyte of edges, so it may
+    /// find none and not be the last.
     pub async fn former_page(
         &self,
         followee: &ActorId,
@@ -118,13 +108,13 @@ impl Follows {
         deadline: Deadline,
     ) -> Result<EdgePage, DynamoError> {
         let [first, last] = &range.bounds();
-        let asked = Asked { followee, first, last, after, limit: None, former: true };
+        let asked = EdgeSelection { followee, first, last, after, limit: None, former: true };
         self.query_edges(&asked, deadline).await
     }
 
     async fn query_edges(
         &self,
-        asked: &Asked<'_>,
+        asked: &EdgeSelection<'_>,
         deadline: Deadline,
     ) -> Result<EdgePage, DynamoError> {
         let table = self.ledger.table();
@@ -134,7 +124,7 @@ impl Follows {
     }
 }
 
-impl Asked<'_> {
+impl EdgeSelection<'_> {
     fn body(&self, table: &str) -> String {
         let pk = keys::followers(self.followee);
         let mut query = json!({

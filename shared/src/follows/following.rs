@@ -1,32 +1,29 @@
-//! Whom a viewer follows: a row behind each edge, `person#VIEWER#following` / ACTOR.
+//! The actors that a viewer follows: a row for each edge, `person#VIEWER#following` / ACTOR.
 //!
-//! An edge is where an actor's followers are, so a viewer's edges are in as many partitions as they follow actors. The
-//! rows are in one, in the order of ids, each with the instant of its edge: a page of them is one query.
+//! The edges of a viewer are in the partitions of the actors. The rows are in one partition, in the order of ids, each with the
+//! instant of its edge, so a page of them is one query.
 //!
-//! # Why the list is right, whatever races
+//! # Why every race ends right
 //!
-//! **The edge is the truth, and the row only repeats it.** Whoever has written or read an edge writes its row
-//! afterwards, with what the edge says and the instant of that. Of two writes the later instant wins, and on a tie the
-//! unfollow, as with edges.
+//! **The edge is the truth, and the row only repeats it.** A command that has written or read an edge writes its row afterwards, with
+//! the state and instant of the edge. The later instant wins, and on a tie the unfollow, as for edges.
 //!
-//! 1. Edges only go forward. So a row never says anything later than its edge, and whoever writes one that is earlier than
-//!    the edge has read it before the edge changed. Whoever changed it writes the row, too: it wins, whichever of the two
-//!    comes first.
-//! 2. A delivery that dies between edge and row comes again. It finds its own edge, or a later one, and writes the row
-//!    of what it finds. So once a command is acknowledged the row says what the command says, or something later. If it
-//!    is given up instead, it is a dead letter, and redriving it does the same.
-//! 3. An unfollow leaves a tombstone with its instant, which keeps out the write of an earlier follow that is late. How
-//!    late can it be? Its writer has read or written the edge within the same invocation, a quarter of an hour at most, and
-//!    before the unfollow did. The tombstone is kept for [`TOMBSTONE_KEPT`] from when it was written. A delivery that comes
-//!    later than that reads the edge again, which says unfollowed, and leaves a tombstone again.
-//! 4. What an erasure leaves of a row looks like a tombstone and is one.
+//! 1. Edges only go forward, so a row is never later than its edge. A command that writes a row earlier than the edge has read the
+//!    edge before it changed. The command that changed it writes the row, too, and wins, whichever comes first.
+//! 2. A delivery that dies between edge and row comes again. It finds its own edge or a later one, and writes the row for that. So
+//!    once a command is acknowledged, the row has its state or a later one. If the command is given up, it is a dead letter, and
+//!    redriving it does the same.
+//! 3. An unfollow leaves a tombstone with its instant, which wins over a late write of an earlier follow. Such a writer has read or
+//!    written the edge before the unfollow, within the same invocation of at most a quarter of an hour. The tombstone is kept for
+//!    [`TOMBSTONE_KEPT`] after it was written. A later delivery reads the edge, which says unfollowed, and leaves a tombstone again.
+//! 4. The rest of an erased row is a tombstone, too.
 //!
-//! Why not both in one transaction? It would write four units instead of two, and refuse one follow for another of the same
-//! viewer or actor. The row is behind its edge for a few milliseconds, before the command is acknowledged.
+//! A transaction for both would cost four units instead of two, and follows of the same viewer or actor would refuse each other. The
+//! row is only behind its edge for a few milliseconds before the command is acknowledged.
 //!
-//! Edges from before there were rows have none. `nagare audit --viewer V --repair` compares the two and writes what
-//! is missing; it replaces only the row that it has read, and only by an edge that it has read afterwards. If that edge
-//! changes meanwhile, whoever changes it writes the row behind it, with a later instant.
+//! Edges from before there were rows have none. `nagare audit --viewer V --repair` compares the two and writes missing rows. It only
+//! replaces the row that it has read, by an edge that it has read afterwards. If that edge changes meanwhile, the change writes the
+//! row with a later instant.
 
 use std::time::Duration;
 
@@ -37,18 +34,17 @@ use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Timestamp, ViewerId};
 
-/// What the row of an unfollow does not have.
+/// The attribute that the row of an unfollow does not have.
 const FOLLOWING: &str = "following";
 
-/// How long a tombstone is kept at least: far longer than any invocation, and than clocks differ.
+/// How long a tombstone is kept at least: far longer than an invocation, and than clocks differ.
 pub const TOMBSTONE_KEPT: Duration = Duration::from_secs(3 * 86_400);
 
 /// A row as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolloweeRow {
-    /// The actor that it is about.
     pub followee: ActorId,
-    /// What it says. That of an erased one is an unfollow.
+    /// Its state. An erased row counts as an unfollow.
     pub state: FollowState,
 }
 
@@ -59,7 +55,7 @@ impl FolloweeRow {
 }
 
 impl Follows {
-    /// Writes the row of an edge that says `in_force`, unless a later one is there.
+    /// Writes the row of an edge with the state `in_force`, unless there is a later row.
     pub(super) async fn list_followee(
         &self,
         FollowChange { follower_id, followee_id, .. }: &FollowChange,
@@ -81,10 +77,7 @@ impl Follows {
         self.ledger.replace(key, item, &[FOLLOWING], Some(later), deadline).await.map(|_| ())
     }
 
-    /// All rows of a viewer, tombstones included. `deadline` makes the deadline of each step.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// All rows of a viewer, including tombstones. `deadline` makes the deadline of each step.
     pub async fn followee_rows(
         &self,
         follower: &ViewerId,
@@ -99,7 +92,7 @@ impl Follows {
         rows.iter().map(FolloweeRow::read).collect()
     }
 
-    /// Has the row of an edge say what the edge says, whatever it says now.
+    /// Makes the row of an edge agree with the edge.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -112,11 +105,11 @@ impl Follows {
     ) -> Result<(), DynamoError> {
         let key = || keys::followee(follower, followee);
         loop {
-            // In this order: see above.
+            // The order matters: see above.
             let row = self.ledger.get(key(), deadline).await?;
             let row = row.as_ref().map(read_state).transpose()?;
             let edge = self.state(follower, followee, deadline).await?;
-            // Where there is no edge, what the row says was never so.
+            // Without an edge, the row was never right.
             let said = edge.or(row.map(|row| FollowState { following: false, ..row }));
             let Some(said) = said.filter(|said| row.as_ref() != Some(said)) else {
                 return Ok(());

@@ -1,48 +1,44 @@
-//! Hidden actors: whose entries a viewer is not shown, although they may be in the timeline.
+//! Hidden actors: actors whose entries a viewer is not shown, although they may be in the timeline.
 //!
-//! One small item for each viewer, among what is about that person alone. A page reads it instead of an edge
-//! for each actor: an entry is in a timeline only if its actor was followed once, so it is shown unless this
-//! item hides the actor. It hides whom the viewer has left, and whom a follow is bringing in, until all of
-//! it is there. So a follow shows all that it brings in, or nothing.
+//! There is one small item for each viewer, among the items about that person. A page reads it instead of an edge for each
+//! actor: an entry is in a timeline only if its actor was followed once, so it is shown unless this item hides the actor. It
+//! hides actors that the viewer has left, and actors whose backfill is not complete. So a follow shows its whole backfill, or
+//! nothing.
 //!
 //! # Why it is right at every moment
 //!
-//! **Hide, then change the edge; show only what is complete.** *Marks* say why an actor is hidden: the viewer
-//! has left at some instant, the latest of which stays, or a follow of some instant is bringing the actor in, or both.
+//! **Hide, then change the edge; show only what is complete.** *Marks* say why an actor is hidden: the viewer has left at some
+//! instant, the latest of which stays, or a follow of some instant is backfilling, or both.
 //!
-//! 1. A command that will change an edge writes its mark first, unless it is there already. Fan-outs go by edges,
-//!    so no entry can be missing because of an unfollow, nor be there because of a follow, unless the actor is
-//!    hidden by then. A page may have read who is hidden just before, so a [hold](crate::runtime::hold) passes before an
-//!    edge lets entries in, and before entries are taken out. A viewer who follows already, with all entries
-//!    there, is not hidden for a later follow.
-//! 2. The mark is written under the condition that the item has not changed since it was read, and the edge
-//!    is read in between. So a late command cannot hide what a later one has completed meanwhile: that one
-//!    has changed the item, and be it only its version, once its edge was on record. The late one finds the later edge
-//!    when it reads again. If its mark came before, it is taken off as any mark of an earlier unfollow is.
-//! 3. A mark is taken off by whoever has made the timeline complete for a follow that the edge says, and never
-//!    that of a later unfollow. That of a later follow it takes off only if the edge still says its own, and nobody has
-//!    changed the item since before the edge was read: then no unfollow came in between, and the timeline is complete for the
-//!    later follow, too. That one puts its edge only over the edge that it has seen when it marked; if that has changed, it begins
-//!    again with its mark. If the edge says the later follow by then, the timeline is made complete for that.
-//! 4. The mark of a follow that an unfollow has overtaken is taken off by whoever finds the unfollow on record, and not
-//!    before: no follow up to that instant is ever in force again, and the unfollow hides the actor.
-//! 5. A command that dies in between is delivered again and goes on; if it is given up, its actor stays
-//!    hidden, which is what the query says without that follow or with that unfollow, or until it is redriven.
+//! 1. A command that will change an edge writes its mark first, unless it is there already. Fan-outs read edges, so entries can
+//!    only be missing because of an unfollow, or exist because of a follow, once the actor is hidden. A page may have read who is
+//!    hidden just before, so a [hold](crate::runtime::hold) passes before an edge lets entries in, and before entries are deleted.
+//!    If the viewer follows already and all entries exist, a later follow does not hide the actor.
+//! 2. The mark is written under the condition that the item has not changed since it was read, and the edge is read in between.
+//!    So a late command cannot hide what a later one has completed meanwhile: the later one has changed the item, at least its
+//!    version, after its edge was on record, and the late one finds the later edge when it reads again. If its mark came before,
+//!    it is removed like any mark of an earlier unfollow.
+//! 3. A command that has completed the timeline for the follow in the edge removes marks, but never that of a later unfollow. It
+//!    removes the mark of a later follow only if the edge still has its own follow, and nobody has changed the item since before the
+//!    edge was read: then no unfollow came in between, and the timeline is complete for the later follow, too. The later follow
+//!    replaces only the edge that it has seen when it marked; if that has changed, it begins again with its mark. If the edge has the
+//!    later follow by then, the timeline is completed for that.
+//! 4. The mark of a follow that an unfollow has overtaken is only removed by a command that finds the unfollow on record: no follow
+//!    up to that instant is ever in force again, and the unfollow hides the actor.
+//! 5. A command that dies in between is delivered again and continues. If it is given up, its actor stays hidden until it is
+//!    redriven, as if the follow had not happened, or the unfollow had.
 //!
-//! # How large it gets
+//! # Bounds
 //!
-//! The item has [`MOST_BYTES`] of marks at most, whatever is sent: every page of the viewer reads it. A mark is needed
-//! until retention has passed. That of an unfollow: a fan-out that died may have left an entry, which
-//! only a later delivery takes out. That of a follow: what was published before it has expired by then, and fan-outs
-//! have brought the rest.
+//! The item has at most [`MOST_BYTES`] of marks, whatever is sent, because every page of the viewer reads it. A mark is needed until
+//! retention has passed. An unfollow needs it because a fan-out that died may have left an entry, which only a later delivery
+//! removes. A follow needs it until everything published before it has expired; fan-outs have written the rest.
 //!
-//! Where there is no room for one more, an instant takes the place of all marks of unfollows:
-//! [`HiddenActors::asks_edges`], up to which pages ask for edges as well. An unfollow is hidden by its edge then. A follow
-//! for which there is still no room puts its mark [into the edge](super::EdgeState): the put that lets
-//! entries in hides them as well.
+//! If there is no room for another mark, an instant replaces all marks of unfollows: [`HiddenActors::asks_edges`], up to which pages
+//! read edges as well. An unfollow is then hidden by its edge. A follow without room even then puts its mark
+//! [into the edge](super::EdgeState): the put that lets entries in also hides them.
 //!
-//! The item is written as a whole, with the attributes that this version does not know, so no expression grows
-//! with the number of marks.
+//! The item is written as a whole, including unknown attributes, so no expression grows with the number of marks.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -53,18 +49,18 @@ use crate::dynamo::item::{Item, Row, number, text};
 use crate::ledger::FORGET_AT;
 use crate::values::{ActorId, Retention, Timestamp};
 
-/// The marks of the item, in bytes: with its key and what else it says less than two read units.
+/// The most bytes of marks. With its key and the rest, the item is less than two read units.
 pub(super) const MOST_BYTES: usize = 6_000;
-/// Marks stay a little longer than the entries that they hide: clocks differ.
+/// Marks stay a little longer than the entries that they hide, because clocks differ.
 const SLACK: Duration = Duration::from_secs(86_400);
-/// How the names of the attributes begin that are marks.
+/// The prefix of attributes that are marks.
 const LEFT: &str = "left#";
 const JOINING: &str = "joining#";
-/// Until when pages ask for edges, in unix seconds.
+/// Until when pages read edges, in unix seconds.
 const EDGES_UNTIL: &str = "edges_until";
 /// How often an actor was shown again.
 pub(super) const SHOWS: &str = "shows";
-/// When a mark was noted that does not say so: writers of an earlier version leave such.
+/// The time of marks without one, which an earlier version wrote.
 const UNKNOWN: i64 = i64::MAX;
 
 /// Why an actor is hidden, and since when.
@@ -84,12 +80,12 @@ pub struct HiddenActors {
     edges_until: Option<i64>,
     /// How often an actor was shown again.
     shows: i64,
-    /// Another text after each change; nothing before the first.
+    /// A text that differs after each change; `None` before the first.
     pub(super) at: Option<String>,
 }
 
 impl HiddenActors {
-    /// Reads the item; where there is none, nobody is hidden.
+    /// Reads the item.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -121,16 +117,16 @@ impl HiddenActors {
         self.left.contains_key(actor) || self.joining.contains_key(actor)
     }
 
-    /// True if edges have to be asked for as well.
+    /// True if edges have to be read as well.
     #[must_use]
     pub fn asks_edges(&self, now: Timestamp) -> bool {
         self.edges_until.is_some_and(|until| now.unix_millis() / 1000 < until)
     }
 
-    /// What was changed since an earlier reading; nothing if that cannot be told.
+    /// The changes since an earlier reading; `None` if they are unknown.
     ///
-    /// Who was hidden and is not any more was shown, once. More shows than that are of actors who were hidden and shown in
-    /// between. Of edges the item says nothing.
+    /// An actor who was hidden and no longer is was shown once. Further shows are of actors who were hidden and shown in between. The
+    /// item does not tell changes of edges.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<HiddenChange> {
         if self.at == earlier.at {
@@ -151,12 +147,12 @@ impl HiddenActors {
         Some(HiddenChange { joining, left, shows: shown.len() })
     }
 
-    /// True if a follow up to an instant is bringing the actor in.
+    /// True if a follow up to an instant is backfilling.
     pub(super) fn is_joining_up_to(&self, actor: &ActorId, at: Timestamp) -> bool {
         self.joining.get(actor).is_some_and(|mark| mark.at <= at)
     }
 
-    /// True if a follow after an instant is bringing the actor in.
+    /// True if a follow after an instant is backfilling.
     pub(super) fn is_joining_after(&self, actor: &ActorId, at: Timestamp) -> bool {
         self.joining.get(actor).is_some_and(|mark| mark.at > at)
     }
@@ -166,13 +162,12 @@ impl HiddenActors {
         self.left.get(actor).is_some_and(|mark| mark.at < at)
     }
 
-    /// True if it says that edges are asked for, at whatever time.
+    /// True if pages have to read edges, at any time.
     pub(super) fn has_asked_edges(&self) -> bool {
         self.edges_until.is_some()
     }
 
-    /// What the item has to say before an edge that says `edge` is changed, and where the mark of a follow is then;
-    /// nothing if it may stay as it is.
+    /// The item before `edge` is changed, and where the mark of a follow then is; `None` if the item may stay as it is.
     pub(super) fn hiding(
         &self,
         FollowChange { followee_id: actor, state, .. }: &FollowChange,
@@ -183,10 +178,10 @@ impl HiddenActors {
         let mark = Mark { at: state.changed_at, noted_at: now.unix_millis() / 1000 };
         let kept = i64::try_from((retention.as_duration() + SLACK).as_secs()).unwrap_or(i64::MAX);
         if state.following {
-            // A mark of an unfollow alone would not do: it may go when there are too many, or when it is old.
+            // The mark of an unfollow is not enough: it may be removed if there are too many, or if it is old.
             let is_complete = edge.is_some_and(EdgeState::shows) && !self.hides(actor);
-            // Where a later follow has marked already the item is written all the same: whoever would take that mark off has to
-            // learn that somebody else goes by it.
+            // If a later follow has marked already, the item is written anyway: a command that would remove that mark has to notice
+            // that another one relies on it.
             let there = self.joining.get(actor).filter(|there| there.at >= mark.at);
             let mark = there.copied().unwrap_or(mark);
             return (!is_complete).then(|| self.joined(actor, mark, now, kept));
@@ -205,7 +200,7 @@ impl HiddenActors {
         Some((next, Marked::InEdge))
     }
 
-    /// With the mark of a follow, here or in its edge.
+    /// Adds the mark of a follow, here or in its edge.
     fn joined(&self, actor: &ActorId, mark: Mark, now: Timestamp, kept: i64) -> (Self, Marked) {
         let with_mark = |mut next: Self| {
             next.joining.insert(actor.clone(), mark);
@@ -221,7 +216,7 @@ impl HiddenActors {
         with_mark(asking.clone()).unwrap_or((asking, Marked::InEdge))
     }
 
-    /// Without the marks that nobody needs any more.
+    /// Removes marks that are no longer needed.
     fn without_old(&self, now: i64, kept: i64) -> Self {
         let young = |marks: &HashMap<ActorId, Mark>| {
             let young = marks.iter().filter(|(_, mark)| mark.noted_at.saturating_add(kept) >= now);
@@ -233,7 +228,7 @@ impl HiddenActors {
         Self { left, joining, edges_until, shows: self.shows, at: None }
     }
 
-    /// With edges asked for instead of marks of unfollows. What an earlier version has left beyond the bound goes, too.
+    /// Replaces marks of unfollows by reading edges. Also removes marks beyond the bound, which an earlier version has left.
     fn asking_edges(mut self, until: i64) -> Self {
         self.left.clear();
         self.edges_until = Some(until.max(self.edges_until.unwrap_or(until)));
@@ -243,7 +238,7 @@ impl HiddenActors {
         self
     }
 
-    /// How large its marks are.
+    /// The size of its marks, in bytes.
     fn bytes(&self) -> usize {
         self.marks().map(|(name, value)| name.len() + value.len()).sum()
     }
@@ -254,10 +249,10 @@ impl HiddenActors {
         left.chain(joining.map(|(actor, mark)| (format!("{JOINING}{actor}"), mark.text())))
     }
 
-    /// As the item has it, with what else was read of the item.
+    /// The attributes, with unknown ones that were read.
     pub(super) fn into_item(self, mut there: Item, version: String) -> Item {
         there.retain(|name, _| !name.starts_with(LEFT) && !name.starts_with(JOINING));
-        // It may be marked as expired, if the person was erased.
+        // It may be marked as expired if the person was erased.
         for name in [FORGET_AT, EDGES_UNTIL] {
             there.remove(name);
         }
@@ -271,32 +266,29 @@ impl HiddenActors {
 /// Who is hidden by now and was not when the item was read before, and how many are shown that were hidden.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HiddenChange {
-    /// Whom a follow is bringing in.
     pub joining: HashSet<ActorId>,
-    /// Whom the viewer has left.
     pub left: HashSet<ActorId>,
     shows: usize,
 }
 
 impl HiddenChange {
-    /// True if the same actors are hidden.
+    /// True if nothing has changed.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.joining.is_empty() && self.left.is_empty() && self.shows == 0
     }
 }
 
-/// What hides an actor once the item is written.
+/// What hides an actor after the item is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marked {
-    /// The item does.
     InItem,
-    /// The edge has to, as it will be written.
+    /// The edge, when it is written.
     InEdge,
 }
 
 impl Mark {
-    /// That of an earlier command is the lesser text.
+    /// The text of an earlier command is less.
     fn text(self) -> String {
         format!("{}#{}", self.at, self.noted_at)
     }
@@ -307,7 +299,7 @@ impl Mark {
     }
 
     fn read(row: &Row<'_>, name: &str) -> Result<Self, DynamoError> {
-        // A follow's, of an earlier version: any follow that is complete takes it off.
+        // The mark of a follow by an earlier version: any complete follow removes it.
         if row.item.get(name).is_some_and(|mark| mark.as_bool().is_ok()) {
             return Ok(Self { at: Timestamp::FIRST, noted_at: UNKNOWN });
         }
@@ -316,7 +308,7 @@ impl Mark {
     }
 }
 
-/// The names of the attributes that hide an actor, where a viewer has them.
+/// The names of the attributes that hide an actor.
 #[must_use]
 pub fn marks_of(actor: &ActorId) -> [String; 2] {
     [LEFT, JOINING].map(|mark| format!("{mark}{actor}"))

@@ -1,4 +1,4 @@
-//! Changes of [hidden actors](super::HiddenActors), which are made together with the edge.
+//! Changes [hidden actors](super::HiddenActors) together with the edge.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -10,31 +10,28 @@ use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
-/// What came of hiding an actor.
+/// The result of hiding an actor.
 pub(super) struct Hiding {
     pub(super) outcome: Outcome,
-    /// True if a follow up to the command's instant has left its mark.
+    /// True if there is a mark of a follow up to the command's instant.
     pub(super) has_marks: bool,
-    /// What the edge said meanwhile.
+    /// The edge that was read.
     pub(super) edge: Option<EdgeState>,
 }
 
-/// What the command has to do next.
+/// The next step of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The actor is hidden, or will be by the edge.
+    /// Write the edge: the actor is hidden, or will be by the edge.
     Hidden(Marked),
-    /// The item may stay as it is.
+    /// Write the edge: the item may stay as it is.
     NotNeeded,
-    /// The edge says this, which is the same state or a later one: it is not to be changed.
+    /// Leave the edge, which has the same state or a later one.
     Overtaken(EdgeState),
 }
 
 impl Follows {
-    /// The actors hidden from a viewer.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads the actors hidden from a viewer.
     pub async fn hidden(
         &self,
         viewer: &ViewerId,
@@ -44,8 +41,8 @@ impl Follows {
         row.as_ref().map_or(Ok(HiddenActors::default()), HiddenActors::read)
     }
 
-    /// Hides the actor from the follower if the change of the edge asks for that. Of several commands of one viewer at a
-    /// time one gets through, and the others begin again after a pause that grows with every try: until the deadline.
+    /// Hides the actor from the follower if the change of the edge requires it. Of several concurrent commands of one viewer one
+    /// succeeds, and the others retry with backoff until the deadline.
     pub(super) async fn hide(
         &self,
         change: &FollowChange,
@@ -56,7 +53,7 @@ impl Follows {
         let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
         let mut backoff = Backoff::default();
         loop {
-            // In this order: see the documentation of hidden actors.
+            // The order matters: see the documentation of hidden actors.
             let row = self.ledger.get(keys::hidden(viewer), deadline).await?;
             let hidden = row.as_ref().map_or(Ok(HiddenActors::default()), HiddenActors::read)?;
             let edge = self.edge_state(viewer, actor, deadline).await?;
@@ -76,7 +73,7 @@ impl Follows {
         }
     }
 
-    /// Writes the item, unless somebody has changed it since it was read: false.
+    /// Writes the item. Returns false if somebody has changed it since it was read.
     async fn replace_hidden(
         &self,
         viewer: &ViewerId,
@@ -93,9 +90,8 @@ impl Follows {
         Ok(self.ledger.put_if(keys::hidden(viewer), item, unchanged, deadline).await? == Put::Done)
     }
 
-    /// Shows an actor to a viewer whose timeline is complete for a follow that the edge says, unless the viewer has
-    /// left the actor later than that. Returns the later follow that the edge says by now, if its mark hides the actor: the
-    /// timeline has to be made complete for that one.
+    /// Shows an actor to a viewer whose timeline is complete for the follow in the edge, unless the viewer has left the actor later.
+    /// If the edge has a later follow by now, whose mark hides the actor, returns that: the timeline has to be completed for it.
     ///
     /// # Errors
     /// [`DynamoError`]; the actor may be shown.
@@ -110,7 +106,7 @@ impl Follows {
         let hidden = HiddenActors::read(&self.ledger.table().row(there))?;
         let has_asked_edges = hidden.has_asked_edges();
         if hidden.is_joining_up_to(actor, followed_at) {
-            // Left later: no follow that is complete brings anybody in any more.
+            // The viewer has left later, so no complete follow shows the actor.
             self.end_joining(viewer, actor, followed_at, deadline).await?;
         } else {
             let later =
@@ -125,9 +121,9 @@ impl Follows {
         Ok(None)
     }
 
-    /// Takes off the mark of a later follow as long as the edge says the one that is complete: what the later one will
-    /// bring in is there. The later one puts its edge only over the one that it has seen, so it marks again if the viewer leaves
-    /// in between. Of several changes of the item one gets through, and the others read it again: until the deadline.
+    /// Removes the mark of a later follow as long as the edge has the complete one, because its backfill exists already. The later
+    /// follow replaces only the edge that it has seen, so it marks again if the viewer leaves in between. Of several concurrent changes
+    /// of the item one succeeds, and the others retry until the deadline.
     async fn show_before_later(
         &self,
         viewer: &ViewerId,
@@ -149,7 +145,7 @@ impl Follows {
                 Changed::Refused(there) => {
                     let now = HiddenActors::read(&self.ledger.table().row(there))?;
                     if now.at == hidden.at {
-                        // Left later.
+                        // The viewer has left later.
                         return Ok(None);
                     }
                     hidden = now;
@@ -174,7 +170,7 @@ impl Follows {
         self.change_item(viewer, all, deadline).await
     }
 
-    /// Takes off the marks that a follow outdoes, if these are all that there are. Returns the item as it is then.
+    /// Removes the marks that a follow wins over, if there are no others. Returns the resulting item.
     async fn take_off_marks(
         &self,
         viewer: &ViewerId,
@@ -183,7 +179,7 @@ impl Follows {
         deadline: Deadline,
     ) -> Result<Item, DynamoError> {
         let marks = marks_of(actor);
-        // The mark of an unfollow at that very instant is the greater: it wins over the follow.
+        // The mark of an unfollow at the same instant is greater, and wins over the follow.
         let condition = "(#joining < :up_to OR #joining = :earlier_version) \
                          AND (attribute_not_exists(#left) OR #left < :followed) \
                          OR attribute_not_exists(#joining) AND #left < :followed";
@@ -194,8 +190,8 @@ impl Follows {
         }
     }
 
-    /// Takes the mark of a follow off the edge, where edges are asked for. The item has another version before, so no
-    /// unfollow that is late hides the actor afterwards; one that has done so before is undone.
+    /// Removes the mark of a follow from the edge, if edges are read. The item has got another version before, so no late unfollow
+    /// hides the actor afterwards; one that did so before is undone.
     async fn show_by_edge(
         &self,
         viewer: &ViewerId,
@@ -218,7 +214,7 @@ impl Follows {
         self.ledger.table().update(edge, complete, deadline).await.map(|_| ())
     }
 
-    /// Takes off the mark of a follow up to an instant, which an unfollow or a later follow has overtaken.
+    /// Removes the mark of a follow up to an instant that an unfollow or a later follow has overtaken.
     pub(super) async fn end_joining(
         &self,
         viewer: &ViewerId,
@@ -236,7 +232,7 @@ impl Follows {
         self.change_item(viewer, update, deadline).await.map(|_| ())
     }
 
-    /// Gives the item another version, so that nobody goes by what it said before. Returns the item.
+    /// Changes the version of the item, so that writes based on the version before are refused. Returns the item.
     pub(super) async fn touch_hidden(
         &self,
         viewer: &ViewerId,
@@ -248,11 +244,10 @@ impl Follows {
         }
     }
 
-    /// Takes an actor's name out of what is hidden from a viewer, whatever the reason: nothing of the actor is
-    /// left that could be shown.
+    /// Removes an actor from the hidden actors of a viewer, whatever the reason, because nothing of the actor is left to be shown.
     ///
     /// # Errors
-    /// [`DynamoError`]; it may be taken out.
+    /// [`DynamoError`]; it may be removed.
     pub async fn forget_hidden(
         &self,
         viewer: &ViewerId,
@@ -269,7 +264,7 @@ impl Follows {
         self.change_item(viewer, both, deadline).await.map(|_| ())
     }
 
-    /// Changes the item as an update says that sets `#at` to `:at`.
+    /// Applies an update of the item that also sets `#at` to `:at`.
     async fn change_item(
         &self,
         viewer: &ViewerId,
@@ -282,10 +277,7 @@ impl Follows {
         self.ledger.table().change(key, update, deadline).await
     }
 
-    /// What an edge says, and whether a follow is still bringing the actor in.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads an edge, and whether a follow is still backfilling.
     pub async fn edge_state(
         &self,
         viewer: &ViewerId,
@@ -297,8 +289,8 @@ impl Follows {
     }
 }
 
-/// Takes off both marks of an actor for a follow, and counts that the item shows somebody, under a condition with these
-/// values and `:followed`.
+/// The update that removes both marks of an actor for a follow, and counts a show, under a condition with these values and
+/// `:followed`.
 fn taking_off<'a>(
     [left, joining]: &'a [String; 2],
     followed_at: Timestamp,
@@ -316,13 +308,13 @@ fn taking_off<'a>(
     }
 }
 
-/// What is greater than the marks of commands up to an instant, and less than those of later ones.
+/// A text that is greater than the marks of commands up to an instant, and less than those of later ones.
 fn up_to(at: Timestamp) -> String {
     // `$` sorts behind the `#` of a mark.
     format!("{at}$")
 }
 
-/// What the item has in `at`: never the same text twice. Whoever changes or erases it goes by that.
+/// The text of `at`, which is never the same twice. Changes and erasures of the item are conditional on it.
 fn unique() -> String {
     format!("{:016x}", fastrand::u64(..))
 }

@@ -1,4 +1,4 @@
-//! Where edges are in the ledger, and which of an actor's followers are where.
+//! The keys of edges in the ledger, and ranges of followers.
 //!
 //! **Why an edge's key starts with a hash.** The followers of one actor are then spread evenly over
 //! the key space whatever their ids look like. A fan-out can be cut into equal ranges without
@@ -6,10 +6,10 @@
 //! sides of every cut. An actor without followers still costs one query, which it would not if
 //! followers were dealt out over a fixed number of partition keys.
 //!
-//! **Why no list needs an index.** The followers of an actor are the edges, in the order of their hashes, which is
-//! as good as any. Whom a viewer follows is a [row](followee) for each edge, in the order of ids. The index of edges by follower
-//! would give the same, but a moment late: no read of it is consistent, it has no instants, and when one viewer's
-//! part of it is throttled, so are the edges. It stays what operators read.
+//! **Why no list needs an index.** The followers of an actor are the edges, in the order of their hashes, which is as good as any
+//! other. The actors that a viewer follows have a [row](followee) for each edge, in the order of ids. The index of edges by follower
+//! would have the same, but later: its reads are not consistent, it has no instants, and when one viewer's part of it is throttled,
+//! so are the edges. Only operators read it.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -18,55 +18,54 @@ use crate::ledger::{LedgerKey, PERSON};
 use crate::values::{ActorId, ViewerId, spread};
 
 const PREFIX: &str = "followers#";
-/// How the partition keys end that list whom a viewer follows.
+/// The suffix of the partition keys of the actors that a viewer follows.
 const FOLLOWING: &str = "#following";
 
-/// The partition that lists an actor's followers.
+/// The partition of an actor's followers.
 #[must_use]
 pub fn followers(followee: &ActorId) -> String {
     format!("{PREFIX}{followee}")
 }
 
-/// Where an edge is.
 #[must_use]
 pub fn edge(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
     LedgerKey { pk: followers(followee), sk: edge_sort_key(follower) }
 }
 
-/// Where the edges of a follower are, in the partition of whomever they follow.
+/// The sort key of the edges of a follower, in the partition of each followee.
 pub(super) fn edge_sort_key(follower: &ViewerId) -> String {
     let mut sk = String::with_capacity(5 + follower.as_str().len());
-    // Writing to a string cannot fail.
+    // Writing to a string never fails.
     let _ = write!(sk, "{:04x}#{follower}", spread(follower.as_str()));
     sk
 }
 
-/// The partition that lists whom a viewer follows, by id, among what is about that person alone.
+/// The partition of the actors that a viewer follows, by id, among the items about that person.
 #[must_use]
 pub fn following(follower: &ViewerId) -> String {
     format!("{PERSON}{follower}{FOLLOWING}")
 }
 
-/// Where it is listed that a viewer follows an actor.
+/// The key of the row of a viewer who follows an actor.
 #[must_use]
 pub fn followee(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
     LedgerKey { pk: following(follower), sk: followee.to_string() }
 }
 
-/// Follower and followee, if a key is that of such a row.
+/// Follower and followee of the row with this key.
 #[must_use]
 pub fn of_followee(pk: &str, sk: &str) -> Option<(ViewerId, ActorId)> {
     let follower = pk.strip_prefix(PERSON)?.strip_suffix(FOLLOWING)?;
     Some((ViewerId::new(follower).ok()?, ActorId::new(sk).ok()?))
 }
 
-/// Where the [hidden actors](super::HiddenActors) of a viewer are.
+/// The key of the [hidden actors](super::HiddenActors) of a viewer.
 #[must_use]
 pub fn hidden(viewer: &ViewerId) -> LedgerKey {
     LedgerKey { pk: format!("{PERSON}{viewer}#hidden"), sk: "actors".to_owned() }
 }
 
-/// The follower an edge's sort key names, if it is one.
+/// The follower in the sort key of an edge.
 #[must_use]
 pub fn follower_of(edge_sk: &str) -> Option<ViewerId> {
     let (hash, id) = edge_sk.split_once('#')?;
@@ -74,14 +73,13 @@ pub fn follower_of(edge_sk: &str) -> Option<ViewerId> {
     (hash == format!("{:04x}", spread(id))).then_some(follower)
 }
 
-/// Follower and followee, if a key is an edge's.
+/// Follower and followee of the edge with this key.
 #[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<(ViewerId, ActorId)> {
     Some((follower_of(sk)?, ActorId::new(pk.strip_prefix(PREFIX)?).ok()?))
 }
 
-/// Some of an actor's followers: those whose hashes lie between two, both included. Written as
-/// `0000-0fff`.
+/// A range of an actor's followers by their hashes, both ends included. Written as `0000-0fff`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FollowerRange {
     first: u16,
@@ -115,7 +113,7 @@ impl FollowerRange {
         [format!("{:04x}#", self.first), format!("{:04x}#~", self.last)]
     }
 
-    /// How much of it lies up to and including a sort key, from 0 to 1.
+    /// The share of it up to and including a sort key, from 0 to 1.
     #[must_use]
     pub fn share_up_to(self, sort_key: &str) -> f64 {
         let hash =
@@ -124,7 +122,7 @@ impl FollowerRange {
         (f64::from(passed) / f64::from(self.width())).min(1.0)
     }
 
-    /// How many of the 65,536 hashes it holds.
+    /// The number of hashes in it, of 65,536.
     #[must_use]
     pub fn width(self) -> u32 {
         u32::from(self.last) - u32::from(self.first) + 1

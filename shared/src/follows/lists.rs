@@ -1,13 +1,13 @@
-//! Whom a viewer follows and who follows an actor, page by page.
+//! Pages of the actors that a viewer follows, and of the followers of an actor.
 //!
-//! Both lists have [keys](super::keys) in the order in which they are shown, so a page is one query that begins beyond the
-//! last one shown, however many come before. Whoever is there throughout is shown once: nobody ever moves.
+//! Both lists have [keys](super::keys) in the order in which they are shown, so a page is one query that begins after the last one
+//! shown, however many come before. Items never move, so whoever is in a list throughout is shown once.
 //!
-//! **Former followers** stay among the edges, and unfollowed actors for some days among the rows. The query looks at
-//! [three times](SPARE) as many as it has to find, which costs little beside the profiles of those it finds. Where
-//! more than that have left, further queries look at more of them, [`LOOKS`] in all and no more than
-//! [`MOST_BYTES`] of items. Then what was found is the page, fewer than were asked for or none, with where to go on: somebody
-//! whose million followers have all left can be asked for without any request taking long.
+//! **Former followers** stay among the edges, and unfollowed actors for some days among the rows. The query reads
+//! [three times](SPARE) as many items as it has to find, which costs little compared with the profiles of those it finds. If more
+//! have left, further queries read more items: [`LOOKS`] queries in all, and at most [`MOST_BYTES`] of items. The page is then what
+//! was found, possibly nothing, with where to continue. So no request takes long, even for an actor whose million followers have
+//! all left.
 
 use super::{Follows, keys};
 use crate::dynamo::item::{Row, text, truth};
@@ -16,15 +16,15 @@ use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Timestamp, ViewerId};
 
-/// How many items are looked at for each one that is to be found.
+/// Items that are read for each one that has to be found.
 const SPARE: usize = 3;
-/// Queries of one page, at most.
+/// The most queries of one page.
 const LOOKS: usize = 4;
-/// How many times more items each of them looks at than the one before.
+/// The factor by which each query reads more items than the one before.
 const GROWTH: usize = 4;
-/// What the items that a page looks at have at most, in bytes, whatever the ids are: 140 read units or so.
+/// The most bytes of items that a page reads, whatever the ids are: about 140 read units.
 const MOST_BYTES: usize = 560 * 1024;
-/// What an item has besides the ids of its owner, in bytes: the longest id twice, names, an instant.
+/// The size of an item without the id of its owner, in bytes: the longest id twice, names, an instant.
 const ITEM: usize = 2 * 128 + 110;
 
 /// Somebody in a list.
@@ -32,37 +32,30 @@ const ITEM: usize = 2 * 128 + 110;
 pub struct Listed {
     /// Who follows, or is followed.
     pub viewer_id: ViewerId,
-    /// The instant of the follow that is in force.
+    /// The instant of the follow in force.
     pub since: Timestamp,
 }
 
-/// Some of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPage {
-    /// Those on it.
     pub listed: Vec<Listed>,
-    /// Beyond whom to go on; nobody only at the end.
+    /// Where to continue; `None` only at the end.
     pub next: Option<ViewerId>,
 }
 
-/// Where a list is, and how its items are read.
+/// The keys of a list, and how its items are read.
 struct List {
     pk: String,
-    /// The most items of it that a page looks at.
+    /// The most items that a page reads.
     most: usize,
-    /// The attribute that says since when.
+    /// The attribute with the instant.
     since: &'static str,
-    /// The sort key of somebody's item.
     sort_key: fn(&ViewerId) -> String,
-    /// Whose item a sort key is.
     viewer: fn(&str) -> Option<ViewerId>,
 }
 
 impl Follows {
-    /// At most `limit` actors whom a viewer follows, by id, beyond one of them if one is given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// At most `limit` actors that a viewer follows, ordered by id, after one of them if one is given.
     pub async fn following(
         &self,
         follower: &ViewerId,
@@ -80,10 +73,7 @@ impl Follows {
         self.list(&list, after, limit, deadline).await
     }
 
-    /// At most `limit` followers of an actor, in the order of their edges, beyond one of them if one is given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// At most `limit` followers of an actor, in the order of their edges, after one of them if one is given.
     pub async fn followers(
         &self,
         followee: &ActorId,
@@ -109,7 +99,7 @@ impl Follows {
         deadline: Deadline,
     ) -> Result<ListPage, DynamoError> {
         let start = |viewer| LedgerKey { pk: list.pk.clone(), sk: (list.sort_key)(viewer) };
-        // With one beyond the page, which shows whether there is more.
+        // One more than the page, to know whether there is more.
         let mut looks_at = (limit + 1) * SPARE;
         let mut left = list.most;
         let mut query = Query {
@@ -149,7 +139,7 @@ impl Follows {
     }
 }
 
-/// How many items of somebody's list a page looks at.
+/// The number of items that a page reads.
 fn most_items(owner: &str) -> usize {
     MOST_BYTES / (ITEM + 2 * owner.len())
 }

@@ -3,12 +3,12 @@
 //! ```text
 //! command   follow.created, follow.deleted
 //! state     which of them wins, whatever order they arrive in
-//! keys      where edges are in the ledger; ranges of an actor's followers
+//! keys      the keys of edges in the ledger; ranges of followers
 //! store     one edge
-//! following a row behind each edge, which lists whom a viewer follows
-//! lists     whom a viewer follows, and who follows an actor, for those who ask
-//! hidden    whose entries a viewer is not shown
-//! hiding    how that changes with the edges
+//! following a row for each edge, by viewer
+//! lists     pages of the actors that a viewer follows, and of the followers of an actor
+//! hidden    actors whose entries a viewer is not shown
+//! hiding    changes hidden actors together with the edges
 //! edges     the followers of an actor, page by page, for fan-outs
 //! ```
 
@@ -33,14 +33,13 @@ pub use store::{EdgeState, read_state};
 
 use crate::ledger::Ledger;
 
-/// Who follows whom. Cheap to clone.
+/// The follows of a ledger. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Follows {
     ledger: Ledger,
 }
 
 impl Follows {
-    /// The follows in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }

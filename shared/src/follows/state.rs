@@ -2,8 +2,8 @@
 
 use crate::values::Timestamp;
 
-/// What an edge follower → followee says. The edge of an unfollow stays as a record of when it
-/// happened, so that an older follow that arrives late cannot win.
+/// The state of an edge follower → followee. The edge of an unfollow stays, with its instant, so that an older follow that arrives
+/// late cannot win.
 ///
 /// The order of the type is the order of victory: by time, and on a tie the unfollow wins
 /// (`true < false` turned round by [`Ord`]).

@@ -1,4 +1,4 @@
-//! What is on record of one edge follower → followee.
+//! Records one edge follower → followee.
 
 use super::hidden::Marked;
 use super::hiding::{Hiding, Outcome};
@@ -11,12 +11,12 @@ use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
 impl Follows {
-    /// Records a follow or an unfollow, unless a later one is on record. Returns what the edge says
-    /// then: this state, or the later one. The actor is [hidden](super::HiddenActors) from the follower before; whoever
-    /// has made the timeline complete for a follow [shows](Self::show) the actor again.
+    /// Records a follow or an unfollow, unless a later one is on record. Returns the state in force: this one or the later one. The
+    /// actor is [hidden](super::HiddenActors) from the follower before. The command that has completed the timeline for a follow
+    /// [shows](Self::show) the actor again.
     ///
-    /// A page may read who is hidden a moment before that, and entries a moment after the edge of a follow has let some
-    /// in. So a hold passes between the two.
+    /// A page may read who is hidden just before that, and entries just after the edge of a follow has let some in. So a hold passes
+    /// between the two.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -47,8 +47,8 @@ impl Follows {
         Ok(edge)
     }
 
-    /// Writes the edge of an actor who is hidden. Returns what is on record then; nothing if a follow has found another edge than
-    /// the one by which the actor was hidden, and has to begin again.
+    /// Writes the edge of a hidden actor. Returns the state in force; `None` if a follow has found another edge than the one by which
+    /// the actor was hidden, and has to begin again.
     async fn put_hidden_edge(
         &self,
         change: &FollowChange,
@@ -77,19 +77,19 @@ impl Follows {
         let edge = EdgeState {
             state,
             is_joining: marked == Some(Marked::InEdge),
-            // From one follow to the next nothing leaves the timeline.
+            // Nothing leaves the timeline between two follows.
             is_complete: marked.is_none() && hiding.edge.is_some_and(|edge| edge.is_complete),
         };
         let edge = self.put_edge(change, edge, seen, deadline).await?;
         if marked.is_none() {
-            // Else an earlier unfollow that is late would not learn of it, and would hide the actor.
+            // Otherwise a late unfollow from before would not notice it, and would hide the actor.
             self.touch_hidden(&change.follower_id, deadline).await?;
         }
         Ok((edge.state >= state).then_some(edge))
     }
 
-    /// Notes with the edge that the viewer's timeline agrees with this state of it, if it still is the edge's: whoever says the
-    /// same again has nothing to do.
+    /// Notes in the edge that the viewer's timeline agrees with this state, if the edge still has it. A repeated command then has
+    /// nothing to do.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.
@@ -114,7 +114,7 @@ impl Follows {
         self.ledger.table().update(key, complete, deadline).await.map(|_| ())
     }
 
-    /// The same without hiding the actor: of whom nothing is shown, nothing needs to be hidden.
+    /// Like [`Self::record`], without hiding the actor, because nothing of the actor is shown.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -130,7 +130,7 @@ impl Follows {
         Ok(edge.state)
     }
 
-    /// Writes the edge under a condition. Returns what is on record then.
+    /// Writes the edge under a condition. Returns the state in force.
     async fn put_edge(
         &self,
         FollowChange { follower_id, followee_id, .. }: &FollowChange,
@@ -158,10 +158,7 @@ impl Follows {
         }
     }
 
-    /// What is on record of one edge, if anything.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The state of one edge, if there is one.
     pub async fn state(
         &self,
         follower: &ViewerId,
@@ -173,7 +170,7 @@ impl Follows {
     }
 }
 
-/// That no later state is on record. On a tie the unfollow wins.
+/// The condition that no later state is on record. On a tie the unfollow wins.
 fn later(state: &FollowState) -> Condition<'static> {
     let later = match state.following {
         true => Condition::new("attribute_not_exists(changed_at) OR changed_at < :at"),
@@ -186,13 +183,13 @@ fn later(state: &FollowState) -> Condition<'static> {
     later.value(":at", text(state.changed_at.to_string()))
 }
 
-/// The attribute of an edge whose follow is bringing the actor in, where [hidden actors](super::HiddenActors) have no room.
+/// The attribute of an edge whose follow is backfilling, if [hidden actors](super::HiddenActors) have no room.
 const JOINING: &str = "joining";
-/// The attribute of an edge with which the viewer's timeline agrees, where making it agree took long. It names the state, so
-/// that a version that does not know it cannot leave it to another.
+/// The attribute of an edge that the viewer's timeline agrees with, if that took long. It names the state, because a version that
+/// does not know the attribute keeps it when it changes the state.
 const COMPLETE: &str = "complete_for";
 
-/// What [`COMPLETE`] says of a state.
+/// The value of [`COMPLETE`] for a state.
 fn complete_for(state: &FollowState) -> String {
     format!("{}#{}", state.changed_at, state.following)
 }
@@ -200,11 +197,10 @@ fn complete_for(state: &FollowState) -> String {
 /// What an edge says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeState {
-    /// What is in force.
     pub state: FollowState,
-    /// True until all that the follow brings in is there.
+    /// True until the backfill of the follow is complete.
     pub is_joining: bool,
-    /// True if it is noted that the viewer's timeline agrees with the state.
+    /// True if the viewer's timeline is noted to agree with the state.
     pub is_complete: bool,
 }
 
@@ -224,7 +220,7 @@ impl EdgeState {
         Ok(Self { state, is_joining, is_complete })
     }
 
-    /// True if the viewer is shown what the actor published.
+    /// True if the viewer is shown the actor.
     #[must_use]
     pub fn shows(self) -> bool {
         self.state.following && !self.is_joining

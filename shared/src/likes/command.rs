@@ -1,21 +1,19 @@
-//! The commands on likes.
+//! The commands of likes.
 
 use super::LikeState;
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActivityId, ViewerId};
 
 /// A viewer likes an activity, or no longer does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LikeChange {
-    /// Who.
     pub viewer_id: ViewerId,
-    /// What.
     pub activity_id: ActivityId,
-    /// Liked or not, and since when. The latest wins, and on a tie the one that undoes.
+    /// Liked or not, and since when. The latest wins, and on a tie the undo.
     pub state: LikeState,
 }
 
-impl Fact for LikeChange {
+impl CommandPayload for LikeChange {
     const TYPES: &'static [&'static str] = &["like.created", "like.deleted"];
     const MEMBERS: &'static [&'static str] = &["viewer_id", "activity_id", "at"];
 

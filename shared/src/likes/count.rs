@@ -1,9 +1,9 @@
-//! How many like an activity: read from the view that [`crate::notifications`] folds.
+//! Counts of likes, read from the views that [`crate::notifications`] folds.
 
 use std::collections::HashMap;
 
-use super::kept::Moment;
-use super::{KeptCounts, Standing, keys};
+use super::count_cache::DualInstant;
+use super::{LikeCountCache, LikeSummary, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row};
 use crate::projection::{Own, Recent, Views};
@@ -16,44 +16,39 @@ pub struct LikeCounts {
     views: Views,
 }
 
-/// How many like an activity, and what is known of whom that counts.
+/// The number of likes of an activity, and the people whose likes were counted last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LikeCount {
-    /// How many.
     pub count: u64,
     recent: Recent<bool>,
 }
 
 impl LikeCount {
-    /// What somebody is shown, of whom it is on record whether they like it: the count is that of the moment in which this
-    /// was counted ([`recent`](crate::projection::recent)).
+    /// The summary for a viewer whose like is known. The count is of the moment in which that like was counted
+    /// ([`recent`](crate::projection::recent)).
     #[must_use]
-    pub fn standing(&self, viewer: &ViewerId, likes: bool) -> Standing {
+    pub fn summary(&self, viewer: &ViewerId, likes: bool) -> LikeSummary {
         let counted = match self.recent.of(viewer) {
-            Own::Told(counted) => counted,
+            Own::Counted(counted) => counted,
             Own::Nothing => false,
-            // Where nobody is counted they are not, whatever they have said since.
+            // If nobody is counted, this viewer is not counted either.
             Own::Unknown => {
-                return Standing { count: self.count, liked: Some(likes && self.count > 0) };
+                return LikeSummary { count: self.count, liked: Some(likes && self.count > 0) };
             }
         };
         let others = self.count.saturating_sub(u64::from(counted));
-        Standing { count: others + u64::from(likes), liked: Some(likes) }
+        LikeSummary { count: others + u64::from(likes), liked: Some(likes) }
     }
 }
 
 impl LikeCounts {
-    /// Those among these views.
     #[must_use]
     pub fn new(views: &Views) -> Self {
         Self { views: views.clone() }
     }
 
-    /// How many like each of these activities: none of them twice, and at most
-    /// [`BATCH_GET`](crate::dynamo::BATCH_GET). Those that nobody ever liked are left out.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The counts of these activities, which must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET). Leaves out activities that
+    /// nobody ever liked.
     pub async fn of(
         &self,
         activities: &[ActivityId],
@@ -62,19 +57,16 @@ impl LikeCounts {
         read(&self.views.table().batch_get(keys_of(activities), deadline).await?)
     }
 
-    /// The same for pages, as it was a moment ago: what was [kept](KeptCounts), and what the others were in some replica of the table. Those
-    /// that nobody ever liked are there with nothing counted.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The counts for a page, from the [cache](LikeCountCache) or from an eventually consistent read. Activities that nobody ever liked
+    /// have an empty count.
     pub async fn lately(
         &self,
         activities: &[ActivityId],
-        kept: &KeptCounts,
+        kept: &LikeCountCache,
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<HashMap<ActivityId, LikeCount>, DynamoError> {
-        let now = Moment::now(now);
+        let now = DualInstant::now(now);
         let (mut counts, mut left) = (HashMap::new(), Vec::new());
         for activity in activities {
             match kept.get(activity, now) {

@@ -1,4 +1,4 @@
-//! Where likes are among the facts, and their counts among the views.
+//! The keys of likes among the facts, and of their counts among the views.
 
 use crate::dynamo::item::Key;
 use crate::values::{ActivityId, ViewerId};
@@ -7,37 +7,37 @@ const PREFIX: &str = "likes#";
 const ACTIVITY: &str = "activity#";
 const COUNT: &str = "likes";
 
-/// The partition of facts that lists what a viewer likes, or has liked.
+/// The partition of the facts with the likes of a viewer, including undone ones.
 #[must_use]
 pub fn of_viewer(viewer: &ViewerId) -> String {
     format!("{PREFIX}{viewer}")
 }
 
-/// Where it is among the facts whether a viewer likes an activity.
+/// The key of the like of a viewer and an activity, among the facts.
 #[must_use]
 pub fn like(viewer: &ViewerId, activity: &ActivityId) -> Key {
     Key { pk: of_viewer(viewer), sk: activity.to_string() }
 }
 
-/// Viewer and activity, if a key of the facts is a like's.
+/// Viewer and activity of the like with this key.
 #[must_use]
 pub fn of_key(key: &Key) -> Option<(ViewerId, ActivityId)> {
     of_viewer_and_activity(key, PREFIX)
 }
 
-/// Viewer and activity, if a key consists of a prefix and these.
+/// Viewer and activity, if the key consists of a prefix and these.
 pub(crate) fn of_viewer_and_activity(key: &Key, prefix: &str) -> Option<(ViewerId, ActivityId)> {
     let viewer = ViewerId::new(key.pk.strip_prefix(prefix)?).ok()?;
     Some((viewer, ActivityId::new(key.sk.as_str()).ok()?))
 }
 
-/// Where it is among the views how many like an activity.
+/// The key of the count of an activity, among the views.
 #[must_use]
 pub fn count(activity: &ActivityId) -> Key {
     Key { pk: format!("{ACTIVITY}{activity}"), sk: COUNT.to_owned() }
 }
 
-/// The activity, if a key of the views is its count's.
+/// The activity whose count has this key.
 #[must_use]
 pub fn counted(key: &Key) -> Option<ActivityId> {
     let activity = key.pk.strip_prefix(ACTIVITY).filter(|_| key.sk == COUNT)?;

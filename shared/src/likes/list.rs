@@ -1,33 +1,31 @@
 //! What a viewer likes, in the order of `liked_at`: `person#VIEWER#liked` / SORT KEY, in the ledger.
 //!
-//! The row of a viewer and an activity says whether it is liked and since when. It stands under the activity, so that
-//! a list of the latest would have to read all of a viewer's rows. Beside each row that says *liked* there is
-//! therefore an entry at its instant, so that a page reads as many entries as it shows.
+//! The row of a viewer and an activity says whether it is liked and since when. Its sort key is the activity, so a list of the
+//! latest likes would have to read all rows of a viewer. So each row that says *liked* has an entry at its instant in this list,
+//! and a page reads as many entries as it shows.
 //!
 //! # Entries and rows
 //!
-//! The entry of a like is written beside its row, and those that a change has overtaken are deleted after it: the row
-//! says where the one before stood ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done
-//! its row has its entry, and until then its message comes again. An entry without such a row is there for a moment, or
-//! stays where the deletion of a like that was overtaken twice was lost with its writer. A reader therefore compares
-//! each entry with its row, and shows it only if the row says *liked* since that very instant. An instant that was
-//! overtaken is never in force again, so such an entry stays hidden.
+//! The entry of a like is written with its row, and entries that a change has overtaken are deleted after it: the row has the
+//! instant of the entry before ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done its row has its
+//! entry, and until then its message comes again. An entry without such a row exists for a moment, or stays if its deletion was lost
+//! with a writer and overtaken twice. So a reader compares each entry with its row, and shows it only if the row says *liked* since
+//! exactly that instant. An instant that was overtaken is never in force again, so such an entry stays hidden.
 //!
-//! A page is what one query finds, in the order of the list, less what is not in force. What is liked throughout is on it
-//! once. What is liked again meanwhile moves to the front of the list, as what is liked meanwhile.
+//! A page is the result of one query, in the order of the list, without entries that are not in force. An activity that is liked
+//! throughout is on it once. An activity that is liked again meanwhile moves to the front of the list, like new likes.
 //!
 //! # Rows without entries
 //!
-//! Rows that an earlier version has written have none. Where a viewer has [few](FEW) rows readers go by the rows. Where
-//! there are more, an item of the list says that it is whole; it sorts before all entries where the latest come first.
-//! One like in `CHECKED` looks for it, and where it is missing looks at the rows: those of this version, which say
-//! where they have moved from, have their entries, and a few others are listed. So after six hundred likes the
-//! probability that a list of this version is not known to be whole is below one in a hundred billion. Those with many
-//! rows of an earlier version are listed by an operator ([`LikeList::complete`]).
+//! Rows that an earlier version has written have no entries. If a viewer has [few](FEW) rows, readers use the rows. If there are
+//! more, an item of the list says that it is complete; it sorts first if the latest come first. One like in `CHECKED` looks for that
+//! item. If it is missing, the like checks the rows: those of this version, which have `moved_from`, have entries, and a few others
+//! are listed. So after six hundred likes, the probability that a list of this version is not marked as complete is below one in a
+//! hundred billion. An operator lists viewers with many rows of an earlier version ([`LikeList::complete`]).
 //!
-//! # What grows
+//! # Bounds
 //!
-//! An entry is its key and an instant. Of one viewer and one activity there is one, and one more while it moves.
+//! An entry is its key and an instant. There is one for each viewer and activity, and one more while it moves.
 
 use std::collections::BTreeSet;
 
@@ -44,13 +42,13 @@ use crate::runtime::deadline::Deadline;
 use crate::values::{SortKey, Timestamp, ViewerId};
 
 const LIKED: &str = "#liked";
-/// The sort key of what says that a list is whole, and its attribute: greater than any instant.
+/// The sort key of the item that marks a list as complete, and its attribute. It is greater than any instant.
 const WHOLE: &str = "whole";
-/// Up to how many rows of a viewer are looked at in the place of a list, by readers and by whoever records a like.
+/// The most rows of a viewer that readers and writers use instead of a list.
 pub const FEW: i32 = 600;
-/// Up to how many of them are listed by whoever records a like.
+/// The most rows that one like lists.
 const LISTED_AT_ONCE: usize = 25;
-/// One in so many likes looks whether the list is whole.
+/// One like in this many checks whether the list is complete.
 const CHECKED: u8 = 24;
 
 /// The lists. Cheap to clone.
@@ -62,16 +60,15 @@ pub struct LikeList {
 /// Some entries of a list, the latest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entries {
-    /// Whether all that the viewer likes is listed.
+    /// True if the list is complete.
     pub is_whole: bool,
-    /// The entries. Whether they are in force their rows say.
+    /// The entries. Their rows say whether they are in force.
     pub likes: Vec<Like>,
     /// True if there may be more.
     pub has_more: bool,
 }
 
 impl LikeList {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
@@ -109,10 +106,7 @@ impl LikeList {
         }
     }
 
-    /// Entries of a viewer beyond a like, if one is given: what a query finds among at most so many.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Entries of a viewer, after a like if one is given. One query examines at most `limit` entries.
     pub async fn entries(
         &self,
         viewer: &ViewerId,
@@ -125,7 +119,7 @@ impl LikeList {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(partition(viewer)))],
             descending: true,
-            // One more for what says that it is whole.
+            // One more for the item that marks it as complete.
             limit: Some(limit.saturating_add(1)),
             ..Query::default()
         };
@@ -147,7 +141,7 @@ impl LikeList {
         Ok(Entries { is_whole, likes, has_more: page.next.is_some() })
     }
 
-    /// Lists all that a viewer likes, takes out what is not in force, and says that the list is whole.
+    /// Lists all likes of a viewer, removes entries that are not in force, and marks the list as complete.
     ///
     /// # Errors
     /// [`DynamoError`]; some of it may be listed.
@@ -171,7 +165,7 @@ impl LikeList {
         self.note_whole(viewer, now, deadline()).await
     }
 
-    /// Deletes an entry, unless its row says that it is in force, or that it may be soon.
+    /// Deletes an entry, unless its row says that it is or may soon be in force.
     async fn delete_overtaken(
         &self,
         viewer: &ViewerId,
@@ -204,10 +198,7 @@ impl LikeList {
         self.ledger.delete(key(viewer, like), deadline).await
     }
 
-    /// Whether a viewer's list is whole, and all its entries, the earliest first.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Whether a viewer's list is complete, and all its entries, earliest first.
     pub async fn all(
         &self,
         viewer: &ViewerId,
@@ -215,7 +206,7 @@ impl LikeList {
     ) -> Result<(bool, Vec<Like>), DynamoError> {
         let query = Query {
             keys: Some("pk = :pk AND sk < :whole"),
-            // What is left of what was erased.
+            // The rest of an erased item.
             filter: Some("attribute_not_exists(#forget)"),
             names: vec![("#forget", FORGET_AT)],
             values: vec![(":pk", text(partition(viewer))), (":whole", text(WHOLE))],
@@ -226,7 +217,7 @@ impl LikeList {
         Ok((self.is_whole(viewer, deadline()).await?, entries))
     }
 
-    /// Lists what a viewer likes, unless that is done or is much.
+    /// Lists the likes of a viewer, unless that is done or they are many.
     async fn complete_few(
         &self,
         viewer: &ViewerId,
@@ -275,7 +266,7 @@ impl LikeList {
     }
 }
 
-/// Whether a like looks if its viewer's list is whole: the same whoever delivers it, and however often.
+/// True if a like checks the list of its viewer. Deterministic, so that all deliveries decide alike.
 #[must_use]
 pub fn looks(LikeChange { viewer_id, activity_id, .. }: &LikeChange) -> bool {
     let digest = sha256(format!("{viewer_id}#{activity_id}").as_bytes());
@@ -313,7 +304,7 @@ fn read(row: &Row<'_>) -> Result<Like, DynamoError> {
     Ok(Like { liked_at: key.published_at, activity_id: key.activity_id })
 }
 
-/// True if a row says that it is liked since the instant of an entry.
+/// True if the row of an entry says *liked* since its instant.
 #[must_use]
 pub fn is_in_force(like: &Like, row: Option<&LikeState>) -> bool {
     row.is_some_and(|state| state.liked && state.changed_at == like.liked_at)

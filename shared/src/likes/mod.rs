@@ -7,26 +7,24 @@
 //! view       one item for an activity: how many like it
 //! ```
 //!
-//! # Where rows are
+//! # Partitions
 //!
-//! Under the viewer. So the likes of one activity, however many come in a second, are spread over as many
-//! partitions as the table has, from the first one on. What a viewer likes is listed beside ([`list`]). Nobody has to be
-//! told how popular an activity is. The price: who likes an activity is known by looking at all rows, which
-//! operators do and no request.
+//! The partition key of a row is the viewer. So the likes of one activity, however many come in a second, are spread over all
+//! partitions of the table from the first one on, and no popular activity needs special treatment. A viewer's likes are also listed
+//! in order ([`list`]). The price: finding who likes an activity takes a scan of all rows, which only operators do.
 //!
-//! A like is two write units, its row and its entry in the list, and an undo as many. Folding costs one more for each batch of changes, whether it
-//! holds one like of the activity or thousands. It costs four where the actor is notified: then the actor's inbox is
+//! A like or an undo costs two write units, for its row and its entry in the list. Folding costs one more for each batch of changes,
+//! whether it has one like of the activity or thousands. It costs four if the actor is notified, because the actor's inbox is then
 //! written together with the count (see [`crate::notifications`]).
 //!
 //! # What counts
 //!
-//! The view counts every row that says *liked*, whether the activity is published, deleted or unknown: those who
-//! show a count show it beside an activity that is there. So likes may come before their publish, and go with
-//! their activity, and nothing has to be done about either.
+//! The view counts every row that says *liked*, whether the activity is published, deleted or unknown. Counts are only shown with an
+//! activity that exists. So likes may come before their publish, and need no cleanup after a delete.
 
 mod command;
 mod count;
-mod kept;
+mod count_cache;
 pub mod keys;
 pub mod list;
 mod state;
@@ -34,7 +32,7 @@ mod store;
 
 pub use command::LikeChange;
 pub use count::{LikeCount, LikeCounts};
-pub use kept::{KEPT_FOR, KeptCounts};
+pub use count_cache::{KEPT_FOR, LikeCountCache};
 pub use list::LikeList;
-pub use state::{LikeState, Recorded, Standing};
+pub use state::{LikeState, LikeSummary, Recorded};
 pub use store::{Like, Likes, ROWS_AT_ONCE};

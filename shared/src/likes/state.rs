@@ -1,4 +1,4 @@
-//! What the row of a viewer and an activity says.
+//! The row of a viewer and an activity.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::values::Timestamp;
 
-/// Whether the viewer likes the activity, and since when that is so.
+/// Whether the viewer likes the activity, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LikeState {
     /// Liked, or no longer.
@@ -20,9 +20,9 @@ pub struct LikeState {
 pub struct Recorded {
     /// Whether the viewer likes it.
     pub state: LikeState,
-    /// The earliest like there was, whatever became of it since: the one that the actor is notified of.
+    /// The earliest like, even if it was undone: the actor is notified of it.
     pub first_liked_at: Option<Timestamp>,
-    /// The `at` of the command before, or of this one if it was the first. Rows of an earlier version do not have it.
+    /// The `at` of the command before, or of this one if it is the first. Rows of an earlier version do not have it.
     pub moved_from: Option<Timestamp>,
 }
 
@@ -39,11 +39,10 @@ impl Recorded {
     }
 }
 
-/// What is shown of the likes of an activity.
+/// The likes of an activity, as they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Standing {
-    /// How many like it.
+pub struct LikeSummary {
     pub count: u64,
-    /// Whether the caller does, if it is known who that is.
+    /// Whether the caller likes it; `None` for an unknown caller.
     pub liked: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Likes among the facts.
+//! Records and reads likes among the facts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,21 +24,19 @@ pub struct Likes {
 /// An activity that a viewer likes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Like {
-    /// Since when: the `at` of the command that won.
+    /// The `at` of the command that won.
     pub liked_at: Timestamp,
-    /// The activity.
     pub activity_id: ActivityId,
 }
 
 impl Likes {
-    /// Those among these facts.
     #[must_use]
     pub fn new(facts: &Facts) -> Self {
         Self { facts: facts.clone() }
     }
 
-    /// Records a like or an undo, unless one that wins over it is on record. A like is remembered even then, if
-    /// it is the earliest. Returns what is on record then.
+    /// Records a like or an undo, unless one that wins over it is on record. The earliest like is noted even then. Returns what is on
+    /// record.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -77,7 +75,7 @@ impl Likes {
         match table.change(key, update, deadline).await? {
             Changed::Done(row) => Recorded::read(&table.row(row)),
             Changed::Refused(row) => {
-                // What was erased stays so.
+                // An erased row stays erased.
                 let is_erased = row.contains_key(FORGET_AT);
                 let there = Recorded::read(&table.row(row))?;
                 if state.liked && !is_erased {
@@ -111,10 +109,7 @@ impl Likes {
         self.facts.table().update(key, first, deadline).await.map(|_| ())
     }
 
-    /// What is on record of a viewer and an activity, if anything.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The row of a viewer and an activity, if there is one.
     pub async fn recorded(
         &self,
         viewer: &ViewerId,
@@ -126,10 +121,7 @@ impl Likes {
         row.as_ref().map(Recorded::read).transpose()
     }
 
-    /// All that a viewer likes, the latest first, and of those liked at one instant the greater id first.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// All likes of a viewer, latest first, and for the same instant the greater id first.
     pub async fn of_viewer(
         &self,
         viewer: &ViewerId,
@@ -145,10 +137,7 @@ impl Likes {
         Ok(likes)
     }
 
-    /// What a viewer likes of which it is not certain that it is listed, unless they have or had more likes than so many.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The likes of a viewer that may not be listed; `None` if the viewer has, or had, more than `limit` likes.
     pub async fn few_unlisted(
         &self,
         viewer: &ViewerId,
@@ -170,11 +159,7 @@ impl Likes {
         liked_in(&rows).map(Some)
     }
 
-    /// What is on record of a viewer and each of these activities: none of them twice, and at most
-    /// [`BATCH_GET`](crate::dynamo::BATCH_GET).
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The rows of a viewer and these activities, which must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
     pub async fn states(
         &self,
         viewer: &ViewerId,
@@ -186,14 +171,10 @@ impl Likes {
         rows.iter().map(|row| Ok((activity_of(row)?, Recorded::read(row)?.state))).collect()
     }
 
-    /// Which of these activities a viewer likes: none of them twice, and at most
-    /// [`BATCH_GET`](crate::dynamo::BATCH_GET).
+    /// Those of these activities that a viewer likes. They must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
     ///
-    /// Of more than a few, the viewer's rows between the least and the greatest id are read, [`ROWS_AT_ONCE`] at most: for a
-    /// viewer with few likes, or where ids go up with time, that is a unit or two. Those that it did not come to are looked up.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// For more than a few, it reads the viewer's rows from the least to the greatest id, at most [`ROWS_AT_ONCE`]: one or two units for
+    /// a viewer with few likes, or if ids increase with time. Activities beyond that are looked up.
     pub async fn liked(
         &self,
         viewer: &ViewerId,
@@ -217,7 +198,7 @@ impl Likes {
         Ok(liked)
     }
 
-    /// The first rows of a viewer from the least to the greatest of these ids, and whether these are all.
+    /// The first rows of a viewer from the least to the greatest of these ids, and whether they are all.
     async fn between(
         &self,
         viewer: &ViewerId,
@@ -240,7 +221,7 @@ impl Likes {
     }
 }
 
-/// What rows of one viewer say is liked.
+/// The activities that are liked by rows of one viewer.
 fn liked_in(rows: &[Row<'_>]) -> Result<Vec<Like>, DynamoError> {
     let mut likes = Vec::new();
     for row in rows {

@@ -25,17 +25,11 @@ pub enum CommandError {
     Missing(&'static str),
     /// A member has another type or another form than it should.
     #[error("member `{member}`: {problem}")]
-    Malformed {
-        /// Its name.
-        member: &'static str,
-        /// What was expected.
-        problem: MemberError,
-    },
+    Malformed { member: &'static str, problem: MemberError },
 }
 
 /// What is wrong with one member.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each variant says it by its message")]
 pub enum MemberError {
     #[error("expected a string")]
     NotAString,

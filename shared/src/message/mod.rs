@@ -14,7 +14,7 @@ pub use subject::Subject;
 pub use write::{Body, Plain};
 
 /// A command as its feature declares it.
-pub trait Fact: Sized {
+pub trait CommandPayload: Sized {
     /// The values of `type` that it is sent with.
     const TYPES: &'static [&'static str];
     /// The members that it has besides `type`.
@@ -31,7 +31,6 @@ pub trait Fact: Sized {
     /// [`CommandError`] names the member and what was expected; it is permanent.
     fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError>;
 
-    /// Writes its members.
     fn write(&self, body: Body) -> Body;
 
     /// The ids that it is about: what a log line is searched by.

@@ -33,7 +33,6 @@ pub struct Members<'a> {
 pub struct Names {
     /// Those of commands, by command. None of them may be given twice.
     pub known: &'static [&'static [&'static str]],
-    /// Those that are looked for besides.
     pub besides: &'static [&'static str],
 }
 

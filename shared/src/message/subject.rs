@@ -6,7 +6,6 @@ macro_rules! subject {
     (of: { $($thing:ident),* $(,)? }, people: { $($person:ident),* $(,)? }) => {
         /// The ids that a command is about.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "the names are those of the members that hold them")]
         pub struct Subject {
             $(pub $thing: Option<String>,)*
             $(pub $person: Option<String>,)*

@@ -57,7 +57,6 @@ impl Body {
         self
     }
 
-    /// The body.
     #[must_use]
     pub fn end(mut self) -> String {
         self.0.push('}');

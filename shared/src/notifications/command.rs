@@ -1,39 +1,37 @@
-//! The command on notifications.
+//! The command of notifications.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
 use crate::values::ViewerId;
 
 /// A viewer has read notifications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkRead {
-    /// Whose they are.
     pub viewer_id: ViewerId,
-    /// Which.
     pub what: Marked,
 }
 
 /// Which notifications were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Marked {
-    /// These, each up to the number that the answer gave.
+    /// These notifications, each up to the number in the answer.
     These(Vec<ReadThrough>),
-    /// All that there are when the command is processed.
+    /// All notifications at the moment of processing.
     All,
 }
 
 /// A notification, and how much of it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReadThrough {
-    /// Its id. One that no answer ever gave changes nothing.
+    /// Its id. An id that was in no answer has no effect.
     pub notification_id: String,
-    /// How many of its likes, the earliest first.
+    /// The number of its likes, from the earliest on.
     pub through: u64,
 }
 
-/// Objects alone: what is derived would take lists of their values as well.
+/// Only reads objects; a derived implementation would also read lists of values.
 fn read_list(json: &str) -> Option<Vec<ReadThrough>> {
     let list: Vec<Map<String, Value>> = serde_json::from_str(json).ok()?;
     let read = |object: &Map<String, Value>| {
@@ -46,7 +44,7 @@ fn read_list(json: &str) -> Option<Vec<ReadThrough>> {
 const READ: &str = "read";
 const ALL: &str = "all";
 
-impl Fact for MarkRead {
+impl CommandPayload for MarkRead {
     const TYPES: &'static [&'static str] = &["notifications.read"];
     const MEMBERS: &'static [&'static str] = &["viewer_id", READ, ALL];
 
@@ -80,7 +78,7 @@ impl Fact for MarkRead {
         match &self.what {
             Marked::All => body.json(ALL, "true"),
             Marked::These(list) => {
-                // Strings and numbers can always be written.
+                // Strings and numbers can always be serialised.
                 let list: Vec<_> = list.iter().map(|one| json!(one).to_string()).collect();
                 body.json(READ, &format!("[{}]", list.join(",")))
             }

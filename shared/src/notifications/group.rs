@@ -1,40 +1,37 @@
-//! The likes that one notification stands for, and how one is cut in two.
+//! The likes of one notification, and how a notification is cut in two.
 
 use crate::values::{Packer, Timestamp, Unpacker, ViewerId};
 
-/// How many viewers a notification names.
+/// The most viewers that a notification names.
 pub const NAMED: usize = 3;
-/// How many names are kept: one more, since that of the actor may have to go.
+/// The most names that are stored: one more, because that of the actor may have to be removed.
 const KEPT: usize = NAMED + 1;
-/// The size up to which groups are kept apart: with the rest of the view it is less than a kilobyte.
+/// The size up to which groups are kept apart. The whole view is then less than a kilobyte.
 const APART: usize = 512;
-/// The newest groups are the last to be joined: they are where a mark is most likely to cut.
+/// The newest groups are joined last, because a mark is most likely to cut there.
 const NEWEST: usize = 4;
 
-/// A viewer who liked an activity, and when: what its actor is notified of.
+/// A viewer who liked an activity, and when.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Liker {
-    /// When: the `at` of the like.
+    /// The `at` of the like.
     pub at: Timestamp,
-    /// Who.
     pub viewer_id: ViewerId,
 }
 
-/// Some likes: how many, from when to when, and who were the latest.
+/// Some likes: their number, the earliest and the latest instant, and the names of the latest viewers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LikeGroup {
-    /// How many viewers.
     pub count: u64,
     /// The earliest like.
     pub first_at: Timestamp,
     /// The latest like.
     pub last_at: Timestamp,
-    /// The latest ones by name, the latest first.
+    /// The latest viewers by name, latest first.
     latest: Vec<Liker>,
 }
 
 impl LikeGroup {
-    /// One like.
     #[must_use]
     pub fn one(liker: Liker) -> Self {
         Self { count: 1, first_at: liker.at, last_at: liker.at, latest: vec![liker] }
@@ -50,7 +47,6 @@ impl LikeGroup {
         self.latest.len() as u64 == self.count
     }
 
-    /// Takes others in.
     pub fn join(&mut self, others: Self) {
         self.count += others.count;
         self.first_at = self.first_at.min(others.first_at);
@@ -60,14 +56,14 @@ impl LikeGroup {
         self.latest.truncate(KEPT);
     }
 
-    /// The name goes, the number stays. False if it was not there.
+    /// Removes a name, and keeps the number. Returns false if it was not there.
     pub fn erase(&mut self, viewer: &str) -> bool {
         let before = self.latest.len();
         self.latest.retain(|liker| liker.viewer_id.as_str() != viewer);
         self.latest.len() < before
     }
 
-    /// A like turns out to be from earlier. False if its viewer is not known by name.
+    /// A like turns out to be from earlier. Returns false if its viewer is not known by name.
     pub fn move_back(&mut self, viewer: &ViewerId, at: Timestamp) -> bool {
         let Some(liker) = self.latest.iter_mut().find(|liker| liker.viewer_id == *viewer) else {
             return false;
@@ -79,7 +75,7 @@ impl LikeGroup {
         true
     }
 
-    /// The bounds of those who are left, where their names say so.
+    /// The bounds of the remaining likes, as far as their names tell.
     fn tighten(&mut self) {
         if let (Some(latest), Some(earliest)) = (self.latest.first(), self.latest.last()) {
             self.last_at = latest.at;
@@ -97,7 +93,7 @@ impl LikeGroup {
         packer.into_bytes()
     }
 
-    /// What was stored; nothing if it is something else.
+    /// Reads what was stored; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut unpacker = Unpacker::new(bytes);
@@ -111,7 +107,7 @@ impl LikeGroup {
             packer.instant(*at);
             packer.text(viewer_id.as_str());
         }
-        // Of those who are all known by name it is known anyway.
+        // If all are known by name, the bounds are known.
         if !self.is_whole() {
             packer.instant(self.first_at);
             packer.instant(self.last_at);
@@ -136,23 +132,21 @@ impl LikeGroup {
     }
 }
 
-/// Likes in the order in which the view came to know them, the earliest first.
+/// Likes in the order in which the view has counted them, earliest first.
 ///
-/// A mark may cut anywhere between two of them. The latest ones are kept one by one, so there the names, first and
-/// last of both parts are known. Those before are joined into groups, the older ones into the larger: a mark that an
-/// answer from long ago was made for cuts through a group. Then the numbers of both parts are right as ever; the
-/// names of that group, and from when to when it is, are said of both.
+/// A mark may cut between any two of them. The latest likes are stored one by one, so there the names and bounds of both parts are
+/// known. Earlier ones are joined into groups, and older groups are larger: a mark for an old answer may cut through a group. The
+/// numbers of both parts are then still right, and both parts have the names and bounds of that group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unread(Vec<LikeGroup>);
 
 impl Unread {
-    /// How many.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().map(|group| group.count).sum()
     }
 
-    /// All of them as one, unless there are none.
+    /// All of them as one group; `None` if there are none.
     #[must_use]
     pub fn all(&self) -> Option<LikeGroup> {
         self.0.iter().cloned().reduce(|mut all, group| {
@@ -161,12 +155,11 @@ impl Unread {
         })
     }
 
-    /// One more.
     pub fn push(&mut self, liker: Liker) {
         self.0.push(LikeGroup::one(liker));
     }
 
-    /// Takes the first N, or all, unless that is none.
+    /// Takes the first N, or all; `None` if that is none.
     pub fn cut(&mut self, mut n: u64) -> Option<LikeGroup> {
         let mut first: Vec<LikeGroup> = Vec::new();
         while n > 0 && !self.0.is_empty() {
@@ -176,7 +169,7 @@ impl Unread {
                 first.push(self.0.remove(0));
                 continue;
             }
-            // The cut goes through it.
+            // The cut is within this group.
             let mut part = group.clone();
             (part.count, group.count) = (n, group.count - n);
             part.latest.truncate(usize::try_from(n).unwrap_or(KEPT));
@@ -187,7 +180,7 @@ impl Unread {
         Self(first).all()
     }
 
-    /// Takes out a viewer who is known by name. False if nobody of that name is.
+    /// Removes a viewer who is known by name. Returns false if there is none.
     pub fn remove(&mut self, viewer: &str) -> bool {
         let Some(index) = self.0.iter_mut().position(|group| group.erase(viewer)) else {
             return false;
@@ -201,13 +194,13 @@ impl Unread {
         true
     }
 
-    /// Takes out somebody who is not known by name. False if all are.
+    /// Removes one viewer who is not known by name. Returns false if all are.
     pub fn remove_unnamed(&mut self) -> bool {
         let unnamed = self.0.iter_mut().find(|group| !group.is_whole());
         unnamed.map(|group| group.count -= 1).is_some()
     }
 
-    /// More of whom nothing is known: beside those who are there, or where nobody is, from when to when `others` are.
+    /// Adds unknown viewers: to the existing group, or with the bounds of `others` if there is none.
     pub fn add_unnamed(&mut self, count: u64, others: Option<LikeGroup>) {
         match (self.0.first_mut(), others) {
             (Some(first), _) => first.count += count,
@@ -225,13 +218,13 @@ impl Unread {
         });
     }
 
-    /// A like turns out to be from earlier. False if its viewer is not known by name.
+    /// A like turns out to be from earlier. Returns false if its viewer is not known by name.
     pub fn move_back(&mut self, viewer: &ViewerId, at: Timestamp) -> bool {
         self.0.iter_mut().any(|group| group.move_back(viewer, at))
     }
 
-    /// Joins neighbours until what is left is small enough. All but the newest ones are joined in pairs, so the
-    /// oldest groups grow twice as large each time.
+    /// Joins neighbours until the rest is small enough. All but the newest groups are joined in pairs, so the oldest groups double
+    /// each time.
     pub fn compact(&mut self) {
         let mut newest = NEWEST;
         while self.to_bytes().len() > APART && self.0.len() > 1 {
@@ -258,7 +251,7 @@ impl Unread {
         packer.into_bytes()
     }
 
-    /// What was stored; nothing if it is something else.
+    /// Reads what was stored; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (mut unpacker, mut groups) = (Unpacker::new(bytes), Vec::new());

@@ -6,18 +6,17 @@ use crate::values::ActivityId;
 
 const KIND: &str = "like";
 
-/// The id of a notification: what was liked, and how many likes of it were read before. It stays the same when more
-/// likes come, and when it is read.
+/// The id of a notification: the activity, and how many of its likes were read before. It does not change when more likes come, or
+/// when it is read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NotificationId {
-    /// What was liked.
     pub activity_id: ActivityId,
     /// How many likes of it were read before.
     pub behind: u64,
 }
 
 impl NotificationId {
-    /// Reads it; nothing if it is no such id.
+    /// Parses an id; `None` if it is malformed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (behind, activity) = text.strip_prefix(KIND)?.strip_prefix(':')?.split_once(':')?;

@@ -1,23 +1,22 @@
-//! A viewer's inbox: how many likes are unread, and which notifications were the last to change.
+//! A viewer's inbox: the number of unread likes, and the notifications that changed last.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::keys::Place;
+use super::keys::NotificationKey;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number};
 use crate::projection::State;
 use crate::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
-/// The size up to which notifications are listed in the inbox itself: with the rest of it it is less than a kilobyte.
+/// The size up to which notifications are listed in the inbox itself. The whole inbox is then less than a kilobyte.
 const LISTED: usize = 720;
 
-/// How the unread likes of an activity count in the inbox of its actor.
+/// The unread likes of an activity, as the inbox of its actor lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing {
-    /// How many.
     pub count: u64,
     /// The latest of them.
     pub last_at: Timestamp,
@@ -26,17 +25,15 @@ pub struct Listing {
 /// A notification that is unread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its place.
-    pub place: Place,
-    /// How many likes it is about.
+    pub position: NotificationKey,
     pub count: u64,
 }
 
 impl Listed {
-    /// Its item, if it has one of its own.
+    /// Its item, if it is not listed in the inbox.
     #[must_use]
     pub fn write(&self, viewer: &ViewerId) -> Item {
-        let mut item = self.place.key(viewer).into_item();
+        let mut item = self.position.key(viewer).into_item();
         item.insert("count".to_owned(), number(self.count));
         item
     }
@@ -46,18 +43,18 @@ impl Listed {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        Ok(Self { place: Place::of(row)?, count: row.count("count")? })
+        Ok(Self { position: NotificationKey::of(row)?, count: row.count("count")? })
     }
 }
 
 /// One viewer's inbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inbox {
-    /// How many likes are unread, of all notifications.
+    /// Unread likes of all notifications.
     unread: u64,
-    /// Activities with unread likes: those that changed last, the last one at the end. The others have items.
+    /// The activities with unread likes that changed last, the latest at the end. The others have items.
     listed: VecDeque<Listed>,
-    spills: BTreeMap<Place, Option<Listed>>,
+    spills: BTreeMap<NotificationKey, Option<Listed>>,
 }
 
 impl Inbox {
@@ -67,7 +64,7 @@ impl Inbox {
         self.unread
     }
 
-    /// What these listings come to, the latest of them last.
+    /// An inbox with these listings, the latest at the end.
     #[must_use]
     pub fn recounted(listings: &[(ActivityId, Listing)]) -> Self {
         let mut inbox = Self::default();
@@ -82,18 +79,18 @@ impl Inbox {
         self.listed.iter()
     }
 
-    /// Whether all that is unread is listed in the inbox itself.
+    /// True if all unread notifications are listed in the inbox itself.
     pub(super) fn lists_all(&self) -> bool {
         self.listed.iter().map(|one| one.count).sum::<u64>() == self.unread
     }
 
-    /// What of the list has an item of its own since the inbox was read, and what has none any more.
+    /// Notifications that were moved to items since the inbox was read, and items to delete.
     #[must_use]
-    pub fn spills(&self) -> &BTreeMap<Place, Option<Listed>> {
+    pub fn spills(&self) -> &BTreeMap<NotificationKey, Option<Listed>> {
         &self.spills
     }
 
-    /// Takes in what became of one activity.
+    /// Applies the change of one activity.
     pub fn update(
         &mut self,
         activity: &ActivityId,
@@ -103,28 +100,28 @@ impl Inbox {
         let count = |listing: Option<Listing>| listing.map_or(0, |listing| listing.count);
         self.unread = (self.unread + count(after)).saturating_sub(count(before));
         let listed = |Listing { last_at, count }| Listed {
-            place: Place { last_at, activity_id: activity.clone(), behind: None },
+            position: NotificationKey { last_at, activity_id: activity.clone(), behind: None },
             count,
         };
-        if let Some(Listed { place, .. }) = before.map(listed) {
+        if let Some(Listed { position, .. }) = before.map(listed) {
             let there = self.listed.len();
-            self.listed.retain(|one| one.place.activity_id != *activity);
+            self.listed.retain(|one| one.position.activity_id != *activity);
             if self.listed.len() == there {
-                self.spills.insert(place, None);
+                self.spills.insert(position, None);
             }
         }
         self.listed.extend(after.map(listed));
         while self.pack().len() > LISTED && self.listed.len() > 1 {
             let longest_ago = self.listed.pop_front();
-            self.spills.extend(longest_ago.map(|listed| (listed.place.clone(), Some(listed))));
+            self.spills.extend(longest_ago.map(|listed| (listed.position.clone(), Some(listed))));
         }
     }
 
     fn pack(&self) -> Vec<u8> {
         let mut packer = Packer::default();
-        for Listed { place, count } in &self.listed {
-            packer.instant(place.last_at);
-            packer.text(place.activity_id.as_str());
+        for Listed { position, count } in &self.listed {
+            packer.instant(position.last_at);
+            packer.text(position.activity_id.as_str());
             packer.number(*count);
         }
         packer.into_bytes()
@@ -140,8 +137,8 @@ impl State for Inbox {
             while !unpacker.is_empty() {
                 let last_at = unpacker.instant()?;
                 let activity_id = ActivityId::new(unpacker.text()?).ok()?;
-                let place = Place { last_at, activity_id, behind: None };
-                listed.push_back(Listed { place, count: unpacker.number()? });
+                let position = NotificationKey { last_at, activity_id, behind: None };
+                listed.push_back(Listed { position, count: unpacker.number()? });
             }
             Some(listed)
         })?;

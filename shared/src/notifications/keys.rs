@@ -1,15 +1,15 @@
-//! Where notifications are: marks among the facts, the rest among the views.
+//! The keys of notifications: marks among the facts, the rest among the views.
 //!
-//! All that one viewer is notified of is in one partition of the views:
+//! All notifications of one viewer are in one partition of the views:
 //!
 //! ```text
 //! pk                      sk                        what
-//! notifications#<viewer>  inbox                     how many are unread, and the latest of them
-//! notifications#<viewer>  <last_at>#<activity>      an unread one, if there are more
-//! notifications#<viewer>  <last_at>#<activity>#<n>  one that was read; N others of that activity were before
+//! notifications#<viewer>  inbox                     the number of unread likes, and the latest notifications
+//! notifications#<viewer>  <last_at>#<activity>      a further unread one
+//! notifications#<viewer>  <last_at>#<activity>#<n>  a read one; N likes of that activity were in those before
 //! ```
 //!
-//! From the last key to the first they are in the order in which they are shown, the inbox before all of them.
+//! In descending order of keys, the inbox comes first, and then the notifications in the order in which they are shown.
 
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Key, Row};
@@ -17,116 +17,113 @@ use crate::likes::keys::of_viewer_and_activity;
 use crate::values::{ActivityId, Origin, Timestamp, ViewerId};
 
 const MARKS: &str = "read#";
-/// How the partitions of views begin that hold what viewers are notified of.
+/// The prefix of the partitions of the views with notifications.
 pub const NOTIFICATIONS: &str = "notifications#";
 const INBOX: &str = "inbox";
 const ALL: &str = "all#";
 
-/// The partition of facts that holds how far a viewer has read.
+/// The partition of the facts with the marks of a viewer.
 #[must_use]
 pub fn marks(viewer: &ViewerId) -> String {
     format!("{MARKS}{viewer}")
 }
 
-/// Where it is among the facts how far a viewer has read the notifications of an activity.
+/// The key of the mark of a viewer and an activity, among the facts.
 #[must_use]
 pub fn mark(viewer: &ViewerId, activity: &ActivityId) -> Key {
     Key { pk: marks(viewer), sk: activity.to_string() }
 }
 
-/// Where it is among the facts that all were marked on behalf of a message.
+/// The key of the note that a message has marked all notifications, among the facts.
 #[must_use]
 pub fn all_marked(viewer: &ViewerId, origin: &Origin) -> Key {
     Key { pk: marks(viewer), sk: format!("{ALL}{origin}") }
 }
 
-/// Whether a key of the facts says that all were marked.
+/// True for the key of such a note.
 #[must_use]
 pub fn is_all_mark(key: &Key) -> bool {
     key.pk.starts_with(MARKS) && key.sk.starts_with(ALL)
 }
 
-/// Viewer and activity, if a key of the facts is a mark's.
+/// Viewer and activity of the mark with this key.
 #[must_use]
 pub fn of_mark(key: &Key) -> Option<(ViewerId, ActivityId)> {
     of_viewer_and_activity(key, MARKS)
 }
 
-/// The partition of views that holds what a viewer is notified of.
+/// The partition of the views with the notifications of a viewer.
 #[must_use]
 pub fn of_viewer(viewer: &ViewerId) -> String {
     format!("{NOTIFICATIONS}{viewer}")
 }
 
-/// Where a viewer's inbox is.
+/// The key of a viewer's inbox.
 #[must_use]
 pub fn inbox(viewer: &ViewerId) -> Key {
     Key { pk: of_viewer(viewer), sk: INBOX.to_owned() }
 }
 
-/// Whether a key of the views is that of an inbox.
+/// True for the key of an inbox, among the views.
 #[must_use]
 pub fn is_inbox(key: &Key) -> bool {
     matches!(of_view(key), Some((_, None)))
 }
 
-/// The place of a notification among those of its viewer: what pages are ordered by.
+/// The position of a notification among those of its viewer. Pages are ordered by it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct NotificationKey {
     /// Its latest like.
     pub last_at: Timestamp,
-    /// What is liked.
     pub activity_id: ActivityId,
-    /// For one that was read: how many likes of that activity were in those before it.
+    /// For a read one: how many likes of that activity were in those before it.
     pub behind: Option<u64>,
 }
 
-impl Place {
-    /// Its key.
+impl NotificationKey {
     #[must_use]
     pub fn key(&self, viewer: &ViewerId) -> Key {
         Key { pk: of_viewer(viewer), sk: self.to_text() }
     }
 
-    /// Its sort key.
     #[must_use]
     pub fn to_text(&self) -> String {
         let Self { last_at, activity_id, behind } = self;
         match behind {
             None => format!("{last_at}#{activity_id}"),
-            // As wide as numbers get, so that texts are in their order.
+            // Padded to the greatest width, so that texts are in the order of numbers.
             Some(behind) => format!("{last_at}#{activity_id}#{behind:020}"),
         }
     }
 
-    /// The place of an item.
+    /// The position of an item.
     ///
     /// # Errors
-    /// [`DynamoError::Corrupt`] if it is no notification's.
+    /// [`DynamoError::Corrupt`] if it is not a notification.
     pub fn of(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let place = of_view(&Key::of(row)?).and_then(|(_, place)| place);
-        place.ok_or_else(|| row.corrupt("sk", "the key of a notification"))
+        let position = of_view(&Key::of(row)?).and_then(|(_, position)| position);
+        position.ok_or_else(|| row.corrupt("sk", "the key of a notification"))
     }
 
-    /// Reads a sort key; nothing if it is another.
+    /// Parses a sort key; `None` if it is another one.
     #[must_use]
     pub fn of_text(text: &str) -> Option<Self> {
         let mut parts = text.split('#');
         let last_at = Timestamp::parse(parts.next()?).ok()?;
         let activity_id = ActivityId::new(parts.next()?).ok()?;
         let behind = parts.next().map(str::parse).transpose().ok()?;
-        let place = Self { last_at, activity_id, behind };
-        (place.to_text() == text).then_some(place)
+        let position = Self { last_at, activity_id, behind };
+        (position.to_text() == text).then_some(position)
     }
 }
 
-/// Viewer and place, if a key of the views is that of a notification; no place, if it is an inbox's.
+/// Viewer and position of the notification with this key, among the views; without position for an inbox.
 #[must_use]
-pub fn of_view(key: &Key) -> Option<(ViewerId, Option<Place>)> {
+pub fn of_view(key: &Key) -> Option<(ViewerId, Option<NotificationKey>)> {
     let viewer = ViewerId::new(key.pk.strip_prefix(NOTIFICATIONS)?).ok()?;
     match key.sk.as_str() {
         INBOX => Some((viewer, None)),
-        text => Some((viewer, Some(Place::of_text(text)?))),
+        text => Some((viewer, Some(NotificationKey::of_text(text)?))),
     }
 }
 
@@ -135,10 +132,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn places() -> impl Strategy<Value = Place> {
+    fn positions() -> impl Strategy<Value = NotificationKey> {
         let at = 0..4_000_000_000_000_i64;
         (at, "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", proptest::option::of(any::<u64>())).prop_map(
-            |(at, activity, behind)| Place {
+            |(at, activity, behind)| NotificationKey {
                 last_at: Timestamp::from_unix_millis(at),
                 activity_id: ActivityId::new(activity).expect("an id"),
                 behind,
@@ -148,18 +145,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", place in places()) {
+        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", position in positions()) {
             let viewer = ViewerId::new(viewer).expect("an id");
-            prop_assert_eq!(of_view(&place.key(&viewer)), Some((viewer.clone(), Some(place.clone()))));
+            prop_assert_eq!(of_view(&position.key(&viewer)), Some((viewer.clone(), Some(position.clone()))));
             prop_assert_eq!(of_view(&inbox(&viewer)), Some((viewer.clone(), None)));
-            prop_assert!(inbox(&viewer).sk > place.to_text());
-            let mark = mark(&viewer, &place.activity_id);
-            prop_assert_eq!(of_mark(&mark), Some((viewer, place.activity_id)));
+            prop_assert!(inbox(&viewer).sk > position.to_text());
+            let mark = mark(&viewer, &position.activity_id);
+            prop_assert_eq!(of_mark(&mark), Some((viewer, position.activity_id)));
             prop_assert_eq!(of_view(&mark), None);
         }
 
         #[test]
-        fn the_latest_is_last(one in places(), other in places()) {
+        fn the_latest_is_last(one in positions(), other in positions()) {
             prop_assume!(one.last_at != other.last_at);
             prop_assert_eq!(one.to_text() < other.to_text(), one.last_at < other.last_at);
         }

@@ -1,4 +1,4 @@
-//! The view of one activity: how many like it, and what its actor is notified of.
+//! The view of one activity: the number of likes, and what its actor is notified of.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::group::{LikeGroup, Liker, Unread};
 use super::inbox::Listing;
-use super::keys::{self, Place};
+use super::keys::{self, NotificationKey};
 use super::mark::Mark;
 use super::read::ReadNotification;
 use crate::activities::owner::{self, Owner};
@@ -18,38 +18,34 @@ use crate::likes::{self, Recorded};
 use crate::projection::{Change, Fold, Late, Recent, State};
 use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
-/// How many like an activity, and which likes its actor is notified of: an attribute each that is left out where it
-/// says nothing.
+/// The likes of an activity, and the notifications of its actor. Attributes without content are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ActivityLikes {
-    /// Viewers who like it.
     count: i64,
-    /// Whose likes and undos were counted last.
+    /// The people whose likes and undos were counted last.
     recent: Recent<bool>,
     /// Who published it, once that is known.
     actor: Option<ActorId>,
-    /// It was deleted: nobody is notified of anything.
+    /// True if it was deleted, so that nobody is notified.
     deleted: bool,
-    /// The actor's own like was taken out before it was certain that it had been counted.
+    /// True if the actor's own like was subtracted before it was certain that it had been counted.
     owed: bool,
     /// How many likes the actor has read.
     read: u64,
-    /// How many of those that the actor was notified of were erased since.
+    /// The number of likes that the actor was notified of and that were erased since.
     erased: u64,
     /// Likes that the actor has not read.
     unread: Unread,
-    /// The last notification that was read.
     last_read: Option<ReadNotification>,
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
-    moves: BTreeMap<Place, Option<ReadNotification>>,
-    /// When the latest like was of the last notification that has an item.
+    moves: BTreeMap<NotificationKey, Option<ReadNotification>>,
+    /// The latest like of the last notification that has an item.
     stored: Option<(Timestamp, u64)>,
 }
 
-/// What a view says of an activity in numbers.
+/// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Numbers {
-    /// Viewers who like it.
     pub count: i64,
     /// Likes that its actor was notified of, and has read.
     pub read: u64,
@@ -58,9 +54,9 @@ pub struct Numbers {
 }
 
 impl ActivityLikes {
-    /// What facts come to: how many like it now, who ever did and since when, who published it, and how far that
-    /// actor has read. In which order likes were taken in no fact says, so it is that of their instants. Nor does any
-    /// say how many were erased, and what was read last; that is as it was stored.
+    /// A view that is recounted from facts: the current likes, all first likes, the actor, and how far the actor has read. Facts do
+    /// not have the order in which likes were counted, so it is the order of their instants. They do not have the number of erased
+    /// likes and the last read notification either, so these stay as stored.
     #[must_use]
     pub fn recounted(
         count: u64,
@@ -90,7 +86,7 @@ impl ActivityLikes {
         recounted
     }
 
-    /// The numbers that a recount has to come to as well.
+    /// The numbers that a recount has to reproduce.
     #[must_use]
     pub fn numbers(&self) -> Numbers {
         let (read, unread) = match self.notifies() {
@@ -106,7 +102,7 @@ impl ActivityLikes {
         self.actor.as_ref()
     }
 
-    /// True as long as nothing was ever liked: nobody needs to know more about it than the facts say.
+    /// True if nobody ever liked it, so that no view is needed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let has_numbers = self.count != 0 || self.read > 0 || self.unread.count() > 0;
@@ -119,19 +115,19 @@ impl ActivityLikes {
         self.deleted
     }
 
-    /// How many likes were read before those that are not.
+    /// The number of likes before the unread ones.
     #[must_use]
     pub fn read_through(&self) -> u64 {
         self.read
     }
 
-    /// The likes that are unread, if the actor is notified of any.
+    /// The unread likes, if the actor is notified of any.
     #[must_use]
     pub fn unread(&self) -> Option<LikeGroup> {
         self.notifies().then(|| self.unread.all()).flatten()
     }
 
-    /// How it counts in its actor's inbox.
+    /// Its listing in its actor's inbox.
     #[must_use]
     pub fn listing(&self) -> Option<Listing> {
         self.unread().map(|all| Listing { count: all.count, last_at: all.last_at })
@@ -139,11 +135,11 @@ impl ActivityLikes {
 
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
     #[must_use]
-    pub fn moves(&self) -> &BTreeMap<Place, Option<ReadNotification>> {
+    pub fn moves(&self) -> &BTreeMap<NotificationKey, Option<ReadNotification>> {
         &self.moves
     }
 
-    /// Whether it is known that this viewer published the activity.
+    /// True if this viewer is known to be the actor.
     #[must_use]
     pub fn is_by(&self, viewer: &ViewerId) -> bool {
         self.actor.as_ref().is_some_and(|actor| actor.as_str() == viewer.as_str())
@@ -153,15 +149,15 @@ impl ActivityLikes {
         self.actor.is_some() && !self.deleted
     }
 
-    /// Takes in who published the activity, and what is on record of their own like of it, which is no news to them.
-    pub fn learn(&mut self, owner: Owner, own: Option<&Recorded>) {
+    /// Sets the owner of the activity, with their own like of it, which they are not notified of.
+    pub fn set_owner(&mut self, owner: Owner, own: Option<&Recorded>) {
         if owner.deleted {
             self.delete();
         }
         let was_liked = own.is_some_and(|own| own.first_liked_at.is_some());
         if was_liked && !self.unread.remove(owner.actor_id.as_str()) {
-            // Was it counted? If nobody is without a name, it will come. Else one is taken out for it, and put
-            // back if it comes.
+            // If all likes have names, their own like is not counted yet and will come. Otherwise one is subtracted for it, and
+            // added back if it comes.
             self.owed = self.unread.remove_unnamed();
         }
         self.actor = Some(owner.actor_id);
@@ -204,26 +200,26 @@ impl ActivityLikes {
         }
     }
 
-    /// A like turns out to be from earlier. What was read before the last notification stays as it was read.
+    /// Moves a like to an earlier instant. Notifications before the last one stay as they were read.
     fn move_back(&mut self, viewer: &ViewerId, activity: &ActivityId, at: Timestamp) {
         if self.unread.move_back(viewer, at) {
             return;
         }
         let Some(mut last) = self.last_read.take() else { return };
-        let before = last.place(activity);
+        let before = last.position(activity);
         if last.group.move_back(viewer, at) {
             self.remove(before);
-            self.moves.insert(last.place(activity), Some(last.clone()));
+            self.moves.insert(last.position(activity), Some(last.clone()));
         }
         self.last_read = Some(last);
     }
 
-    /// A notification has no item any more. One that has got none yet needs no removing: marks in one batch, however
-    /// many, leave one item of each notification to write and one to remove.
-    fn remove(&mut self, place: Place) {
-        match self.stored == place.behind.map(|behind| (place.last_at, behind)) {
-            true => self.moves.insert(place, None),
-            false => self.moves.remove(&place).flatten().map(Some),
+    /// Removes the item of a notification. An item that is not written yet need not be removed: however many marks a batch has, each
+    /// notification has at most one item to write and one to remove.
+    fn remove(&mut self, position: NotificationKey) {
+        match self.stored == position.behind.map(|behind| (position.last_at, behind)) {
+            true => self.moves.insert(position, None),
+            false => self.moves.remove(&position).flatten().map(Some),
         };
     }
 
@@ -241,14 +237,14 @@ impl ActivityLikes {
         let Some(mut group) = self.unread.cut(through.saturating_sub(self.read)) else { return };
         let mut behind = self.read;
         if let Some(last) = self.last_read.take().filter(|last| last.behind == mark.behind) {
-            // One and the same notification, marked once more with a greater number.
-            self.remove(last.place(activity));
+            // The same notification, marked again with a greater number.
+            self.remove(last.position(activity));
             group.join(last.group);
             behind = last.behind;
         }
         self.read = through;
         let last = ReadNotification { behind, read_at: mark.read_at, group };
-        self.moves.insert(last.place(activity), Some(last.clone()));
+        self.moves.insert(last.position(activity), Some(last.clone()));
         self.last_read = Some(last);
     }
 }

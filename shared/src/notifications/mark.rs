@@ -1,4 +1,4 @@
-//! How far a viewer has read the notifications of one activity: a fact.
+//! Marks: how far a viewer has read the notifications of one activity, as a fact.
 
 use super::keys;
 use crate::dynamo::item::{Item, Row, number, text};
@@ -8,12 +8,12 @@ use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
-/// The likes of an activity, in the order in which they were counted, up to which its actor has read.
+/// How far an actor has read the likes of an activity, in the order in which they were counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// How many likes have been read, from the first one on.
+    /// The number of likes that were read, from the first on.
     pub through: u64,
-    /// Behind how many the notification begins that was marked.
+    /// The number of likes before the marked notification.
     pub behind: u64,
     /// When it was marked.
     pub read_at: Timestamp,
@@ -48,7 +48,6 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Those among these facts.
     #[must_use]
     pub fn new(facts: &Facts) -> Self {
         Self { facts: facts.clone() }

@@ -1,4 +1,4 @@
-//! Marking notifications as read: what a command means by the views of now, stated as facts.
+//! Marks notifications as read: resolves a command by the current views, and states the marks as facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -7,7 +7,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::command::{Marked, ReadThrough};
 use super::inbox::Inbox;
-use super::keys::{self, Place};
+use super::keys::{self, NotificationKey};
 use super::mark::{Mark, Marks};
 use super::store::Notifications;
 use super::{ActivityLikes, NotificationId};
@@ -18,18 +18,16 @@ use crate::projection::View;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Origin, Retention, Timestamp, ViewerId};
 
-/// How long it is remembered that all notifications were marked on behalf of a message: longer than a message
-/// lives.
+/// How long the note is kept that a message has marked all notifications: longer than a message lives.
 const REMEMBERED_DAYS: u32 = 30;
-/// How many activities are marked at once.
+/// Activities that are marked at once.
 const SIDE_BY_SIDE: usize = 32;
 
 impl Notifications {
-    /// Marks notifications of a viewer as read. Those that are not theirs, that are read, or that there never were
-    /// are passed.
+    /// Marks notifications of a viewer as read. Skips those that are not theirs, that are read, or that never existed.
     ///
-    /// `origin` is the message that asks for it: that all are marked happens once for it, or what came since
-    /// would be marked when it is delivered again.
+    /// `origin` is the message of the command. It marks all notifications only once; otherwise a redelivery would mark what came
+    /// since.
     ///
     /// # Errors
     /// [`DynamoError`]; some may be marked.
@@ -47,10 +45,7 @@ impl Notifications {
         }
     }
 
-    /// Whether what a command marks is marked, and projected.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// True if what a command marks is marked and projected.
     pub async fn is_marked(
         &self,
         viewer: &ViewerId,
@@ -90,7 +85,7 @@ impl Notifications {
         self.record(viewer, recorded, deadline).await
     }
 
-    /// Records marks: those of one activity in their order, activities side by side.
+    /// Records marks: those of one activity in order, activities in parallel.
     async fn record(
         &self,
         viewer: &ViewerId,
@@ -136,9 +131,8 @@ impl Notifications {
         Ok(())
     }
 
-    /// The activities of which a viewer has unread likes. If the inbox lists all of them, nothing else is read, however
-    /// much was read before. The inbox is read before the items that it has no room for: what moves to one of these
-    /// meanwhile is not missed.
+    /// The activities with unread likes of a viewer. If the inbox lists all of them, nothing else is read. Otherwise it is read before
+    /// the items, so that a notification that moves to an item meanwhile is not missed.
     async fn unread(
         &self,
         viewer: &ViewerId,
@@ -148,7 +142,7 @@ impl Notifications {
         let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from, deadline);
         let inbox = inbox.await?.state;
         let mut activities: BTreeSet<_> =
-            inbox.listed().map(|one| one.place.activity_id.clone()).collect();
+            inbox.listed().map(|one| one.position.activity_id.clone()).collect();
         if inbox.lists_all() {
             return Ok(activities);
         }
@@ -161,7 +155,7 @@ impl Notifications {
         let mut pages = pin!(self.views.table().pages(query, || deadline));
         while let Some(page) = pages.try_next().await? {
             for row in &page.rows {
-                let Place { activity_id, behind, .. } = Place::of(row)?;
+                let NotificationKey { activity_id, behind, .. } = NotificationKey::of(row)?;
                 activities.extend(behind.is_none().then_some(activity_id));
             }
         }
@@ -169,8 +163,7 @@ impl Notifications {
     }
 }
 
-/// What the ids in a command name, and the greatest number that it gives each. Those that no answer ever gave name
-/// nothing.
+/// The notifications in a command, each with its greatest number. Ids that were in no answer are skipped.
 fn read_through(list: &[ReadThrough]) -> Vec<(NotificationId, u64)> {
     let mut marks = BTreeMap::new();
     for ReadThrough { notification_id, through } in list {
@@ -186,7 +179,7 @@ fn activities_of(marks: &[(NotificationId, u64)]) -> BTreeSet<ActivityId> {
     marks.iter().map(|(id, _)| id.activity_id.clone()).collect()
 }
 
-/// Up to which like of an activity a viewer has read, if a mark changes that.
+/// How far a viewer has read an activity, if a mark changes that.
 fn effective(
     view: &ActivityLikes,
     viewer: &ViewerId,
@@ -194,7 +187,7 @@ fn effective(
     through: u64,
 ) -> Option<u64> {
     let there_are = view.read_through() + view.unread().map_or(0, |group| group.count);
-    // No answer gives more than there is; whoever asks for more is not to have marked what is still to come.
+    // No answer has a greater number than there is; a greater number must not mark future likes.
     let through = id.behind.saturating_add(through).min(there_are);
     let is_further = id.behind <= view.read_through() && through > view.read_through();
     (view.is_by(viewer) && is_further).then_some(through)

@@ -1,46 +1,45 @@
-//! Notifications: what an actor is told of the likes of their activities.
+//! Notifications: an actor is notified of the likes of their activities.
 //!
 //! ```text
 //! command   notifications.read
 //! facts     how far a viewer has read the notifications of an activity                mark
 //! views     one for an activity: how many like it, which likes are unread             likes
 //!           one for a viewer: how many likes are unread, what changed last            inbox
-//!           items of that viewer for what was read, and for what the inbox has no room for
-//! page      what a viewer reads
-//! marking   what a mark means
+//!           items of that viewer for read notifications, and for those beyond the inbox
+//! page      pages of notifications
+//! marking   resolves marks
 //! ```
 //!
 //! # What is folded
 //!
 //! Three kinds of facts are about one activity, and are folded into its one view: that a viewer likes it or no
 //! longer does ([`crate::likes`]), that it was published or deleted ([`crate::activities::owner`]), and that its actor
-//! has read so far ([`Mark`]). Everything else follows from how that view changes ([`ActivityLikes`]): the inbox gets
-//! the difference, in the same transaction, so it needs no memory of its own of what it has seen.
+//! has read so far ([`Mark`]). The change of that view determines everything else ([`ActivityLikes`]): the inbox gets
+//! the difference in the same transaction, so it needs no marks of its own.
 //!
-//! The likes that an actor is notified of are numbered in the order in which the view takes them in. What is read is
-//! a number, then: the likes up to it are read, those behind it are not, and the mark that says so may come any
-//! number of times, late, or beside others. The greatest counts.
+//! The likes that an actor is notified of are numbered in the order in which the view counts them. So a mark is a number: the likes
+//! up to it are read. Marks are idempotent and order-independent, because the greatest counts.
 //!
-//! The first like of a viewer is known by its row: `first_liked_at` is set once and moves only to what is
-//! earlier, whatever is undone and done again.
+//! The row of a viewer tells the first like: `first_liked_at` is set once and only moves to an earlier instant, whatever is undone
+//! and done again.
 //!
 //! # Who is the actor?
 //!
-//! An activity that nobody likes has no view, so publishing it writes the fact alone. The first like
-//! looks up who the actor is. If the activity is not published, likes are counted and wait; so what is folded
-//! last must see the other. The one who folds a like looks for the fact *after* the view is written, and the one who
-//! folds the fact looks for the view *after* the fact is written: at least one of them finds the other's.
+//! An activity that nobody likes has no view, so publishing it only writes the fact. The first like looks up the actor. If the
+//! activity is not published, likes are counted and wait, so whichever is folded last must see the other. The fold of a like reads
+//! the fact *after* the view is written, and the fold of the fact reads the view *after* the fact is written, so at least one of
+//! them finds the other.
 //!
-//! Likes that waited may include the actor's own, which is no news. Whether it was counted is known if it is there by
-//! name, or if nobody is there without a name. Else one like is taken out for it, and put back if the actor's own
-//! comes and shows that it had not been counted: meanwhile the actor is told of one like less than there are.
+//! Likes that waited may include the actor's own, which is not notified. Whether it was counted is known if it is listed by name, or
+//! if all likes are. Otherwise one like is subtracted for it, and added back if the actor's own like comes later and so had not been
+//! counted. Until then the actor is notified of one like too few.
 //!
 //! # Units
 //!
-//! A like that somebody is notified of: one unit for its row, two each for the view and the inbox, in a transaction.
-//! Thousands of likes in one batch: one unit each, and the same four. A like that nobody is notified of, and an undo:
-//! one for the row, one for the view. Where a viewer has more unread notifications than the inbox has room for (some
-//! twenty), one of them moves to an item of its own for two units more.
+//! A like with a notification costs one unit for its row, and two each for the view and the inbox, in a transaction. Thousands of
+//! likes in one batch cost one unit each, and the same four. A like without notification, and an undo, cost one for the row and one
+//! for the view. If a viewer has more unread notifications than the inbox has room for (about twenty), one of them moves to an item
+//! of its own for two more units.
 
 mod command;
 mod group;
@@ -60,6 +59,6 @@ pub use id::NotificationId;
 pub use inbox::{Inbox, Listed, Listing};
 pub use likes::{ActivityLikes, Numbers};
 pub use mark::{Mark, Marks};
-pub use page::{After, Notification, NotificationPage, Wanted};
+pub use page::{After, Notification, NotificationPage, NotificationsQuery};
 pub use read::ReadNotification;
 pub use store::Notifications;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::try_join;
 
 use super::inbox::{Inbox, Listed};
-use super::keys::{self, Place};
+use super::keys::{self, NotificationKey};
 use super::read::ReadNotification;
 use super::store::Notifications;
 use super::{ActivityLikes, LikeGroup, NotificationId};
@@ -16,22 +16,20 @@ use crate::projection::View;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
-/// A notification as its viewer sees it.
+/// A notification, as its viewer is shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// Its id.
     pub id: NotificationId,
-    /// The likes it is about.
     pub group: LikeGroup,
-    /// When it was read; nothing as long as it is not.
+    /// When it was read; `None` if unread.
     pub read_at: Option<Timestamp>,
 }
 
 impl Notification {
-    /// Its place among those of its viewer.
+    /// Its position among those of its viewer.
     #[must_use]
-    pub fn place(&self) -> Place {
-        Place {
+    pub fn position(&self) -> NotificationKey {
+        NotificationKey {
             last_at: self.group.last_at,
             activity_id: self.id.activity_id.clone(),
             behind: self.read_at.map(|_| self.id.behind),
@@ -42,37 +40,37 @@ impl Notification {
 /// Some notifications of one viewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationPage {
-    /// How many likes are unread, of all notifications there are.
+    /// Unread likes of all notifications.
     pub unread_count: u64,
     /// The latest first.
     pub items: Vec<Notification>,
-    /// Where to go on, if there are more.
+    /// Where to continue, if there are more.
     pub next: Option<After>,
 }
 
-/// Where to go on.
+/// The position to continue after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct After {
     /// Behind this one.
-    pub place: Place,
-    /// Of which activities the inbox itself lists one behind it. Where nobody says so, the inbox is read first.
+    pub position: NotificationKey,
+    /// The activities behind it that the inbox itself lists; if `None`, the inbox is read first.
     pub listed: Option<Vec<ActivityId>>,
 }
 
-/// Which notifications are asked for.
+/// A query for notifications.
 #[derive(Debug, Clone)]
-pub struct Wanted {
-    /// At most how many.
+pub struct NotificationsQuery {
+    /// The most notifications.
     pub limit: usize,
-    /// Behind which of them.
+    /// The position to begin after.
     pub after: Option<After>,
-    /// Whether only those that are unread.
+    /// Only unread ones.
     pub unread_only: bool,
 }
 
 /// A notification that is listed somewhere, and what is known of it.
 enum Candidate {
-    /// How many likes it had when it was listed. The view of its activity says the rest.
+    /// An unread one, with its number of likes when it was listed. The view of its activity has the rest.
     Unread(u64),
     Read(ReadNotification),
 }
@@ -80,67 +78,65 @@ enum Candidate {
 impl Notifications {
     /// A page of a viewer's notifications.
     ///
-    /// It is two calls, unless it holds nearly as many as a batch read takes: a query, and a batch read of the activities'
-    /// views. The first page's query begins with the inbox. Others read it with the views, since their cursor says which
-    /// of those that it lists are to come; where there are too many for a cursor, they read it beside the query.
+    /// It makes two calls, unless the page is nearly as large as a batch read: a query, and a batch read of the views of the
+    /// activities. The query of the first page begins with the inbox. Later pages read the inbox with the views, because their cursor
+    /// has those of its notifications that are to come; if there are too many for a cursor, they read it in parallel to the query.
     ///
-    /// What is liked in between is in the answer: it is counted, and shown at its place.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Likes that come in between are in the answer, counted and at their position.
     pub async fn page(
         &self,
         viewer: &ViewerId,
-        wanted: &Wanted,
+        wanted: &NotificationsQuery,
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<NotificationPage, DynamoError> {
-        let Wanted { limit, after, unread_only } = wanted;
-        if let Some(After { place, listed: Some(listed) }) = after {
-            let page = self.page_behind(viewer, (place, listed), wanted, now, deadline).await?;
+        let NotificationsQuery { limit, after, unread_only } = wanted;
+        if let Some(After { position, listed: Some(listed) }) = after {
+            let page = self.page_behind(viewer, (position, listed), wanted, now, deadline).await?;
             if let Some(page) = page {
                 return Ok(page);
             }
         }
         let (inbox, mut found, mut rest) = self.begin(viewer, wanted, deadline).await?;
-        let mut after = after.as_ref().map(|after| after.place.clone());
+        let mut after = after.as_ref().map(|after| after.position.clone());
         let mut unread = i128::from(inbox.unread());
         let mut items: Vec<Notification> = Vec::new();
         loop {
             let missing = limit + 1 - items.len();
             let mut candidates = listed_apart(&found, now, *unread_only)?;
-            let behind = |place: &Place| after.as_ref().is_none_or(|after| place < after);
-            let ahead = |place: &Place| rest.as_ref().is_none_or(|rest| place >= rest);
-            let listed = inbox.listed().filter(|one| behind(&one.place) && ahead(&one.place));
-            candidates.extend(listed.map(|l| (l.place.clone(), Candidate::Unread(l.count))));
+            let behind =
+                |position: &NotificationKey| after.as_ref().is_none_or(|after| position < after);
+            let ahead =
+                |position: &NotificationKey| rest.as_ref().is_none_or(|rest| position >= rest);
+            let listed = inbox.listed().filter(|one| behind(&one.position) && ahead(&one.position));
+            candidates.extend(listed.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
             candidates.sort_by(|(one, _), (other, _)| other.cmp(one));
             let is_all = candidates.len() <= missing;
             candidates.truncate(missing);
-            let last = candidates.last().map(|(place, _)| place.clone());
+            let last = candidates.last().map(|(position, _)| position.clone());
             let (shown, changed) = self.shown(candidates, deadline).await?;
             unread += changed;
             items.extend(shown);
             after = if is_all { rest.take() } else { last };
-            let Some(place) = after.as_ref().filter(|_| items.len() <= *limit) else { break };
+            let Some(position) = after.as_ref().filter(|_| items.len() <= *limit) else { break };
             let missing = limit + 1 - items.len();
-            (found, rest) = self.rows(viewer, Some(place), missing, deadline).await?;
+            (found, rest) = self.rows(viewer, Some(position), missing, deadline).await?;
         }
         Ok(NotificationPage::of(items, *limit, unread, &inbox))
     }
 
-    /// A page that goes on where it is known what of the inbox's own list is to come. Nothing, if it would be short
-    /// though there is more.
+    /// A later page with a cursor that lists what is to come of the inbox. `None` if it would be short although there is more.
     async fn page_behind(
         &self,
         viewer: &ViewerId,
-        (after, listed): (&Place, &[ActivityId]),
-        Wanted { limit, unread_only, .. }: &Wanted,
+        (after, listed): (&NotificationKey, &[ActivityId]),
+        NotificationsQuery { limit, unread_only, .. }: &NotificationsQuery,
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<Option<NotificationPage>, DynamoError> {
         let (rows, rest) = self.rows(viewer, Some(after), limit + 1, deadline).await?;
         let candidates = listed_apart(&rows, now, *unread_only)?;
-        let activities = candidates.iter().map(|(place, _)| &place.activity_id).chain(listed);
+        let activities = candidates.iter().map(|(position, _)| &position.activity_id).chain(listed);
         let activities: BTreeSet<_> = activities.collect();
         let mut keys: Vec<_> = activities.into_iter().map(likes::keys::count).collect();
         keys.push(keys::inbox(viewer));
@@ -156,34 +152,35 @@ impl Notifications {
                 }
             }
         }
-        // What the inbox lists by now has its own count; what it does not was listed elsewhere since, or is read.
-        let is_listed = |place: &Place| {
-            inbox.listed().any(|listed| listed.place.activity_id == place.activity_id)
+        // The inbox has the current counts; what it does not list any more has an item since, or is read.
+        let is_listed = |position: &NotificationKey| {
+            inbox.listed().any(|listed| listed.position.activity_id == position.activity_id)
         };
         let mut candidates: Vec<_> = candidates
             .into_iter()
-            .filter(|(place, _)| place.behind.is_some() || !is_listed(place))
+            .filter(|(position, _)| position.behind.is_some() || !is_listed(position))
             .collect();
-        let known = inbox.listed().filter(|one| views.contains_key(&one.place.activity_id));
-        candidates.extend(known.map(|l| (l.place.clone(), Candidate::Unread(l.count))));
+        let known = inbox.listed().filter(|one| views.contains_key(&one.position.activity_id));
+        candidates.extend(known.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
         let (mut items, changed) = shown_of(candidates, &views);
-        let is_here =
-            |place: &Place| place < after && rest.as_ref().is_none_or(|rest| place >= rest);
-        items.retain(|item| is_here(&item.place()));
+        let is_here = |position: &NotificationKey| {
+            position < after && rest.as_ref().is_none_or(|rest| position >= rest)
+        };
+        items.retain(|item| is_here(&item.position()));
         let is_whole = rest.is_none() || items.len() > *limit;
         let unread = i128::from(inbox.unread()) + changed;
         Ok(is_whole.then(|| NotificationPage::of(items, *limit, unread, &inbox)))
     }
 
-    /// The inbox, the first items, and the last place looked at if there may be more.
+    /// The inbox, the first items, and the last position examined if there may be more.
     async fn begin(
         &self,
         viewer: &ViewerId,
-        Wanted { limit, after, .. }: &Wanted,
+        NotificationsQuery { limit, after, .. }: &NotificationsQuery,
         deadline: Deadline,
-    ) -> Result<(Inbox, Vec<Row<'_>>, Option<Place>), DynamoError> {
-        if let Some(After { place, .. }) = after {
-            let rows = self.rows(viewer, Some(place), limit + 1, deadline);
+    ) -> Result<(Inbox, Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
+        if let Some(After { position, .. }) = after {
+            let rows = self.rows(viewer, Some(position), limit + 1, deadline);
             let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from, deadline);
             let ((rows, rest), inbox) = try_join(rows, inbox).await?;
             return Ok((inbox.state, rows, rest));
@@ -198,17 +195,16 @@ impl Notifications {
         Ok((inbox, rows, rest))
     }
 
-    /// Items of a viewer's partition from some place on, the latest first, and the last place looked at if there
-    /// may be more.
+    /// Items of a viewer's partition after a position, latest first, and the last position examined if there may be more.
     async fn rows(
         &self,
         viewer: &ViewerId,
-        after: Option<&Place>,
+        after: Option<&NotificationKey>,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<(Vec<Row<'_>>, Option<Place>), DynamoError> {
+    ) -> Result<(Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
         let mut values = vec![(":pk", text(keys::of_viewer(viewer)))];
-        values.extend(after.map(|place| (":after", text(place.to_text()))));
+        values.extend(after.map(|position| (":after", text(position.to_text()))));
         let query = Query {
             keys: Some(if after.is_some() { "pk = :pk AND sk < :after" } else { "pk = :pk" }),
             values,
@@ -218,47 +214,48 @@ impl Notifications {
         };
         let page = self.views.table().page(&query, deadline).await?;
         let next = page.next.as_ref().and_then(|key| key.get("sk")?.as_s().ok());
-        Ok((page.rows, next.and_then(|sk| Place::of_text(sk))))
+        Ok((page.rows, next.and_then(|sk| NotificationKey::of_text(sk))))
     }
 
-    /// What their activities' views say of them now, and by how much that changes what is unread.
+    /// The current notifications by the views of their activities, and the difference of unread likes.
     async fn shown(
         &self,
-        candidates: Vec<(Place, Candidate)>,
+        candidates: Vec<(NotificationKey, Candidate)>,
         deadline: Deadline,
     ) -> Result<(Vec<Notification>, i128), DynamoError> {
-        let activities = candidates.iter().map(|(place, _)| place.activity_id.clone()).collect();
+        let activities =
+            candidates.iter().map(|(position, _)| position.activity_id.clone()).collect();
         let views = self.of_activities(&activities, deadline).await?;
         Ok(shown_of(candidates, &views))
     }
 }
 
-/// What is listed in items of its own.
+/// The notifications with items of their own.
 fn listed_apart(
     rows: &[Row<'_>],
     now: Timestamp,
     unread_only: bool,
-) -> Result<Vec<(Place, Candidate)>, DynamoError> {
+) -> Result<Vec<(NotificationKey, Candidate)>, DynamoError> {
     let mut candidates = Vec::with_capacity(rows.len());
     for row in rows {
-        let place = Place::of(row)?;
-        if place.behind.is_none() {
+        let position = NotificationKey::of(row)?;
+        if position.behind.is_none() {
             let Listed { count, .. } = Listed::read(row)?;
-            candidates.push((place, Candidate::Unread(count)));
+            candidates.push((position, Candidate::Unread(count)));
         } else if !unread_only && let Some(read) = ReadNotification::read(row, now)? {
-            candidates.push((place, Candidate::Read(read)));
+            candidates.push((position, Candidate::Read(read)));
         }
     }
     Ok(candidates)
 }
 
-/// What views say of candidates, and by how much that changes what is unread.
+/// The notifications of candidates by their views, and the difference of unread likes.
 fn shown_of(
-    candidates: Vec<(Place, Candidate)>,
+    candidates: Vec<(NotificationKey, Candidate)>,
     views: &BTreeMap<ActivityId, ActivityLikes>,
 ) -> (Vec<Notification>, i128) {
     let (mut shown, mut changed) = (Vec::with_capacity(candidates.len()), 0);
-    for (Place { activity_id, .. }, candidate) in candidates {
+    for (NotificationKey { activity_id, .. }, candidate) in candidates {
         let Some(view) = views.get(&activity_id) else { continue };
         match candidate {
             Candidate::Read(ReadNotification { behind, read_at, group }) => {
@@ -282,16 +279,16 @@ fn shown_of(
 }
 
 impl NotificationPage {
-    /// The first of these, and where to go on if there are more.
+    /// The first of these, and where to continue if there are more.
     fn of(mut items: Vec<Notification>, limit: usize, unread: i128, inbox: &Inbox) -> Self {
-        items.sort_by_key(|item| std::cmp::Reverse(item.place()));
+        items.sort_by_key(|item| std::cmp::Reverse(item.position()));
         let more = items.len() > limit;
         items.truncate(limit);
         let next = items.last().filter(|_| more).map(|last| {
-            let place = last.place();
-            let listed = inbox.listed().filter(|listed| listed.place < place);
-            let listed = listed.map(|listed| listed.place.activity_id.clone()).collect();
-            After { place, listed: Some(listed) }
+            let position = last.position();
+            let listed = inbox.listed().filter(|listed| listed.position < position);
+            let listed = listed.map(|listed| listed.position.activity_id.clone()).collect();
+            After { position, listed: Some(listed) }
         });
         Self { unread_count: u64::try_from(unread).unwrap_or(0), items, next }
     }

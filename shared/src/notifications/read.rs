@@ -1,46 +1,43 @@
-//! A notification that was read: an item among the views, which expires.
+//! Read notifications: items among the views, which expire.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::group::LikeGroup;
-use super::keys::Place;
+use super::keys::NotificationKey;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text};
 use crate::ledger::FORGET_AT;
 use crate::values::{ActivityId, Packer, Retention, Timestamp, Unpacker, ViewerId};
 
-/// A notification that was read, of some activity. Its item never changes; where it turns out to be longer, another
-/// takes its place.
+/// A read notification of an activity. Its item never changes; if it turns out to be longer, another item replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadNotification {
-    /// How many likes of that activity were read before.
+    /// The number of likes of that activity before it.
     pub behind: u64,
-    /// When it was read.
     pub read_at: Timestamp,
-    /// The likes it is about.
     pub group: LikeGroup,
 }
 
 impl ReadNotification {
-    /// Its place among those of its viewer.
+    /// Its position among those of its viewer.
     #[must_use]
-    pub fn place(&self, activity: &ActivityId) -> Place {
+    pub fn position(&self, activity: &ActivityId) -> NotificationKey {
         let (last_at, activity_id) = (self.group.last_at, activity.clone());
-        Place { last_at, activity_id, behind: Some(self.behind) }
+        NotificationKey { last_at, activity_id, behind: Some(self.behind) }
     }
 
-    /// Its item. It expires when it has been read for as long as those are kept.
+    /// Its item, with its expiry.
     #[must_use]
-    pub fn write(&self, place: &Place, viewer: &ViewerId, kept: Retention) -> Item {
-        let mut item = place.key(viewer).into_item();
+    pub fn write(&self, position: &NotificationKey, viewer: &ViewerId, kept: Retention) -> Item {
+        let mut item = position.key(viewer).into_item();
         item.insert("read_at".to_owned(), text(self.read_at.to_string()));
         item.insert("likes".to_owned(), AttributeValue::B(Blob::new(self.group.to_bytes())));
         item.insert(FORGET_AT.to_owned(), number(kept.expires_at(self.read_at)));
         item
     }
 
-    /// Reads it from its item; nothing if it has expired.
+    /// Reads it from its item; `None` if it has expired.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -48,7 +45,7 @@ impl ReadNotification {
         if row.number(FORGET_AT)? <= now.unix_millis().div_euclid(1000) {
             return Ok(None);
         }
-        let behind = Place::of(row)?.behind;
+        let behind = NotificationKey::of(row)?.behind;
         let behind = behind.ok_or_else(|| row.corrupt("sk", "the key of one that was read"))?;
         let group = row.packed("likes", "likes", LikeGroup::from_bytes)?;
         let group = group.ok_or_else(|| row.corrupt("likes", "likes"))?;
@@ -56,7 +53,7 @@ impl ReadNotification {
         Ok(Some(Self { behind, read_at, group }))
     }
 
-    /// As the view of its activity keeps it.
+    /// Its form in the view of its activity.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut packer = Packer::default();
@@ -66,7 +63,7 @@ impl ReadNotification {
         packer.into_bytes()
     }
 
-    /// What the view kept; nothing if it is something else.
+    /// Reads it from the view of its activity; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut unpacker = Unpacker::new(bytes);

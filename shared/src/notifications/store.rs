@@ -1,4 +1,4 @@
-//! Where notifications are read and marked.
+//! Reads and marks notifications.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ impl Notifications {
         Self { facts: facts.clone(), views: views.clone() }
     }
 
-    /// What the views of these activities say.
+    /// Reads the views of these activities.
     pub(super) async fn of_activities(
         &self,
         activities: &BTreeSet<ActivityId>,

@@ -12,16 +12,13 @@ pub enum ObjectError {
     /// No answer, half of one, or one that says the service is unwell. The call may or may not have happened.
     #[error("the bucket did not answer: {0}")]
     Unavailable(String),
-    /// There is no such bucket.
     #[error("the bucket does not exist")]
     BucketMissing,
     /// The caller may not do this, or nobody says who they are.
     #[error("access denied: {0}")]
     Denied(String),
-    /// S3 says the request is wrong.
     #[error("the bucket refused the request: {0}")]
     Rejected(String),
-    /// The time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }

@@ -1,4 +1,4 @@
-//! The bus that events are sent to, and those that wait to be sent.
+//! The bus that events are sent to, and the events that wait.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turn, MutexGuard};
 
-use super::put::{BATCH, Each, put};
+use super::put::{BATCH, PutResults, put};
 use super::{BusError, OutboundEvent, PATIENCE_MILLIS};
 use crate::runtime::clock::Clock;
 use crate::runtime::deadline::Deadline;
@@ -21,13 +21,13 @@ use crate::runtime::env;
 use crate::runtime::retry::Backoff;
 use crate::signed::SignedHttp;
 
-/// How long the turn is waited for, and how long it is tried to send something then. What is not sent by then is delivered again: a bus that
-/// does not answer takes no more of an invocation than twice this.
+/// How long to wait for the turn, and how long to try to send then. Deliveries whose events are not sent by then come again: a bus that does
+/// not answer takes at most twice this of an invocation.
 const LONGEST: Duration = Duration::from_secs(5);
 /// As signatures name it.
 const SERVICE: &str = "events";
 
-/// The bus that events are sent to, or none. Clones share what waits. Cheap to clone.
+/// The bus that events are sent to, or none. Clones share the waiting events. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Bus(Option<Arc<Inner>>);
 
@@ -38,21 +38,20 @@ struct Inner {
     name: String,
     clock: Clock,
     waiting: Mutex<Waiting>,
-    /// Held by whoever sends.
+    /// Locked by the handler that sends.
     turn: Turn<()>,
     refused: AtomicU64,
-    /// Events that the bus has taken.
     accepted: AtomicU64,
 }
 
-/// What handlers of this process have brought and nobody has sent: as much as they have at work.
+/// The events of handlers of this process that are not sent yet.
 #[derive(Debug, Default)]
 struct Waiting {
     next: u64,
     events: BTreeMap<u64, OutboundEvent>,
 }
 
-/// What one handler has brought. Where it is dropped, it takes back what is not sent.
+/// The events of one handler. Dropping it withdraws those that are not sent.
 struct Ticket<'a> {
     waiting: &'a Mutex<Waiting>,
     numbers: Range<u64>,
@@ -75,13 +74,13 @@ impl Drop for Ticket<'_> {
 type Group = BTreeMap<u64, OutboundEvent>;
 
 impl Bus {
-    /// None: nothing is sent, and it costs nothing to ask.
+    /// No bus: nothing is sent.
     #[must_use]
     pub fn off() -> Self {
         Self(None)
     }
 
-    /// The one that the environment names, or none if it names none.
+    /// The bus in the environment, or none.
     #[must_use]
     pub fn of_environment(config: &SdkConfig) -> Self {
         let Some(name) = env::optional(env::EVENT_BUS_NAME) else { return Self::off() };
@@ -90,7 +89,7 @@ impl Bus {
         Self::of(SignedHttp::new(SERVICE, config), endpoint, &name, Clock::system())
     }
 
-    /// One behind a connector, with an endpoint.
+    /// A bus over a connector, with an endpoint.
     #[must_use]
     pub fn over(
         connector: SharedHttpConnector,
@@ -114,25 +113,25 @@ impl Bus {
         Self(Some(Arc::new(Inner { http, url, name, clock, waiting, turn, refused, accepted })))
     }
 
-    /// Whether events are sent at all: what has to be read for one need not be read otherwise.
+    /// True if events are sent, so that what they need has to be read.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// How many events were refused for good since this was last asked.
+    /// Events that were refused permanently since the last call.
     #[must_use]
     pub fn take_refused(&self) -> u64 {
         self.0.as_ref().map_or(0, |inner| inner.refused.swap(0, Ordering::Relaxed))
     }
 
-    /// Sends events, together with what others of this process have to send, and returns once all of these are accepted, or refused for
-    /// good.
+    /// Sends events, together with those of other handlers of this process. Returns once all of its own are accepted or permanently
+    /// refused.
     ///
-    /// In a box, so that it is compiled once.
+    /// Boxed, so that it is compiled once.
     ///
     /// # Errors
-    /// [`BusError`]: some may be sent. What they tell of has to be delivered again.
+    /// [`BusError`]: some may be sent. Their command or change has to be delivered again.
     pub fn send(
         &self,
         events: Vec<OutboundEvent>,
@@ -153,19 +152,19 @@ impl Inner {
         let _turn = self.turn(deadline.within(LONGEST)).await?;
         let deadline = deadline.within(LONGEST);
         let (mut backoff, mut most) = (Backoff::default(), BATCH);
-        // Each round has at least one of the ticket's.
+        // Each round has at least one event of the ticket.
         while ticket.is_waiting() {
             let group = self.group(&ticket, most);
             let failed = match self.put(&group, deadline).await {
-                Ok(each) => self.settle(&group, each, &ticket),
-                // One of them is wrong, and it does not say which.
+                Ok(each) => self.resolve(&group, each, &ticket),
+                // One of them is refused, and the response does not say which.
                 Err(BusError::Refused(_)) if group.len() > 1 => {
                     most = 1;
                     continue;
                 }
                 Err(error) => {
                     let each = group.values().map(|_| Err(error.clone())).collect();
-                    self.settle(&group, each, &ticket)
+                    self.resolve(&group, each, &ticket)
                 }
             };
             match failed {
@@ -177,7 +176,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Waits for its turn. A bus that has taken nothing in all that time is not merely busy.
+    /// Waits for its turn. If the bus has accepted nothing in all that time, it is unavailable rather than busy.
     async fn turn(&self, deadline: Deadline) -> Result<MutexGuard<'_, ()>, BusError> {
         let accepted = self.accepted.load(Ordering::Relaxed);
         deadline.bound(self.turn.lock()).await.map_err(|exceeded| {
@@ -196,7 +195,7 @@ impl Inner {
         Ticket { waiting: &self.waiting, numbers: first..waiting.next }
     }
 
-    /// What is sent next: of the ticket first, and then of those who wait for their turn.
+    /// The events of the next call: first those of the ticket, then those of waiting handlers.
     fn group(&self, ticket: &Ticket<'_>, most: usize) -> Group {
         let events = &self.waiting.lock().events;
         let own = events.range(ticket.numbers.clone());
@@ -204,12 +203,12 @@ impl Inner {
         own.chain(others).take(most).map(|(number, event)| (*number, event.clone())).collect()
     }
 
-    async fn put(&self, group: &Group, deadline: Deadline) -> Result<Each, BusError> {
+    async fn put(&self, group: &Group, deadline: Deadline) -> Result<PutResults, BusError> {
         put(&self.http, &self.url, &self.name, group.values(), deadline).await
     }
 
-    /// Takes out what is accepted, or refused for good. Returns why something of the ticket's is neither.
-    fn settle(&self, group: &Group, each: Each, ticket: &Ticket<'_>) -> Option<BusError> {
+    /// Removes events that are accepted or permanently refused. Returns why an event of the ticket is neither.
+    fn resolve(&self, group: &Group, each: PutResults, ticket: &Ticket<'_>) -> Option<BusError> {
         let mut failed = None;
         for ((number, event), said) in group.iter().zip(each) {
             match said {
@@ -232,7 +231,7 @@ impl Inner {
         failed
     }
 
-    /// Whether sending an event again ends no better, so that it holds up nothing.
+    /// True if sending an event again cannot succeed, so that it must not block anything.
     fn is_final(&self, event: &OutboundEvent, error: &BusError) -> bool {
         match error {
             BusError::Refused(_) => true,

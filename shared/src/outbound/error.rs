@@ -5,25 +5,24 @@ use serde_json::Value;
 use crate::runtime::deadline::DeadlineExceeded;
 use crate::signed::{Answer, CallError, SignedError};
 
-/// Events were not sent, or not all of them, or nobody knows. Its sentence quotes nothing of what was sent.
+/// Some events were not sent, or may not have been. The message quotes nothing of what was sent.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BusError {
-    /// More was sent than the account may send.
+    /// The account is throttled.
     #[error("the event bus is throttled")]
     Throttled,
-    /// No answer, half of one, or one that says that the service is unwell.
+    /// No response, an incomplete one, or one that says that the service fails.
     #[error("the event bus did not answer: {0}")]
     Unavailable(String),
-    /// There is no such bus.
     #[error("the event bus does not exist")]
     Missing,
-    /// The caller may not send to it.
+    /// The caller lacks a permission.
     #[error("access to the event bus denied: {0}")]
     Denied(String),
     /// EventBridge says that an event, or the request, is wrong.
     #[error("the event bus refused: {0}")]
     Refused(String),
-    /// The time was up before the bus was asked: what comes before took long, or others of this process had much to send.
+    /// Time was up before the call: earlier work took long, or other handlers of this process had much to send.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }
@@ -47,7 +46,7 @@ impl BusError {
         }
     }
 
-    /// The error of an answer that is no success.
+    /// The error of an unsuccessful response.
     pub(super) fn answered(answer: &Answer) -> Self {
         let said: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
         let named = answer.error_type.as_deref().or_else(|| said["__type"].as_str());
@@ -56,13 +55,13 @@ impl BusError {
         let name = name.split(':').next().unwrap_or_default();
         match (answer.status, name) {
             (429, _) => Self::Throttled,
-            // Half of an answer: what it meant to say nobody knows.
+            // An incomplete response: its meaning is unknown.
             (_, "") | (500.., _) => Self::Unavailable(format!("status {}, {name}", answer.status)),
             (_, name) => Self::of_code(name),
         }
     }
 
-    /// The error that a code stands for, of a request or of one event in it.
+    /// The error of a code, of a request or of one event.
     pub(super) fn of_code(code: &str) -> Self {
         match code {
             "ThrottlingException" | "Throttling" | "TooManyRequestsException" => Self::Throttled,

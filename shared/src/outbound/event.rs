@@ -25,9 +25,7 @@ pub const TYPES: [&str; 5] =
 pub enum Happened {
     /// An activity was published, and timelines show it.
     ActivityPublished {
-        /// Which.
         activity_id: ActivityId,
-        /// By whom.
         actor_id: ActorId,
         /// What kind of activity it is by now.
         kind: Kind,
@@ -35,39 +33,22 @@ pub enum Happened {
         payload: Payload,
     },
     /// Somebody has begun to follow an actor.
-    FollowCreated {
-        /// Who.
-        follower_id: ViewerId,
-        /// Whom.
-        followee_id: ActorId,
-    },
+    FollowCreated { follower_id: ViewerId, followee_id: ActorId },
     /// The actor of a poll has brought its end forward. It ends at `at`.
-    PollClosed {
-        /// Which.
-        poll_id: PollId,
-        /// Whose.
-        actor_id: ActorId,
-    },
+    PollClosed { poll_id: PollId, actor_id: ActorId },
     /// No hit points are left.
     BattleDefeated {
-        /// Which.
         battle_id: BattleId,
-        /// Whose.
         actor_id: ActorId,
         /// How many there were.
         hp: u64,
-        /// How many hits have landed.
         hits: u64,
-        /// Which of them was the last.
         last_hit: LastHit,
     },
     /// A tenant is alerted to a customer.
     AlertRaised {
-        /// Whose alert it is.
         tenant_id: TenantId,
-        /// Which.
         alert_id: AlertId,
-        /// About whom.
         customer_id: CustomerId,
         /// The rule that has given it, unless it was a score.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +62,6 @@ pub enum Happened {
         /// For which day it was decided, if it was.
         #[serde(skip_serializing_if = "Option::is_none")]
         day: Option<String>,
-        /// On how many events.
         events: u64,
     },
 }
@@ -89,11 +69,9 @@ pub enum Happened {
 /// The last hit of a battle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LastHit {
-    /// Its id within its battle.
     pub hit_id: HitId,
-    /// Who has hit; nothing if that was erased.
+    /// Who has hit; `None` if that was erased.
     pub viewer_id: Option<ViewerId>,
-    /// How hard.
     pub damage: u64,
 }
 
@@ -133,7 +111,6 @@ impl OutboundEvent {
         Ok(Self { kind: happened.kind(), id, detail, recorded_at })
     }
 
-    /// Its type.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.kind

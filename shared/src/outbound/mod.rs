@@ -52,9 +52,9 @@
 //! An event is a payload of at most 4 KiB and some ids: less than 6 KB, which EventBridge bills as one. A call has at most ten of them.
 //! What waits in a process is what its handlers have at work. While one of them sends, others queue up, and the next call has theirs too.
 //!
-//! What EventBridge refuses for good is logged and counted, and holds up nothing. That the function may not send to the bus, or that there is
+//! What EventBridge refuses permanently is logged and counted, and holds up nothing. That the function may not send to the bus, or that there is
 //! none, is waited out for a quarter of an hour from when the fact was put on record: a right that was just given is not known everywhere at
-//! once. After that such events are refused for good. So who takes the bus away loses what would have gone there, and stops no shard and no queue.
+//! once. After that such events are refused permanently. So who takes the bus away loses what would have gone there, and stops no shard and no queue.
 //!
 //! EventBridge accepts events for a bus that does not exist, and drops them. So the template makes a rule on the bus: the deployment fails if there is no
 //! such bus.

@@ -10,12 +10,12 @@ use crate::signed::{Answer, Call, SignedError, SignedHttp};
 
 /// Events that EventBridge takes in one call. The largest has less than 6 KB, so ten are far below the 256 KB of a call.
 pub(super) const BATCH: usize = 10;
-/// What is called, and how it is written.
+/// The operation, and its content type.
 const TARGET: &str = "AWSEvents.PutEvents";
 const CONTENT_TYPE: &str = "application/x-amz-json-1.1";
 
-/// What became of each event of a call, in its order.
-pub(super) type Each = Vec<Result<(), BusError>>;
+/// The result of each event of a call, in order.
+pub(super) type PutResults = Vec<Result<(), BusError>>;
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
@@ -34,25 +34,25 @@ struct Entry<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Said {
-    entries: Vec<SaidOfOne>,
+struct PutEventsOutput {
+    entries: Vec<PutEventsResult>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct SaidOfOne {
+struct PutEventsResult {
     event_id: Option<String>,
     error_code: Option<String>,
 }
 
-/// Sends at most [`BATCH`] events to a bus, again until there is an answer or the deadline passes.
+/// Sends at most [`BATCH`] events to a bus, with retries until there is a response or the deadline passes.
 pub(super) async fn put(
     http: &SignedHttp,
     url: &str,
     bus: &str,
     events: impl Iterator<Item = &OutboundEvent>,
     deadline: Deadline,
-) -> Result<Each, BusError> {
+) -> Result<PutResults, BusError> {
     let entry = |event| {
         let (detail_type, detail) = (OutboundEvent::kind(event), OutboundEvent::detail(event));
         Entry { source: SOURCE, detail_type, detail, event_bus_name: bus }
@@ -71,14 +71,14 @@ pub(super) async fn put(
     http.call(call, deadline, |answer| read(&answer, number)).await
 }
 
-fn read(answer: &Answer, number: usize) -> Result<Each, BusError> {
+fn read(answer: &Answer, number: usize) -> Result<PutResults, BusError> {
     if !(200..300).contains(&answer.status) {
         return Err(BusError::answered(answer));
     }
-    let said = serde_json::from_slice::<Said>(&answer.body).ok();
+    let said = serde_json::from_slice::<PutEventsOutput>(&answer.body).ok();
     let said = said.filter(|said| said.entries.len() == number);
     let said = said.ok_or_else(SignedError::unreadable)?;
-    let of_one = |one: SaidOfOne| match (one.error_code, one.event_id) {
+    let of_one = |one: PutEventsResult| match (one.error_code, one.event_id) {
         (Some(code), _) => Err(BusError::of_code(&code)),
         (None, Some(_)) => Ok(()),
         (None, None) => Err(SignedError::unreadable().into()),

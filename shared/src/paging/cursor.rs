@@ -1,10 +1,10 @@
 //! Cursors: a sealed position in a list.
 //!
-//! A cursor carries all that the next page needs (direction, range, position, and [what was shown](super::seen)
+//! A cursor contains everything that the next page needs (direction, range, position, and [what was shown](super::seen)
 //! so far), so that no parameter can contradict it. It is
 //!
 //! * **opaque**: base64url of bytes that callers must not rely on;
-//! * **versioned**: the first byte. Another version is refused, never guessed at;
+//! * **versioned**: the first byte. Another version is refused;
 //! * **sealed**: an HMAC-SHA-256 over the bytes *and the list's name*, truncated to 128 bits. A cursor
 //!   that was cut, flipped, forged or given for another list fails alike;
 //! * **short**: at most [`MAX_CURSOR_LENGTH`] characters, for it travels in a query string.
@@ -12,7 +12,7 @@
 //! Two secrets are valid at a time ([`crate::crypto::seal`]).
 //!
 //! The position is a key and not an offset, so it stays right whatever is written, deleted or expires,
-//! the very entry it names included.
+//! even the entry that it names.
 
 mod encoding;
 
@@ -39,44 +39,41 @@ const SALTS: &str = "nagare cursor salt";
 /// Keeps activities with `from` ≤ `published_at` < `to`, where they are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Range {
-    /// The first instant that is kept.
+    /// The start of the range, included.
     pub from: Option<Timestamp>,
-    /// The first instant that is not.
+    /// The end of the range, excluded.
     pub to: Option<Timestamp>,
 }
 
-/// Where a client of [`Position::Newer`] has not looked, and will not.
+/// What a client of [`Position::Newer`] has not read, and will not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Floor {
-    /// The last activity of a page of the newest: what lies below is on the pages after it.
+    /// The last activity of a newest-first page: what lies below is on the pages after it.
     After(SortKey),
-    /// An instant before which nobody knows any more what was shown.
+    /// An instant before which it is unknown what was shown.
     From(Timestamp),
 }
 
 /// Where to go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Position {
-    /// With a page in an order.
     Page {
-        /// The direction to go on in.
         order: Order,
-        /// The last activity that was given out; the page begins beyond it. None: begin at the end.
+        /// The last activity that was returned; the page begins after it. `None`: it begins at the end.
         after: Option<SortKey>,
     },
-    /// With what became visible since.
     Newer {
-        /// What is not looked at, if it reaches into the window.
+        /// What is not read, if it reaches into the window.
         floor: Option<Floor>,
-        /// While a poll that was cut is walked, up to where it has looked; the page begins beyond it. None: begin with what the
-        /// window or the floor leaves.
+        /// While a poll that was cut is walked, the last row that was examined; the page begins after it. `None`: it begins at the
+        /// window or the floor.
         after: Option<SortKey>,
     },
 }
 
 impl Position {
-    /// A poll above a floor that goes on beyond a row, beside a filter. Of the row's id it keeps as much as there is room
-    /// for in a cursor, six characters at least: what it begins before the row for that was shown, or is hidden.
+    /// A poll above a floor, with a filter, that continues after a row. It has as much of the row's id as a cursor has room for, at
+    /// least six characters. So it may begin before the row: those rows were shown, or are hidden.
     #[must_use]
     pub fn walking(floor: Option<Floor>, row: &SortKey, filter: &[u8]) -> Self {
         let id = row.activity_id.as_str();
@@ -92,28 +89,26 @@ impl Default for Position {
     }
 }
 
-/// A position in a list, and the way to go on from it.
+/// A position in a list, and how to continue from it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cursor {
-    /// The range that was asked for at the start.
+    /// The range of the first request.
     pub range: Range,
-    /// Where to go on.
     pub position: Position,
-    /// What was shown since the start, if anything was.
+    /// What was shown since the first request, if anything was.
     pub seen: Option<Seen>,
     /// Whether activities are shown with their likes.
     pub likes: bool,
-    /// What of the list is shown, as the list itself writes it: empty for all, at most [`MAX_FILTER_BYTES`].
+    /// The filter, as the list itself writes it: empty for everything, at most [`MAX_FILTER_BYTES`].
     pub filter: Vec<u8>,
 }
 
 /// Why a text is not a cursor of this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
-    /// Of a version this function does not speak.
+    /// The version is unknown.
     #[error("the cursor is of another version; start again without one")]
     Version,
-    /// Damaged, forged, or of another list.
     #[error("the cursor is damaged or belongs to another list or viewer; start again without one")]
     Damaged,
 }
@@ -127,42 +122,42 @@ pub struct CursorSeal {
 }
 
 impl CursorSeal {
-    /// A seal made of secrets that all readers share.
+    /// A seal with secrets that all readers share.
     #[must_use]
     pub fn new(secrets: &Secrets) -> Self {
         let [seal, salts] = [PURPOSE, SALTS].map(|purpose| Seal::new(purpose, secrets));
         Self { seal, salts, capacity: Capacity { inline: INLINE, most: MOST } }
     }
 
-    /// The same for cursors that hold fewer fingerprints, so that tests need not show so much.
+    /// Lets cursors have fewer fingerprints, so that tests reach the bound with less.
     #[must_use]
     pub fn holding(self, inline: usize) -> Self {
         let inline = inline.min(INLINE);
         Self { capacity: Capacity { inline, ..self.capacity }, ..self }
     }
 
-    /// The same for clients of whom fewer fingerprints are remembered, likewise.
+    /// Lets clients have fewer fingerprints in all, likewise.
     #[must_use]
     pub fn remembering(self, most: usize) -> Self {
         let most = most.min(MOST);
         Self { capacity: Capacity { most, ..self.capacity }, ..self }
     }
 
-    /// How many fingerprints there is room for, in a cursor beside a filter and a position and in all.
+    /// The number of fingerprints that fit: into a cursor with a filter and a position, and in all.
     #[must_use]
     pub fn capacity(&self, filter: &[u8], position: &Position) -> Capacity {
         let inline = self.capacity.inline.min(room_for_fingerprints(filter, position));
         Capacity { inline, ..self.capacity }
     }
 
-    /// What the fingerprints of a list's cursors are keyed with from the first page on.
+    /// The salt of the fingerprints of a list, from the first page on.
     #[must_use]
     pub fn salt(&self, list: &List) -> Salt {
         let salt = self.salts.of(&[list.name().as_bytes()]);
         std::array::from_fn(|index| salt[index])
     }
 
-    /// The text to give to a client of this list.
+    /// The text of a cursor for this list.
     #[must_use]
     pub fn seal(&self, list: &List, cursor: &Cursor) -> String {
         self.seal_for(list.name(), encode(cursor))
@@ -177,8 +172,7 @@ impl CursorSeal {
         decode(&body).filter(|cursor| encode(cursor) == body).ok_or(CursorError::Damaged)
     }
 
-    /// The text of a position in another list, which names the list and whose it is: a viewer's or an actor's. No other
-    /// opens it.
+    /// The text of a position in another list, with the name of the list and its owner. It is only valid for that list.
     #[must_use]
     pub fn seal_in(&self, list: &str, whose: &impl Display, position: &[u8]) -> String {
         self.seal_for(&in_list(list, whose), [&[VERSION], position].concat())
@@ -222,8 +216,7 @@ impl CursorSeal {
     }
 }
 
-/// No name contains a zero byte, so a list and what follows it cannot run into each other. A timeline is named by its
-/// viewer.
+/// No name contains a zero byte, so the name of a list and what follows it are unambiguous. A timeline has the name of its viewer.
 fn sealed<'a>(list: &'a str, body: &'a [u8]) -> [&'a [u8]; 3] {
     [list.as_bytes(), b"\0", body]
 }

@@ -1,32 +1,32 @@
-//! What something that was shown is remembered by.
+//! Fingerprints of what was shown.
 //!
-//! # How long a fingerprint is
+//! # Size
 //!
-//! Seven bytes: how many minutes before the newest it stands, by which those that the window has left are dropped, and the
-//! first 48 bits of a SHA-256 over a salt and the sort key. The salt comes from the reader's secret and the list, so nobody
-//! who publishes can find an id that hides another. By chance one is taken for another with 2⁻⁴⁸ for each one shown in the
-//! same minute: with 50 a minute one in five million million.
+//! Seven bytes: the minutes before the newest one, by which fingerprints outside the window are dropped, and the first 48 bits of a
+//! SHA-256 over a salt and the sort key. The salt is made from the reader's secret and the list, so no publisher can find an id that
+//! hides another one. The probability of a collision is 2⁻⁴⁸ for each activity shown in the same minute: with 50 a minute one in five
+//! million million.
 //!
-//! The salt travels in the cursor. A secret that is changed changes it for new cursors only.
+//! The salt is in the cursor, so a changed secret only affects new cursors.
 
 use ring::digest::{Context, SHA256};
 
 use crate::values::{SortKey, Timestamp};
 
 const MINUTE: i64 = 60_000;
-/// How long a fingerprint is, in bytes.
+/// The size of a fingerprint, in bytes.
 pub(super) const FINGERPRINT: usize = 7;
-/// How much of the salt and of a digest is used, in bytes.
+/// The size of the salt, and of the used part of a digest, in bytes.
 pub(super) const SALT: usize = 8;
 const DIGEST: usize = FINGERPRINT - 1;
 
-/// What the fingerprints of one list are keyed with.
+/// The salt of the fingerprints of one list.
 pub type Salt = [u8; SALT];
 
-/// What a row is remembered by. Those of earlier rows come first.
+/// The fingerprint of a row. Fingerprints of earlier rows are less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Fingerprint {
-    /// Minutes since 1970 at which it stands.
+    /// Its minute since 1970.
     pub(super) minute: i64,
     digest: [u8; DIGEST],
 }

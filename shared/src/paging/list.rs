@@ -1,11 +1,11 @@
-//! Which list a cursor is of.
+//! The list that a cursor is bound to.
 
 use std::fmt::Display;
 
 use super::seen_sets::seen_sets;
 use crate::values::ViewerId;
 
-/// A list that is read by pages: what its cursors are bound to.
+/// A list that is read by pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
     name: String,
@@ -13,7 +13,6 @@ pub struct List {
 }
 
 impl List {
-    /// The timeline of a viewer.
     #[must_use]
     pub fn timeline(viewer: &ViewerId) -> Self {
         Self::named(viewer.to_string(), seen_sets(viewer))
@@ -25,14 +24,13 @@ impl List {
         Self::named(format!("{kind}#{person}"), seen_sets(person))
     }
 
-    /// A list that is about nobody alone: its name, which has a `#` and is no other list's, and where it is kept what its
-    /// clients have seen.
+    /// A list that is not about one person: its unique name, which has a `#`, and the partition with what its clients have seen.
     #[must_use]
     pub fn named(name: String, seen_sets: String) -> Self {
         Self { name, seen_sets }
     }
 
-    /// What its cursors are sealed with.
+    /// The name that its cursors are sealed with.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

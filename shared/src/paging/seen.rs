@@ -1,59 +1,55 @@
-//! What a client has been shown of a timeline: what makes a `newer_cursor` deliver each activity once, late
-//! ones included.
+//! What a client has been shown of a timeline. With it a `newer_cursor` returns each activity once, even late ones.
 //!
-//! # What is remembered
+//! # What is stored
 //!
-//! An activity becomes visible when its entry is written, or when a follow that brings it in is complete. Neither
-//! follows the order of `published_at`: SQS delivers in any order, tables refuse writes, a follow brings in
-//! what is weeks old. So a position alone loses what appears behind it. A cursor therefore remembers the
-//! newest instant that was shown, and *which* activities of the time before it were shown: a [`Fingerprint`] of
-//! each. That time, which ends with the newest instant, is the *window*: an hour, and [more](#walks-that-are-cut) while a
-//! poll that was cut is walked.
+//! An activity becomes visible when its entry is written, or when the backfill of a follow is complete. Neither follows the order of
+//! `published_at`: SQS delivers in any order, tables refuse writes, a backfill is weeks old. So a position alone would miss what
+//! appears behind it. A cursor therefore has the newest instant that was shown, and *which* activities of the time before it were
+//! shown, by a [`Fingerprint`] of each. That time, which ends with the newest instant, is the *window*: an hour, and
+//! [more](#walks-that-are-cut) while a poll that was cut is walked.
 //!
-//! A poll reads the entries from the start of the window on, skips those that are remembered, and shows the
-//! others, oldest first. What it has shown is remembered, and the window moves on with the newest instant.
+//! A poll reads the entries from the start of the window on, skips those with a stored fingerprint, and shows the others, oldest
+//! first. Then their fingerprints are stored, and the window moves on with the newest instant.
 //!
 //! # Why nothing is missed and nothing comes twice
 //!
-//! * *Missed.* What is visible when a poll reads, within the window and not remembered, is shown by that poll; if the page
-//!   is full first, it is newer than all of the page. The window then begins at most its length before the last
-//!   of the page, so it still holds what was left, and the next poll shows it.
-//! * *Twice.* What was shown is remembered for as long as it is within the window. The window only moves forward.
-//!   Only what is shown is remembered, and only under its own fingerprint.
+//! * *Missed.* An activity that is visible when a poll reads, within the window and without stored fingerprint, is shown by that
+//!   poll, unless the page is full first. Then it is newer than all of the page. The window begins at most its length before the last
+//!   activity of the page, so it still contains the rest, and the next poll shows it.
+//! * *Twice.* A fingerprint is stored as long as its activity is within the window, and the window only moves forward. Only the
+//!   fingerprints of shown activities are stored.
 //!
-//! It makes no difference why something appeared late. An entry that was written late, or whose actor was
-//! hidden while a follow brought it in, was not shown, so it is not remembered. A fan-out that repeats writes the same
-//! key again. After an unfollow and a follow, what was seen before counts as seen. What was deleted does not come
-//! back, and an edit changes no key.
+//! The reason for being late makes no difference. An entry that was written late, or whose actor was hidden during a backfill, was not
+//! shown, so its fingerprint is not stored. A repeated fan-out writes the same key again. After an unfollow and a follow, what was
+//! seen before counts as seen. Deleted activities do not come back, and an edit changes no key.
 //!
-//! A page of the newest that has more below it hands that over to its `next_cursor`: its `newer_cursor` has
-//! the end of the page as its [floor](super::Floor) for as long as that lies within the window.
+//! A newest-first page leaves what is below it to its `next_cursor`: its `newer_cursor` has the end of the page as its
+//! [floor](super::Floor) as long as that is within the window.
 //!
 //! # Walks that are cut
 //!
-//! A poll that passes too much that is hidden is cut before it has come to its end: what it looked at ends at some row, and
-//! the next page goes on from there. So what appears behind that row has to wait for the poll that begins again at the start
-//! of the window, after the last page. Until then the window is *held*: it begins no later than where the walk was first
-//! cut, and stays there whatever is shown. So what appeared behind a page of the walk, up to an hour behind the newest that was
-//! shown by then, lies within the window when the next poll reads, and is not remembered.
+//! A poll that skips too many hidden rows is cut before its end: it has examined rows up to some row, and the next page continues
+//! from there. So what appears behind that row has to wait for the poll that begins again at the start of the window, after the last
+//! page. Until then the window is *held*: it begins no later than when the walk was first cut, whatever is shown. So what appeared
+//! behind a page of the walk, up to an hour before the newest activity shown by then, is within the window when the next poll reads,
+//! and has no stored fingerprint.
 //!
-//! No window is longer than four hours. In a walk that shows what is three hours newer than what was shown
-//! before it, what is more than that behind the newest is not looked for again.
+//! No window is longer than four hours. If a walk shows activities that are three hours newer than those before it, what is further
+//! behind the newest is not read again.
 //!
-//! # Where more is shown than is remembered
+//! # If more is shown than is stored
 //!
-//! No more than [`MOST`] are remembered. Of a client that was shown more, the earliest are dropped, and the window
-//! begins behind them. So both statements above hold as they are, in a shorter window: the cursor says
-//! where it [begins](Seen::window). What lies before it has at least as many newer ones that were shown as are remembered,
-//! but for those that share the minute of the last that was dropped.
+//! At most [`MOST`] fingerprints are stored. For a client that was shown more, the earliest are dropped, and the window begins after
+//! them. So both statements above hold in a shorter window: the cursor says where it [begins](Seen::window). Anything before it is
+//! older than at least as many shown activities as are stored, except for those in the minute of the last dropped one.
 //!
-//! # Where it is kept
+//! # Where it is stored
 //!
-//! A cursor holds [`INLINE`] fingerprints, which is enough for the default page. The fingerprints of a client that has
-//! seen more within the window are in an item of the ledger ([`store`](super::seen_sets)). It never changes. Its key is the
-//! digest of its content, so writing it twice does no harm. It lives for two days, and is written again by whoever reads it in
-//! the second of them. So a client that comes back within a day finds it. A poll that comes later may not:
-//! it shows what is newer than the newest instant, and remembers again from there on.
+//! A cursor has room for [`INLINE`] fingerprints, enough for the default page. The fingerprints of a client that has seen more within
+//! the window are in an item of the ledger ([`store`](super::seen_sets)). It never changes, and its key is the digest of its content,
+//! so writing it is idempotent. It expires after two days, and is written again by a poll that reads it in the second of them. So a
+//! client that comes back within a day finds it. A later poll may not find it: it shows what is newer than the newest instant, and
+//! stores fingerprints again from there on.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -62,27 +58,25 @@ use ring::digest::{SHA256, digest};
 use super::fingerprint::{FINGERPRINT, Fingerprint, SALT, Salt, first, minute, minutes_before};
 use crate::values::{SortKey, Timestamp};
 
-/// How many minutes a window has, unless it is held.
+/// The minutes of a window, unless it is held.
 const WINDOW: i64 = 60;
-/// How many minutes a window has at most: fewer than a byte counts.
+/// The most minutes of a window: they fit into a byte.
 const LONGEST: i64 = 240;
-/// Fingerprints in a cursor: as many as fit beside the longest ids.
+/// Fingerprints in a cursor: as many as fit with the longest ids.
 pub const INLINE: usize = 25;
-/// The most that are remembered: with its key, an item of less than 128 KB.
+/// The most fingerprints: with its key, an item of less than 128 KB.
 pub const MOST: usize = 18_000;
-/// How much of the digest of a set is used, in bytes.
+/// The size of the used part of the digest of a set, in bytes.
 pub(super) const SET_ID: usize = 16;
 
-/// What a cursor says about what was shown besides fingerprints, in bytes, at most: the newest instant, the salt, the set
-/// and its count, and where the window begins.
+/// The most bytes of this part of a cursor besides fingerprints: the newest instant, the salt, the set and its count, and the start
+/// of the window.
 pub(super) const FRAME: usize = 8 + SALT + SET_ID + 2 + 3;
 
-/// How many fingerprints there is room for.
+/// The number of fingerprints that fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// In a cursor.
     pub inline: usize,
-    /// In all.
     pub most: usize,
 }
 
@@ -90,44 +84,42 @@ pub struct Capacity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredSet {
     pub(super) id: [u8; SET_ID],
-    /// How many fingerprints it holds.
     pub(super) count: u16,
 }
 
-/// What a cursor says about what was shown.
+/// What was shown, as far as it is in a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// The newest instant that was shown.
     pub(super) newest: Timestamp,
     pub(super) salt: Salt,
-    /// Where the window begins, unless that is an hour before the newest.
+    /// The start of the window, unless it is an hour before the newest instant.
     pub(super) since: Option<Timestamp>,
-    /// Most of it, if it does not fit into the cursor.
+    /// The stored set, if not all of it fits into the cursor.
     pub(super) stored: Option<StoredSet>,
     recent: BTreeSet<Fingerprint>,
 }
 
-/// What was shown, as far as it lies within the window: the cursor and what is stored, together.
+/// What was shown within the window: the cursor and the stored set together.
 #[derive(Debug, Clone)]
 pub struct SeenSet {
     salt: Salt,
     newest: Timestamp,
-    /// None if what was stored is gone.
+    /// `None` if the stored set is gone.
     fingerprints: Option<HashSet<Fingerprint>>,
-    /// True if what is stored has to be stored again, or it will expire.
+    /// True if the stored set has to be written again before it expires.
     is_old: bool,
 }
 
 /// A set as it is stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Stored<'a> {
-    /// Its content.
     pub bytes: &'a [u8],
-    /// True if it has to be stored again, or it will expire.
+    /// True if it has to be written again before it expires.
     pub is_old: bool,
 }
 
-/// A set to be stored before a cursor that names it is given out.
+/// A set to be stored before a cursor that refers to it is returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSet {
     pub(super) id: [u8; SET_ID],
@@ -141,13 +133,13 @@ fn read_all(bytes: &[u8], newest: Timestamp) -> Option<impl Iterator<Item = Fing
 }
 
 impl Seen {
-    /// Nothing yet but an instant.
+    /// Nothing shown up to an instant.
     #[must_use]
     pub fn until(newest: Timestamp, salt: Salt) -> Self {
         Self { newest, salt, stored: None, since: None, recent: BTreeSet::new() }
     }
 
-    /// The same, when what was stored is gone: nothing but the instant.
+    /// Only the instant, because the stored set is gone.
     #[must_use]
     pub fn forgotten(&self) -> Self {
         Self::until(self.newest, self.salt)
@@ -159,7 +151,7 @@ impl Seen {
         self.since.unwrap_or_else(|| minutes_before(self.newest, WINDOW))
     }
 
-    /// How many entries of the window are likely to have been shown.
+    /// The number of entries of the window that were probably shown.
     #[must_use]
     pub fn count(&self) -> usize {
         self.stored.map_or(0, |stored| usize::from(stored.count)) + self.recent.len()
@@ -171,7 +163,7 @@ impl Seen {
         self.stored.is_some()
     }
 
-    /// All of it, given what is stored: nothing if that is gone.
+    /// All of it, given the stored set; `None` if that is gone.
     #[must_use]
     pub fn with_stored(&self, stored: Option<Stored<'_>>) -> SeenSet {
         let all = || -> Option<HashSet<_>> {
@@ -188,8 +180,8 @@ impl Seen {
         SeenSet { salt, newest, fingerprints: all(), is_old }
     }
 
-    /// What has been seen once more has been shown, of which so many can be remembered; and what has to be stored for
-    /// that. The window begins no later than where it is held.
+    /// Adds what was shown, as far as `capacity` allows. Also returns the set that has to be stored for that. The window begins no
+    /// later than `held`.
     #[must_use]
     pub fn and<'k>(
         &self,
@@ -227,7 +219,7 @@ impl Seen {
         if self.stored.is_some() && recent.len() <= capacity.inline && !set.is_old {
             return (Self { stored: self.stored, recent, ..after }, None);
         }
-        // A set has fewer than can be counted: its item would be too large.
+        // The count never overflows: the item would be too large.
         let count = u16::try_from(all.len()).unwrap_or(u16::MAX);
         let new = NewSet::of(&all, newest);
         (Self { stored: Some(StoredSet { id: new.id, count }), ..after }, Some(new))
@@ -244,7 +236,7 @@ impl Seen {
 }
 
 impl SeenSet {
-    /// True if an activity was shown, or has to count as shown because what was stored is gone.
+    /// True if an activity was shown, or counts as shown because the stored set is gone.
     #[must_use]
     pub fn holds(&self, key: &SortKey) -> bool {
         match &self.fingerprints {
@@ -253,7 +245,7 @@ impl SeenSet {
         }
     }
 
-    /// The instant up to which all counts as shown, because what was stored is gone.
+    /// The instant up to which everything counts as shown, because the stored set is gone.
     #[must_use]
     pub fn lost_until(&self) -> Option<Timestamp> {
         self.fingerprints.is_none().then_some(self.newest)

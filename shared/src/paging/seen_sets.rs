@@ -1,8 +1,8 @@
-//! What clients have [seen](super::seen) and their cursors have no room for: an item of the ledger for each set,
-//! among what is about one person alone.
+//! Stores what clients have [seen](super::seen) if their cursors have no room for it: an item of the ledger for each set, among the
+//! items about one person.
 //!
-//! A set is never changed, because clients may ask with any cursor that they have kept. It expires two days after it was
-//! last written. The erasure of a person deletes these items outright: no command in flight can bring them back.
+//! A set never changes, because clients may use any cursor that they have kept. It expires two days after it was last written. The
+//! erasure of a person deletes these items at once, because no command in flight can bring them back.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
-/// How long a client may stay away and find what it has seen.
+/// How long a client may stay away and still find what it has seen.
 const AWAY: Duration = Duration::from_secs(86_400);
-/// How long a set is kept. Whoever reads one that has less than [`AWAY`] left writes it again.
+/// How long a set is kept. A poll that reads a set with less than [`AWAY`] left writes it again.
 const KEPT: Duration = Duration::from_secs(2 * 86_400);
 const FINGERPRINTS: &str = "fingerprints";
 
-/// The partition of what clients have seen of the lists that are about one person.
+/// The partition with what clients have seen of lists about one person.
 #[must_use]
 pub fn seen_sets(person: impl Display) -> String {
     format!("{PERSON}{person}#seen")
@@ -39,22 +39,21 @@ fn key(list: &List, id: &[u8]) -> LedgerKey {
 pub struct SeenSets(Ledger);
 
 impl SeenSets {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self(ledger.clone())
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self(self.0.over(dynamo))
     }
 
-    /// All that a cursor says was shown. Calls nothing if the cursor holds all of it.
+    /// Everything that was shown according to a cursor. Makes no call if the cursor has all of it.
     ///
     /// # Errors
-    /// [`DynamoError`]. That a set is gone is none.
+    /// [`DynamoError`]. A missing set is not an error.
     pub async fn read(
         &self,
         list: &List,

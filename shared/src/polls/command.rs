@@ -1,51 +1,48 @@
-//! The commands on polls.
+//! The commands of polls.
 
 use serde_json::Value;
 
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
 use crate::values::{ActorId, Choice, Payload, PollId, Timestamp, ViewerId};
 
 /// The choices that a poll may have.
 const CHOICES: std::ops::RangeInclusive<usize> = 2..=32;
 
-/// An actor puts a question.
+/// An actor opens a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PollOpened {
-    /// The poll. Its id belongs to the first of these.
+    /// The poll. Its id belongs to the first command with it.
     pub poll_id: PollId,
-    /// Who puts it, and may close it before its time.
+    /// The actor, who may close it early.
     pub actor_id: ActorId,
-    /// What one can vote for: 2 to 32, all different, in the order in which they are shown.
+    /// The choices: 2 to 32, all different, in the order in which they are shown.
     pub choices: Vec<Choice>,
     /// The first instant at which a vote counts.
     pub opens_at: Timestamp,
-    /// The first instant at which none counts any more.
+    /// The first instant at which votes no longer count.
     pub closes_at: Timestamp,
     /// What the product keeps there.
     pub payload: Payload,
 }
 
-/// An actor ends a poll before its time.
+/// An actor closes a poll early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PollClosed {
-    /// The poll.
     pub poll_id: PollId,
-    /// Who ends it. Where it is not who has opened it, nothing ends.
+    /// The actor. Only the actor who opened the poll can close it.
     pub actor_id: ActorId,
-    /// The first instant at which no vote counts any more. The earliest wins.
+    /// The first instant at which votes no longer count. The earliest wins.
     pub at: Timestamp,
 }
 
 /// A viewer votes, or takes their vote back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vote {
-    /// The poll.
     pub poll_id: PollId,
-    /// Who votes.
     pub viewer_id: ViewerId,
-    /// What for; nothing if they take their vote back.
+    /// The choice; `None` for a withdrawal.
     pub choice: Option<Choice>,
-    /// When. Of those within the poll's time the latest wins.
+    /// When. The latest vote within the poll's time counts.
     pub at: Timestamp,
 }
 
@@ -73,7 +70,7 @@ fn choices(members: &Members<'_>) -> Result<Vec<Choice>, CommandError> {
     Ok(choices)
 }
 
-impl Fact for PollOpened {
+impl CommandPayload for PollOpened {
     const TYPES: &'static [&'static str] = &["poll.opened"];
     const MEMBERS: &'static [&'static str] =
         &["poll_id", "actor_id", "choices", "opens_at", "closes_at", "payload"];
@@ -113,7 +110,7 @@ impl Fact for PollOpened {
     }
 }
 
-impl Fact for PollClosed {
+impl CommandPayload for PollClosed {
     const TYPES: &'static [&'static str] = &["poll.closed"];
     const MEMBERS: &'static [&'static str] = &["poll_id", "actor_id", "at"];
 
@@ -139,7 +136,7 @@ impl Fact for PollClosed {
     }
 }
 
-impl Fact for Vote {
+impl CommandPayload for Vote {
     const TYPES: &'static [&'static str] = &["vote.cast", "vote.withdrawn"];
     const MEMBERS: &'static [&'static str] = &["poll_id", "viewer_id", "choice", "at"];
 

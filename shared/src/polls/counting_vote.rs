@@ -1,29 +1,29 @@
-//! Which vote of somebody a poll's view has counted.
+//! The vote of a person that a poll's view has counted.
 
 use super::{History, Rules};
-use crate::projection::Told;
+use crate::projection::CountedValue;
 use crate::values::{Packer, Timestamp, Unpacker};
 
-/// Which vote of somebody counts.
+/// The vote of a person that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CountingVote {
-    /// The place of its choice in the poll's list.
+    /// The index of its choice.
     pub(super) choice: Option<u8>,
-    /// Where the poll ends before this, another one does; milliseconds from when it opens.
+    /// The instant of the vote, in milliseconds since the poll opened. If the poll ends before it, another vote counts.
     pub(super) from: i64,
 }
 
 impl CountingVote {
-    /// That of what somebody voted; nothing where they voted nothing that anybody could count.
+    /// The counting vote of a history; empty if no vote counts.
     pub(super) fn of(voted: &History, rules: &Rules, end: Timestamp) -> Option<Self> {
         let (at, cast) = voted.between(rules.opens_at, end, &rules.choices).next_back()?;
-        let place = rules.choices.iter().position(|choice| choice.as_str() == cast.as_str());
-        let choice = place.and_then(|place| u8::try_from(place).ok());
+        let index = rules.choices.iter().position(|choice| choice.as_str() == cast.as_str());
+        let choice = index.and_then(|index| u8::try_from(index).ok());
         Some(Self { choice, from: at.unix_millis() - rules.opens_at.unix_millis() })
     }
 }
 
-impl Told for CountingVote {
+impl CountedValue for CountingVote {
     fn pack(self, packer: &mut Packer) {
         packer.number(self.choice.map_or(0, |choice| u64::from(choice) + 1));
         packer.number(self.from.unsigned_abs());
@@ -32,7 +32,7 @@ impl Told for CountingVote {
     fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
         let choice = match unpacker.number()? {
             0 => None,
-            place => Some(u8::try_from(place - 1).ok()?),
+            index => Some(u8::try_from(index - 1).ok()?),
         };
         Some(Self { choice, from: i64::try_from(unpacker.number()?).ok()? })
     }

@@ -1,4 +1,4 @@
-//! What was opened, as its row says.
+//! The row of a poll.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -7,16 +7,16 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, list, text};
 use crate::values::{ActorId, Choice, Payload, PollId, Timestamp};
 
-/// What decides which votes of a poll count.
+/// The rules that decide which votes of a poll count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// Who may close it before its time.
+    /// The actor who may close it early.
     pub actor_id: ActorId,
-    /// What one can vote for, in the order in which it is shown.
+    /// The choices, in the order in which they are shown.
     pub choices: Vec<Choice>,
     /// The first instant at which a vote counts.
     pub opens_at: Timestamp,
-    /// The first instant at which none counts any more, unless the poll is closed before.
+    /// The first instant at which votes no longer count, unless the poll is closed earlier.
     pub closes_at: Timestamp,
 }
 
@@ -52,7 +52,6 @@ impl Rules {
 /// What was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Which votes count.
     pub rules: Rules,
     /// What the product keeps there.
     pub payload: Payload,

@@ -1,7 +1,7 @@
-//! One vote in the row of a viewer: its instant in eight characters, and what was voted behind it.
+//! One vote in the row of a viewer: its instant in eight characters, followed by the choice.
 //!
-//! The characters are the digits of the milliseconds since 1970 in base 64, whose digits are in the order of their bytes.
-//! So elements are in the order of time, and of one instant in the order in which votes count.
+//! The characters are the milliseconds since 1970 in base 64, with digits in the order of their bytes. So elements are in the
+//! order of time, and for one instant in the order in which votes count.
 
 use super::Cast;
 use crate::values::Timestamp;
@@ -9,15 +9,15 @@ use crate::values::Timestamp;
 /// The digits, by value.
 const DIGITS: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 const BITS: u32 = 6;
-/// Characters of an instant: 48 bits, which the end of the year 9999 takes.
+/// Characters of an instant: 48 bits, enough for the end of the year 9999.
 const INSTANT: usize = 8;
 
-/// A vote as the row has it.
+/// A vote, as stored.
 pub(super) fn write(at: Timestamp, cast: &Cast) -> String {
     // No command is from before 2015.
     let millis = u64::try_from(at.unix_millis()).unwrap_or(0);
-    let digit = |place| DIGITS[(millis >> (place * BITS)) as usize % DIGITS.len()];
-    let digits = (0..INSTANT as u32).rev().map(|place| char::from(digit(place)));
+    let digit = |index| DIGITS[(millis >> (index * BITS)) as usize % DIGITS.len()];
+    let digits = (0..INSTANT as u32).rev().map(|index| char::from(digit(index)));
     digits.chain(cast.as_str().chars()).collect()
 }
 

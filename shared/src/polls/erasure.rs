@@ -1,4 +1,4 @@
-//! What is left of votes when a viewer is erased.
+//! Erases the votes of a viewer.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -8,7 +8,7 @@ use crate::dynamo::item::Item;
 use crate::projection::Change;
 use crate::values::{Timestamp, ViewerId};
 
-/// What of a row is votes, be it readable or not.
+/// The votes in a row, whether they can be read or not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Votes {
     /// The elements of the set of votes.
@@ -18,7 +18,6 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Those of a row.
     #[must_use]
     pub fn of(row: &Item) -> Self {
         let elements = row.get(VOTES).and_then(|votes| votes.as_ss().ok());
@@ -28,7 +27,7 @@ impl Votes {
         }
     }
 
-    /// When the latest of them was cast.
+    /// The instant of the latest vote.
     #[must_use]
     pub fn last(&self) -> Option<Timestamp> {
         let elements = self.elements.iter().filter_map(|it| Some(element::read(it)?.0));
@@ -37,11 +36,10 @@ impl Votes {
     }
 }
 
-/// A change that waits for a poll, without what a viewer voted up to an instant; without all of it, if there is no such
-/// instant. Nothing, if the change is about that alone.
+/// Removes the votes of a viewer up to an instant, or all of them, from a change that waits for a poll. Returns `None` if the
+/// change has nothing else.
 ///
-/// It is taken out of both images of each of their changes, so what the changes that remain come to is what was voted
-/// since.
+/// The votes are removed from both images of each change, so the remaining changes add up to the votes since.
 #[must_use]
 pub fn without_votes(
     mut change: Change,
@@ -50,7 +48,7 @@ pub fn without_votes(
 ) -> Option<Change> {
     match PollRow::of(&change.key) {
         Some(PollRow::Vote(of, _)) if of == *viewer => {}
-        // Who ends somebody else's poll changes nothing, and their own goes with them.
+        // Closing somebody else's poll has no effect, and the viewer's own poll is erased with them.
         Some(PollRow::End(_, actor)) if actor.as_str() == viewer.as_str() => return None,
         _ => return Some(change),
     }

@@ -1,4 +1,4 @@
-//! When choices won votes and lost them: what the sums of a poll are made of.
+//! Events: when choices won or lost votes. The sums of a poll are made of them.
 //!
 //! A viewer's [history](super::History) says for every end that the poll may have which vote counts. From the earliest
 //! end to the latest that changes at a few instants: each is an [event]. So the sums at any end are those of
@@ -22,7 +22,7 @@ impl Event {
         Self { at: self.at, from: self.to, to: self.from }
     }
 
-    /// Adds it to the sums, or takes it out of them (`by` is 1 or -1).
+    /// Adds it to the sums, or removes it (`by` is 1 or -1).
     pub(super) fn add(self, sums: &mut [i64], by: i64) {
         let mut change = |choice: Option<u8>, by: i64| {
             if let Some(sum) = choice.and_then(|choice| sums.get_mut(usize::from(choice))) {
@@ -36,11 +36,11 @@ impl Event {
 
 /// The events of one viewer's history.
 fn of_history(history: &History, rules: &Rules) -> BTreeSet<Event> {
-    let place = |choice: &Choice| rules.choices.iter().position(|one| one == choice);
+    let index = |choice: &Choice| rules.choices.iter().position(|one| one == choice);
     let (mut events, mut from) = (BTreeSet::new(), None);
     for (at, cast) in history.between(rules.opens_at, rules.closes_at, &rules.choices) {
         let to = match cast {
-            Cast::For(choice) => place(choice).and_then(|place| u8::try_from(place).ok()),
+            Cast::For(choice) => index(choice).and_then(|index| u8::try_from(index).ok()),
             Cast::Withdrawn => None,
         };
         if from != to {
@@ -51,14 +51,14 @@ fn of_history(history: &History, rules: &Rules) -> BTreeSet<Event> {
     events
 }
 
-/// What changes in the events where one history becomes another.
+/// The difference of events between two histories.
 pub(super) fn between(before: &History, after: &History, rules: &Rules) -> Vec<Event> {
     let (before, after) = (of_history(before, rules), of_history(after, rules));
     let gone = before.difference(&after).map(|event| event.reversed());
     gone.chain(after.difference(&before).copied()).collect()
 }
 
-/// Events as they are stored: their instants are near each other, so each says how long it is after the one before.
+/// Events as stored. Their instants are close together, so each has the time since the one before.
 pub(super) fn pack(events: &[Event]) -> Vec<u8> {
     let mut events = events.to_vec();
     events.sort_unstable();
@@ -89,7 +89,7 @@ pub(super) fn unpack(bytes: &[u8]) -> Option<Vec<Event>> {
         };
         let mut choice = || match unpacker.number()? {
             0 => Some(None),
-            place => u8::try_from(place - 1).ok().map(Some),
+            index => u8::try_from(index - 1).ok().map(Some),
         };
         events.push(Event { at, from: choice()?, to: choice()? });
     }

@@ -1,31 +1,29 @@
-//! How one viewer voted in one poll: all of it, since only the poll says which vote counts, and its end may come forward
-//! long after.
+//! All votes of one viewer in one poll. Only the poll says which vote counts, and it may be closed early long after.
 //!
 //! ```text
-//! votes    a set with an element for each vote: its instant and what was voted (element.rs)
-//! bytes    how long the elements are together, or more
+//! votes    a set with an element for each vote: its instant and its choice (element.rs)
+//! bytes    the length of all elements, or more
 //! ```
 //!
-//! A vote is one write that adds to the set, and says the same however often it is repeated and in whatever order votes
-//! come. Of several votes of one instant all are kept: the greatest counts, but only if the poll has such a choice.
+//! A vote is one write that adds to the set. It is idempotent and order-independent. Several votes of one instant are all kept: the
+//! greatest one counts, if the poll has that choice.
 //!
-//! Earlier versions wrote an attribute for each instant instead, named as that instant: the set of what was voted then. A
-//! row may have votes of both kinds. All code that reads votes reads them here, so nothing else knows of either.
+//! Earlier versions wrote an attribute for each instant, with the instant as its name and a set of choices. A row may have votes of
+//! both kinds. All code reads votes through this module, so nothing else has to know either.
 //!
 //! # The bound
 //!
-//! A row takes elements of 72% of [`Limits::row_bytes`], 47,160 bytes: some four thousand changes of mind between choices of
-//! three or four letters. A change of the row has it twice, before and after, and twice as JSON where it becomes a dead
-//! letter and comes back; that is below [`Limits::block_bytes`] in both places. (JSON takes three bytes more for each
-//! element, which has nine at least: four thirds.)
+//! A row has room for elements of 72% of [`Limits::row_bytes`], 47,160 bytes: about four thousand votes for choices of three or four
+//! letters. A change has the row twice, before and after, and twice as JSON if it becomes a dead letter and comes back. That is below
+//! [`Limits::block_bytes`] in both places. (JSON takes three more bytes for each element, which has at least nine: four thirds.)
 //!
-//! The bound holds whoever writes at the same time. A vote adds its length to `bytes` in the same update, on the condition
-//! that there is room for it by `bytes`, and that it is not there: so a repetition adds nothing, and says that it is
-//! recorded. Nobody weighs a row first and writes it then, so nothing that is in flight comes on top.
+//! The bound holds for concurrent writers. A vote adds its length to `bytes` in the same update, on the condition that `bytes` leaves
+//! room for it and that it is not there yet. So a repeated vote adds nothing, and counts as recorded. No writer weighs a row before it
+//! writes, so votes in flight cannot exceed the bound.
 //!
-//! `bytes` is missing where a row was written by an earlier version or was erased, and is too high where an erasure took
-//! something out at the same moment. So before a vote is refused for good, the row that the refusal answers with is weighed,
-//! and `bytes` is set right if it says more than there is, as long as nobody has changed it since.
+//! `bytes` is missing if the row was written by an earlier version or was erased, and is too high if an erasure removed something at
+//! the same moment. So before a vote is refused permanently, the row in the refusal is weighed, and `bytes` is corrected if it is too
+//! high and nobody has changed it since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,20 +34,18 @@ use crate::dynamo::{DynamoError, Limits};
 use crate::ledger::FORGET_AT;
 use crate::values::{Choice, Timestamp};
 
-/// What stands for a withdrawal in a row. No choice can be that.
+/// A withdrawal in a row. No choice can have this text.
 const WITHDRAWN: &str = "~";
-/// When the row was erased. Votes from before are recorded no more.
+/// When the row was erased. Votes from before that are no longer recorded.
 pub const ERASED_AT: &str = "erased_at";
-/// The votes.
 pub const VOTES: &str = "votes";
 /// How long they are together.
 pub const BYTES: &str = "bytes";
 
-/// One vote. Of several of one instant the greatest counts: choices are ordered byte by byte, and a withdrawal is
-/// greater than any.
+/// One vote. The greatest of several votes of one instant counts: choices are ordered byte by byte, and a withdrawal is greater
+/// than any choice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cast {
-    /// For a choice.
     For(Choice),
     /// For none: the vote is taken back.
     Withdrawn,
@@ -85,7 +81,7 @@ impl Cast {
     }
 }
 
-/// What a viewer voted, by instant.
+/// The votes of a viewer, by instant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct History(BTreeMap<Timestamp, BTreeSet<Cast>>);
 
@@ -122,20 +118,20 @@ impl History {
         }
     }
 
-    /// Whether this was voted at an instant.
+    /// True if there is this vote at an instant.
     #[must_use]
     pub fn has(&self, at: Timestamp, cast: &Cast) -> bool {
         self.0.get(&at).is_some_and(|votes| votes.contains(cast))
     }
 
-    /// What counts of the votes from one instant to another, the second excluded, the earliest first.
+    /// The counting vote of each instant in a range, the end excluded, earliest first.
     pub(super) fn between(
         &self,
         opens_at: Timestamp,
         end: Timestamp,
         choices: &[Choice],
     ) -> impl DoubleEndedIterator<Item = (Timestamp, &Cast)> {
-        // Nothing is within, if it ends before it begins.
+        // A range that ends before it begins is empty.
         let within = self.0.range(opens_at..end.max(opens_at));
         within.filter_map(|(at, votes)| {
             let greatest = votes.iter().rfind(|cast| cast.is_among(choices));
@@ -150,12 +146,12 @@ pub(super) fn instants(row: &Item) -> impl Iterator<Item = &str> {
     names.filter(|name| !matches!(*name, "pk" | "sk" | VOTES | BYTES | ERASED_AT | FORGET_AT))
 }
 
-/// How many bytes of votes a row takes.
+/// The bytes of votes that a row has room for.
 pub(super) fn max_bytes(limits: &Limits) -> usize {
     limits.row_bytes / 100 * 72
 }
 
-/// How many bytes the votes of a row are, whichever version wrote them.
+/// The bytes of the votes of a row, whichever version wrote them.
 pub(super) fn bytes(row: &Item) -> usize {
     let instants = instants(row).filter_map(|name| Some((name.to_owned(), row.get(name)?.clone())));
     row.get(VOTES).map_or(0, value_bytes) + item_bytes(&instants.collect())

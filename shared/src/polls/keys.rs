@@ -1,4 +1,4 @@
-//! Where polls are, among the facts and among the views.
+//! The keys of polls, among the facts and among the views.
 //!
 //! ```text
 //! facts    poll#<poll>     poll           what was opened
@@ -12,64 +12,61 @@
 use crate::dynamo::item::Key;
 use crate::values::{ActorId, PollId, ViewerId};
 
-/// How the partition keys of polls begin, among the facts and among the views.
+/// The prefix of the partition keys of polls, among the facts and among the views.
 pub const POLLS: &str = "poll#";
 const OPENED: &str = "poll";
 const END: &str = "end#";
-/// How the partition keys begin that list how viewers voted.
+/// The prefix of the partition keys of votes.
 pub const VOTES: &str = "votes#";
-/// How the sort keys of blocks of events begin.
+/// The prefix of the sort keys of blocks of events.
 pub(super) const EVENTS: &str = "events#";
 
-/// The partition that a poll has for itself, among the facts and among the views.
+/// The partition of a poll, among the facts and among the views.
 fn partition(poll: &PollId) -> String {
     format!("{POLLS}{poll}")
 }
 
-/// Where it is among the facts what was opened.
+/// The key of the definition of a poll, among the facts.
 #[must_use]
 pub fn opened(poll: &PollId) -> Key {
     Key { pk: partition(poll), sk: OPENED.to_owned() }
 }
 
-/// Where it is among the facts when an actor ended a poll.
+/// The key of the end that an actor gave a poll, among the facts.
 #[must_use]
 pub fn end(poll: &PollId, actor: &ActorId) -> Key {
     Key { pk: partition(poll), sk: format!("{END}{actor}") }
 }
 
-/// The partition of facts that lists how a viewer voted.
+/// The partition of the facts with the votes of a viewer.
 #[must_use]
 pub fn of_viewer(viewer: &ViewerId) -> String {
     format!("{VOTES}{viewer}")
 }
 
-/// Where it is among the facts how a viewer voted in a poll. Under the viewer, so that votes of one poll are spread
-/// over all partitions from the first on.
+/// The key of the votes of a viewer in a poll, among the facts. The partition key is the viewer, so that votes of one poll are
+/// spread over all partitions from the first one on.
 #[must_use]
 pub fn vote(viewer: &ViewerId, poll: &PollId) -> Key {
     Key { pk: of_viewer(viewer), sk: poll.to_string() }
 }
 
-/// Where it is among the views how many votes each choice has.
+/// The key of the view of a poll.
 #[must_use]
 pub fn view(poll: &PollId) -> Key {
     Key { pk: partition(poll), sk: OPENED.to_owned() }
 }
 
-/// What a row of the facts is, if it is about a poll.
+/// A row of the facts about a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PollRow {
-    /// What was opened.
     Opened(PollId),
-    /// When an actor ended it.
     End(PollId, ActorId),
-    /// How a viewer voted.
     Vote(ViewerId, PollId),
 }
 
 impl PollRow {
-    /// What a key of the facts is of.
+    /// Parses a key of the facts.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         if let Some(viewer) = key.pk.strip_prefix(VOTES) {
@@ -83,7 +80,6 @@ impl PollRow {
         Some(Self::End(poll, ActorId::new(key.sk.strip_prefix(END)?).ok()?))
     }
 
-    /// The poll.
     #[must_use]
     pub fn poll(&self) -> &PollId {
         match self {
@@ -92,7 +88,7 @@ impl PollRow {
     }
 }
 
-/// The poll, if a key of the views is in its partition.
+/// The poll whose partition of the views has this key.
 #[must_use]
 pub fn of_view(key: &Key) -> Option<PollId> {
     PollId::new(key.pk.strip_prefix(POLLS)?).ok()

@@ -10,8 +10,8 @@ use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
-/// How often `bytes` of one row is set right for one vote. Nothing but an erasure takes votes out, so once is enough
-/// unless one comes in between.
+/// How often `bytes` of one row is corrected for one vote. Only an erasure removes votes, so once is enough unless one comes in
+/// between.
 const ATTEMPTS: usize = 8;
 
 /// What became of a vote.
@@ -19,7 +19,7 @@ const ATTEMPTS: usize = 8;
 pub enum Recorded {
     /// It is on record, or lies before an erasure of its viewer.
     Done,
-    /// The viewer's row has room for this many bytes of votes, and not for this one.
+    /// The viewer's row, with room for this many bytes of votes, is full.
     Full(usize),
 }
 
@@ -80,7 +80,7 @@ fn addition(element: &str, at: Timestamp, most: usize) -> Update<'static> {
     }
 }
 
-/// Makes `bytes` say what a row was weighed to be, unless it says something else by now.
+/// Sets `bytes` to the weight of a row, unless it has changed since.
 fn correction(row: &Item, bytes: usize) -> Update<'static> {
     let seen = row.get(BYTES).map(|seen| (":seen", seen.clone()));
     let condition = match seen {

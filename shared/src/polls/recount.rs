@@ -1,38 +1,34 @@
-//! The view of a poll, made again from the facts: for operators, who compare the two and mend the former.
+//! The view of a poll, made again from the facts: operators compare the two and repair the view.
 
 use serde::Serialize;
 
-use super::counted::{self, Counted};
 use super::events::{self, Event};
+use super::tally::{self, PollTally};
 use super::{History, Rules};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row};
 use crate::values::{ActorId, Choice, Timestamp};
 
-/// Blocks that are made again begin at a multiple of this beyond those in use, so far beyond that no projector gets
-/// there while they are written.
+/// Repaired blocks begin at a multiple of this beyond those in use, so far that no projector gets there while they are written.
 const GENERATION_BITS: u32 = 32;
-/// The number of multiples from which each repair draws one at random, so that two repairs at the same time do not
-/// write the same blocks.
+/// The number of multiples from which each repair draws one at random, so that two concurrent repairs do not write the same
+/// blocks.
 const GENERATIONS: u64 = 1 << 16;
 
-/// What a poll comes to.
+/// The sums of a poll.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sums {
-    /// Who may close it.
     pub actor_id: ActorId,
     /// The first instant at which a vote counts.
     pub opens_at: Timestamp,
-    /// The end in force.
     pub closes_at: Timestamp,
-    /// What one can vote for.
     pub choices: Vec<Choice>,
     /// How many votes each has, in the same order.
     pub votes: Vec<i64>,
 }
 
-/// When choices won votes and lost them, as a number that does not depend on the order: events and their opposites
-/// cancel out, and two sets of events that come to something else have the same number once in 2^64 times.
+/// An order-independent digest of events. Events and their opposites cancel out, and two sets of events with different sums have the
+/// same digest once in 2^64 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EventDigest(u64);
 
@@ -40,8 +36,8 @@ impl EventDigest {
     pub(super) fn add(&mut self, event: Event) {
         let mut sums = [0; 32];
         event.add(&mut sums, 1);
-        for (place, sum) in (0_u64..).zip(sums) {
-            let of = mixed(mixed(event.at.unix_millis().cast_unsigned()) ^ place);
+        for (index, sum) in (0_u64..).zip(sums) {
+            let of = mixed(mixed(event.at.unix_millis().cast_unsigned()) ^ index);
             self.0 = self.0.wrapping_add(of.wrapping_mul(i64::cast_unsigned(sum)));
         }
     }
@@ -51,13 +47,13 @@ impl EventDigest {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn add_block(&mut self, block: &Row<'_>, end: Timestamp) -> Result<(), DynamoError> {
-        let events = counted::events_of(block)?.into_iter().filter(|event| event.at < end);
+        let events = tally::events_of(block)?.into_iter().filter(|event| event.at < end);
         events.for_each(|event| self.add(event));
         Ok(())
     }
 }
 
-/// Spreads numbers that are near each other (the finalizer of `SplitMix64`).
+/// Mixes the bits of a number (the finalizer of `SplitMix64`).
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -72,12 +68,12 @@ pub struct Recount {
     end: Timestamp,
     sums: Vec<i64>,
     digest: EventDigest,
-    /// Kept only if the view may have to be made again.
+    /// Only kept if the view may have to be repaired.
     events: Option<Vec<Event>>,
 }
 
 impl Recount {
-    /// Begins, knowing what was opened and who ended it when.
+    /// Begins with the definition of the poll and its ends.
     #[must_use]
     pub fn new(
         rules: Rules,
@@ -95,7 +91,7 @@ impl Recount {
         }
     }
 
-    /// Takes in how one viewer voted.
+    /// Adds the votes of one viewer.
     pub fn add(&mut self, history: &History) {
         for event in events::between(&History::default(), history, &self.rules) {
             if event.at < self.end {
@@ -106,28 +102,27 @@ impl Recount {
         }
     }
 
-    /// What it comes to.
     #[must_use]
     pub fn sums(&self) -> Sums {
         self.rules.sums(self.end, self.sums.clone())
     }
 
-    /// When choices won votes and lost them.
+    /// The digest of all events.
     #[must_use]
     pub fn digest(&self) -> EventDigest {
         self.digest
     }
 
-    /// The view that says so, and the blocks that have to be written before it. They are where no projector writes that
-    /// has read the view as it was stored.
+    /// The repaired view, and the blocks that have to be written before it. No projector that has read the stored view writes blocks
+    /// with these numbers.
     #[must_use]
-    pub fn repaired(self, stored: &Counted, view: &Key) -> (Counted, Vec<Item>) {
+    pub fn repaired(self, stored: &PollTally, view: &Key) -> (PollTally, Vec<Item>) {
         let mut events = self.events.unwrap_or_default();
         events.sort_unstable();
         let first = beyond(stored.blocks(), fastrand::u64(..GENERATIONS));
         let blocks: Vec<_> = (first..)
-            .zip(events.chunks(counted::EVENTS_IN_BLOCK))
-            .map(|(number, events)| counted::block(view, number, events))
+            .zip(events.chunks(tally::EVENTS_IN_BLOCK))
+            .map(|(number, events)| tally::block(view, number, events))
             .collect();
         let numbers = first..first + blocks.len() as u64;
         (stored.recounted(self.rules, self.end, self.sums, numbers), blocks)
@@ -141,7 +136,7 @@ impl Rules {
     }
 }
 
-/// Where blocks may be written while those up to another number are in use.
+/// The first number for repaired blocks while blocks up to another number are in use.
 fn beyond(in_use: u64, draw: u64) -> u64 {
     ((in_use >> GENERATION_BITS) + 1 + draw) << GENERATION_BITS
 }

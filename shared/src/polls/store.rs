@@ -1,8 +1,8 @@
-//! Polls among the facts: what was opened, when it was ended, and how each viewer voted.
+//! Records and reads polls: their definitions, ends and votes.
 
 use futures::future::try_join3;
 
-use super::{Counted, Definition, History, PollClosed, Rules, keys};
+use super::{Definition, History, PollClosed, PollTally, Rules, keys};
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Update};
 use crate::facts::{Claim, Facts};
@@ -10,12 +10,11 @@ use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
 
-/// A poll as readers are shown it.
+/// A poll, as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poll {
-    /// What was opened.
     pub definition: Definition,
-    /// The first instant at which no vote counts any more.
+    /// The first instant at which votes no longer count.
     pub end: Timestamp,
     /// How many votes each choice has, in the order of the choices.
     pub votes: Vec<u64>,
@@ -37,7 +36,7 @@ impl Polls {
         Self { facts: facts.clone(), views: views.clone() }
     }
 
-    /// Records what was opened, unless the id belongs to something else.
+    /// Records a poll, unless its id belongs to another one.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -66,10 +65,7 @@ impl Polls {
         self.facts.table().update(key, earlier, deadline).await.map(|_| ())
     }
 
-    /// A poll as it stands, and how a viewer has voted: three reads at once.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// A poll with the vote of a viewer: three parallel reads.
     pub async fn poll(
         &self,
         poll: &PollId,
@@ -82,13 +78,13 @@ impl Polls {
                 None => Ok(History::default()),
             }
         };
-        let view = self.views.read(keys::view(poll), View::<Counted>::read_from, deadline);
+        let view = self.views.read(keys::view(poll), View::<PollTally>::read_from, deadline);
         let opened = self.facts.unerased(keys::opened(poll), deadline);
         let (opened, own, view) = try_join3(opened, own, view).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
         let rules = &definition.rules;
-        // One that is not folded yet has no votes.
+        // A poll that is not folded yet has no votes.
         let end = view.state.end().unwrap_or(rules.closes_at);
         let choices = rules.choices.len();
         let (votes, vote) = match viewer {
@@ -98,10 +94,7 @@ impl Polls {
         Ok(Some(Poll { definition, end, votes, vote }))
     }
 
-    /// What was opened, if anything was.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The definition of a poll, if it was opened.
     pub async fn definition(
         &self,
         poll: &PollId,
@@ -111,10 +104,7 @@ impl Polls {
         row.as_ref().map(Definition::read).transpose()
     }
 
-    /// By whom and to when the end of a poll was brought forward, if it was: what its own actor has stated of it.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The actor and the end of a poll that its own actor has closed early.
     pub async fn closed_early(
         &self,
         poll: &PollId,
@@ -127,9 +117,6 @@ impl Polls {
     }
 
     /// When an actor ended a poll, if they did.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn ended(
         &self,
         poll: &PollId,
@@ -140,10 +127,7 @@ impl Polls {
         row.map(|row| row.parsed("at", "an instant")).transpose()
     }
 
-    /// What a viewer has voted in a poll, whatever of it counts.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// All votes of a viewer in a poll, whether they count or not.
     pub async fn history(
         &self,
         viewer: &ViewerId,

@@ -1,21 +1,19 @@
-//! The command on profiles.
+//! The command of profiles.
 
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{Payload, Timestamp, ViewerId};
 
 /// Somebody changed their profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileUpdate {
-    /// Whose.
     pub viewer_id: ViewerId,
-    /// When it was changed: the latest wins, and on a tie the payload that is greater byte by byte, so that
-    /// every order of arrival ends in the same place.
+    /// When it was changed. The latest wins, and on a tie the payload that is greater byte by byte, so that the order of arrival does not
+    /// matter.
     pub at: Timestamp,
-    /// What it says from then on.
     pub payload: Payload,
 }
 
-impl Fact for ProfileUpdate {
+impl CommandPayload for ProfileUpdate {
     const TYPES: &'static [&'static str] = &["profile.updated"];
     const MEMBERS: &'static [&'static str] = &["viewer_id", "at", "payload"];
 

@@ -1,4 +1,4 @@
-//! Profiles: what people say of themselves. The latest update wins.
+//! Profiles of people. The latest update wins.
 //!
 //! ```text
 //! command   profile.updated

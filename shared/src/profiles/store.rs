@@ -1,5 +1,4 @@
-//! Profiles in the ledger: one item each, among what is about one person alone
-//! ([`PERSON`](crate::ledger::PERSON)).
+//! Records and reads profiles: one item each, among the items about one person ([`PERSON`](crate::ledger::PERSON)).
 
 use std::collections::HashMap;
 
@@ -10,13 +9,12 @@ use crate::ledger::{Ledger, LedgerKey, PERSON};
 use crate::runtime::deadline::Deadline;
 use crate::values::{Payload, Timestamp, ViewerId};
 
-/// How the partition keys of profiles end.
+/// The suffix of the partition keys of profiles.
 const PROFILE: &str = "#profile";
 
 /// A profile as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// What it says.
     pub payload: Payload,
     /// The `at` of the update that won.
     pub updated_at: Timestamp,
@@ -29,7 +27,6 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
@@ -49,9 +46,6 @@ impl Profiles {
     }
 
     /// The profile of a viewer, if there is one.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn profile(
         &self,
         viewer: &ViewerId,
@@ -61,11 +55,8 @@ impl Profiles {
         row.as_ref().map_or(Ok(None), read)
     }
 
-    /// The profiles of several viewers, none of them twice, and at most
-    /// [`BATCH_GET`](crate::dynamo::BATCH_GET), in one call. Those who have none are left out.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The profiles of these viewers, which must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET), in one call. Viewers without
+    /// profile are left out.
     pub async fn profiles(
         &self,
         viewers: impl IntoIterator<Item = &ViewerId>,
@@ -82,7 +73,7 @@ impl Profiles {
     }
 }
 
-/// Reads an item; one that was erased is no profile.
+/// Reads an item; an erased one is not a profile.
 fn read(row: &Row<'_>) -> Result<Option<Profile>, DynamoError> {
     let Some(payload) = row.optional_text("payload")? else { return Ok(None) };
     let payload = Payload::stored(payload)

@@ -1,10 +1,10 @@
-//! A barrier: when it is passed, all that was a fact before it was raised is folded.
+//! A barrier: once it is passed, all facts from before it was raised are folded.
 //!
 //! Changes of one shard are folded in their order. So once a row of a shard is folded, all that was written into that
 //! shard before it is folded too. Which shard a row goes to cannot be chosen. A barrier therefore writes many rows under
 //! different keys: with 150 shards, the probability that one of them gets no row is below one in a billion.
 //!
-//! It is for operators, who compare views with facts. It costs a write unit for each row, and they expire.
+//! Operators use it to compare views with facts. It costs a write unit for each row; the rows expire.
 
 use futures::{StreamExt, TryStreamExt, stream};
 
@@ -28,7 +28,7 @@ const KEPT_MILLIS: i64 = 86_400_000;
 pub struct Barrier(String);
 
 impl Barrier {
-    /// Raises a barrier behind all that is a fact by now.
+    /// Raises a barrier behind all facts so far.
     ///
     /// # Errors
     /// [`DynamoError`]; it will never be passed then.
@@ -48,17 +48,14 @@ impl Barrier {
         Ok(barrier)
     }
 
-    /// Its view, once all before it is folded. It knows how far each shard has come: a view that is made again can go
-    /// on [from there](View::caught_up_with).
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The view of the barrier, once everything before it is folded. It has the mark of each shard, so a view that is
+    /// made again can [catch up with it](View::caught_up_with).
     pub async fn passed(
         &self,
         views: &Views,
         deadline: Deadline,
-    ) -> Result<Option<View<Passed>>, DynamoError> {
-        let passed = views.read(self.view(), View::<Passed>::read_from, deadline).await?;
+    ) -> Result<Option<View<BarrierProgress>>, DynamoError> {
+        let passed = views.read(self.view(), View::<BarrierProgress>::read_from, deadline).await?;
         Ok(Some(passed).filter(|passed| passed.state.rows >= ROWS))
     }
 
@@ -66,19 +63,19 @@ impl Barrier {
         Key { pk: format!("{PREFIX}{}#{n}", self.0), sk: BARRIER.to_owned() }
     }
 
-    /// Where it is among the views how many of its rows are folded.
+    /// The key of its view, which counts its folded rows.
     #[must_use]
     pub fn view(&self) -> Key {
         Key { pk: format!("{PREFIX}{}", self.0), sk: BARRIER.to_owned() }
     }
 
-    /// Whether a key of the views is a barrier's.
+    /// True if a key of the views is that of a barrier.
     #[must_use]
     pub fn is_view(key: &Key) -> bool {
         key.sk == BARRIER && key.pk.strip_prefix(PREFIX).is_some_and(|id| !id.contains('#'))
     }
 
-    /// The barrier, if a key of the facts is one of its rows'.
+    /// The barrier that a key of the facts is a row of.
     #[must_use]
     pub fn of_key(key: &Key) -> Option<Self> {
         let (id, n) = key.pk.strip_prefix(PREFIX).filter(|_| key.sk == BARRIER)?.split_once('#')?;
@@ -86,14 +83,14 @@ impl Barrier {
     }
 }
 
-/// How many rows of a barrier are folded.
+/// The number of rows of a barrier that are folded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Passed {
+pub struct BarrierProgress {
     rows: u64,
     forget_at: i64,
 }
 
-impl State for Passed {
+impl State for BarrierProgress {
     const ATTRIBUTES: &'static [&'static str] = &["rows"];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
@@ -108,7 +105,7 @@ impl State for Passed {
     }
 }
 
-impl Fold for Passed {
+impl Fold for BarrierProgress {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         if let (None, Some(item)) = (&change.before, &change.after) {
             self.forget_at = Row { table: facts, item: item.clone() }.number(FORGET_AT)?;

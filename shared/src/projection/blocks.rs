@@ -1,44 +1,39 @@
-//! Blocks: items beside a view, for what is too much for one item and yet belongs to it.
+//! Blocks: items beside a view, for what belongs to the view and does not fit into its item.
 //!
-//! They are in the partition of their view, and nobody writes them but who writes the view in the same transaction,
-//! unless it has not changed since it was read. So whoever has read the view knows which blocks there are and that they
-//! stay as they are until the view does not. A repair writes new ones under numbers that no view has reached, and the
-//! view then; those of before expire a day later, as somebody may have read the view before it was repaired.
+//! Blocks are in the partition of their view. They are only written in the transaction that writes the view, under the
+//! condition that it has not changed since it was read. So whoever has read the view knows which blocks there are, and
+//! that they stay as they are until the view changes. A repair writes new blocks under numbers that no view has reached,
+//! and then the view; the old blocks expire a day later, as somebody may have read the view before it was repaired.
 //!
-//! A view that has to look at blocks before it goes on says so ([`Blocks::wants`]). It is then written once for every
-//! few of them, so that no invocation has to look at all: another one goes on where it ended.
+//! A view that has to absorb blocks before it goes on says so ([`Blocks::needed_blocks`]). It is then written once for
+//! every few of them, so no invocation has to absorb all of them: the next one goes on from there.
 
 use super::totals::RUNNING;
 use super::{Fold, Write};
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::dynamo::{Attributes, BatchItem, DynamoError, Limits};
 
-/// Which blocks are wanted: those from one sort key to another, both included.
+/// The blocks from one sort key to another, both included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// The first sort key.
+pub struct BlockRange {
     pub first: String,
-    /// The last one.
     pub last: String,
-    /// At most how many at once; as many as a query answers, if nothing is said.
+    /// The most blocks at once; if `None`, as many as one query returns.
     pub limit: Option<i32>,
 }
 
-/// An item that follows from what was decided: it may be written any number of times.
+/// An item that is derived from a decision. Writing it is idempotent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Followed {
-    /// Where it is.
+pub struct DerivedItem {
     pub key: Key,
-    /// Its numbers.
     pub numbers: Vec<(&'static str, i64)>,
-    /// Its texts.
     pub texts: Vec<(&'static str, String)>,
-    /// True if it is a running total, and these numbers go on from those of the item before it in its partition.
+    /// True for a running total: the numbers are added to those of the item before it in its partition.
     pub goes_on: bool,
 }
 
-impl Followed {
-    /// A running total, with its numbers as they are.
+impl DerivedItem {
+    /// A running total with these numbers, to be written as they are.
     #[must_use]
     pub fn total(key: Key, mut numbers: Vec<(&'static str, i64)>) -> Self {
         numbers.push((RUNNING, 1));
@@ -55,7 +50,7 @@ impl Followed {
     }
 }
 
-impl<'a> BatchItem<'a> for &'a Followed {
+impl<'a> BatchItem<'a> for &'a DerivedItem {
     const KEY: [&'static str; 2] = ["pk", "sk"];
 
     fn key(&self) -> (&'a str, &'a str) {
@@ -72,41 +67,42 @@ impl<'a> BatchItem<'a> for &'a Followed {
     }
 }
 
-/// What follows from a decision.
+/// The items that are derived from decisions, to be written after the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owed {
-    /// Which decisions they were.
+pub struct PendingItems {
     pub decisions: Vec<u64>,
-    /// The items.
-    pub items: Vec<Followed>,
+    pub items: Vec<DerivedItem>,
 }
 
-/// What is written beside a view.
+/// What is written besides a view.
 #[derive(Debug)]
-pub struct Beside {
-    /// Together with it: blocks that are full, and those that are used up.
+pub struct SideWrites {
+    /// In the same transaction: new blocks, and deletions of those that are used up.
     pub writes: Vec<Write>,
-    /// Once it is written, if that is too much for one transaction.
-    pub owed: Option<Owed>,
+    /// After the view, because it may be too much for one transaction.
+    pub pending: Option<PendingItems>,
 }
 
 /// A view with blocks.
 pub trait Blocks: Fold {
-    /// The blocks that have to be looked at before anything else is folded. With `all` also those whose turn comes
-    /// when nothing else is left.
-    fn wants(&self, all: bool) -> Option<Wanted>;
+    /// The blocks to absorb before anything else is folded. With `all`, also those to absorb when nothing else is left.
+    fn needed_blocks(&self, all: bool) -> Option<BlockRange>;
 
-    /// Looks at them, in the order of their sort keys. What comes out has to be written before the view is.
+    /// Absorbs blocks, in the order of their sort keys. The returned items have to be written before the view is.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]: a block is not what this view has written.
-    fn look_at(&mut self, blocks: &[Row<'_>], is_last: bool) -> Result<Vec<Followed>, DynamoError>;
+    fn absorb(
+        &mut self,
+        blocks: &[Row<'_>],
+        is_last: bool,
+    ) -> Result<Vec<DerivedItem>, DynamoError>;
 
-    /// What is written beside the view at a key.
-    fn beside(&mut self, view: &Key, limits: &Limits) -> Beside;
+    /// What is written besides the view with this key.
+    fn side_writes(&mut self, view: &Key, limits: &Limits) -> SideWrites;
 
-    /// What was owed for a decision is written.
-    fn settle(&mut self, decision: u64) {
+    /// Notes that all items of a decision are written.
+    fn mark_written(&mut self, decision: u64) {
         let _ = decision;
     }
 }

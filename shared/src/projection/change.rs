@@ -1,4 +1,4 @@
-//! A change of one fact, as the stream tells of it.
+//! A change of one fact, as the stream delivers it.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,22 +14,21 @@ const MOST_DIGITS: usize = 40;
 /// A change of one row of the table of facts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The row.
     pub key: Key,
-    /// What it was; nothing if it was not there.
+    /// The row before; `None` if it did not exist.
     pub before: Option<Item>,
-    /// What it is; nothing if it was deleted.
+    /// The row after; `None` if it was deleted.
     pub after: Option<Item>,
-    /// Where in its shard the change is.
+    /// The position of the change in its shard.
     pub sequence: Sequence,
     /// When it happened, to the second or so.
     pub at: Timestamp,
-    /// What it comes back for, if it could not be folded before.
+    /// Set if the change could not be folded before and comes back.
     pub redriven: Option<Redriven>,
 }
 
 impl Change {
-    /// True unless it comes back for another view.
+    /// True unless the change comes back for another view.
     #[must_use]
     pub fn concerns(&self, view: &Key) -> bool {
         self.redriven.as_ref().is_none_or(|redriven| redriven.view == *view)
@@ -50,7 +49,7 @@ impl Shard {
         Self(first)
     }
 
-    /// Which of so many parts it belongs to, where what its changes are counted in is spread by shard.
+    /// The part that a shard belongs to, for a view that is spread over `parts` parts by shard.
     #[must_use]
     pub fn part(self, parts: u8) -> u8 {
         self.0[7] % parts.max(1)
@@ -63,7 +62,6 @@ impl fmt::Display for Shard {
     }
 }
 
-/// A text is no shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a shard: 16 of 0-9 and a-f")]
 pub struct ShardError;
@@ -86,7 +84,6 @@ pub struct Sequence {
     digits: [u8; MOST_DIGITS / 2],
 }
 
-/// A text is no sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a sequence number of 1 to 40 digits")]
 pub struct SequenceError;

@@ -1,30 +1,28 @@
-//! Checkpoints: how far a shard is worked off, whatever its changes were for. They take the place of marks in views that
+//! Checkpoints: how far a shard is processed, whatever views its changes belong to. They replace marks in views that
 //! have many.
 //!
-//! A checkpoint is an item for a shard, written when a batch is worked off: all its changes, and all before them in that shard, are
-//! folded into every view, or their dead letters are sent. So a mark that is not above the checkpoint of its shard says nothing
-//! that the checkpoint does not. A view that has more than [`Limits::marks`](crate::dynamo::Limits::marks) drops those, and notes that
-//! it has. From then on a change is folded already if its number is not above the mark of its shard in that view, or not above
+//! A checkpoint is one item for a shard, written when a batch is done: all its changes, and all before them in that shard, are
+//! folded into every view, or their dead letters are sent. So a mark that is not above the checkpoint of its shard is redundant. A view with more than [`Limits::marks`](crate::dynamo::Limits::marks) marks drops those, and notes that
+//! it did. From then on a change is folded already if its number is not above the mark of its shard in that view, or not above
 //! the checkpoint of its shard.
 //!
 //! * **The checkpoint is read after the view.** Whoever dropped a mark had read a checkpoint that was not below it, and
-//!   checkpoints never go down: they are written only over lower ones. So who reads a view without a mark reads a
-//!   checkpoint that was worked off when the mark was dropped, or a later one. That holds for an attempt too that was given up and
-//!   goes on anyway.
-//! * **Who dies** before the checkpoint is written leaves the marks, and the batch comes again. The checkpoint is no condition of
-//!   anything: where it cannot be written, marks stay for two days as before.
-//! * **It lasts longer than it is needed.** A view remembers for two days that it has dropped marks, a checkpoint is there for
+//!   checkpoints never go down: they only replace lower ones. So whoever reads a view without a mark then reads the
+//!   checkpoint for which the mark was dropped, or a later one. That also holds for an attempt that was given up and goes
+//!   on anyway.
+//! * **A crash** before the checkpoint is written leaves the marks, and the batch comes again. Nothing depends on the
+//!   checkpoint: if it cannot be written, marks stay for two days as before.
+//! * **A checkpoint outlives its use.** A view remembers for two days that it has dropped marks, a checkpoint stays for
 //!   three after the last batch, and the stream keeps changes for one.
-//! * **An earlier version** cannot read the marks of a view that has dropped some. What it would fold into it becomes dead letters.
+//! * **An earlier version** cannot read the marks of a view that has dropped some. Its changes of that view become dead letters.
 //!
-//! A batch writes a checkpoint only where one of its views has dropped marks, or has three quarters of those that it may have:
-//! where many shards change it. Eight marks are 256 bytes, so a view is less than a kilobyte with them, and one write unit; one
+//! A batch writes a checkpoint only if one of its views has dropped marks, or has three quarters of the marks that it may have,
+//! because many shards change it. Eight marks are 256 bytes, so a view is less than a kilobyte with them, and one write unit; one
 //! more for a batch of up to a thousand changes costs less than each view that is a kilobyte larger.
 //!
-//! What is left in a view are marks of batches that are not worked off, one for each shard that is read at this moment, and
-//! those whose checkpoint was never written. That makes a fold one write of one item, and one of the checkpoint for a batch.
-//! Marks as items beside the view would be exact as well, and cost a transaction for each fold; they would have to be moved, and
-//! erased with the view.
+//! A view keeps the marks of batches that are not done, one for each shard that is being read, and those whose checkpoint was
+//! never written. So a fold costs one write of one item, and a batch one write of the checkpoint. Marks as items beside the view
+//! would be exact too, but cost a transaction for each fold, and would have to be moved and erased with the view.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,12 +40,12 @@ const THROUGH: &str = "through";
 /// How long a checkpoint is kept after the last batch.
 const KEPT_SECONDS: u64 = KEPT.as_secs() + 86_400;
 
-/// Where the checkpoint of a shard is among the views.
+/// The key of the checkpoint of a shard, among the views.
 fn key(shard: Shard) -> Key {
     Key { pk: format!("{PREFIX}{shard}"), sk: SHARD.to_owned() }
 }
 
-/// The shard, if a key of the views is that of a checkpoint.
+/// The shard whose checkpoint has this key.
 #[must_use]
 pub fn of_key(key: &Key) -> Option<Shard> {
     key.pk.strip_prefix(PREFIX).filter(|_| key.sk == SHARD)?.parse().ok()
@@ -55,9 +53,6 @@ pub fn of_key(key: &Key) -> Option<Shard> {
 
 impl Views {
     /// The view at a key, to fold changes of a shard into it.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn read_to_fold<S: State>(
         &self,
         key: Key,
@@ -86,7 +81,7 @@ impl Views {
         Ok(views)
     }
 
-    /// Notes that a shard is worked off up to a change, unless it is noted that it is further.
+    /// Notes that a shard is processed up to a change, unless a later change is noted.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.

@@ -1,5 +1,5 @@
-//! The command that a change becomes which a view could not fold. Not for producers: the projector seals it, into a
-//! dead letter, and the writer takes it once that is redriven.
+//! The command that a change becomes if a view could not fold it. It is not for producers: the projector seals it in a
+//! dead letter, and the writer accepts it once that is redriven.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ use super::{Change, Sequence, Shard};
 use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Item, Key};
 use crate::dynamo::{AnsweredItem, to_json};
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
 use crate::values::Timestamp;
 
-/// The longest image, in bytes of JSON: two of them, keys and the rest are below the bound of what holds many small things. No row
-/// is longer but one of votes that an earlier version wrote.
+/// The longest image, in bytes of JSON. Two images, the keys and the rest stay below the bound of items with many small parts. Only rows of votes that an
+/// earlier version wrote can be longer.
 const MAX_IMAGE: usize = 64_000;
-/// Stands in the place of a longer one. It is no item, so the writer refuses it.
+/// Replaces a longer image. It is not an item, so the writer refuses it.
 const TOO_LONG: &str = "\"too long\"";
 /// The longest id that groups can have.
 const MAX_GROUP: usize = 128;
@@ -21,23 +21,18 @@ const MAX_GROUP: usize = 128;
 /// `fact.changed`: a change of a row of the facts that a view could not fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfoldedChange {
-    /// The row.
     pub key: Key,
-    /// The view.
     pub view: Key,
-    /// The shard of the change. Where a row has brought it back before, of that row's.
+    /// The shard of the change, or of the row that brought it back.
     pub shard: Shard,
-    /// Where in the shard it is.
     pub sequence: Sequence,
     /// When the row changed.
     pub at: Timestamp,
-    /// What the row was, in JSON.
+    /// The row before, in JSON.
     before: Option<String>,
-    /// What it became.
     after: Option<String>,
 }
 
-/// A key in JSON.
 #[derive(Serialize, Deserialize)]
 struct JsonKey {
     pk: String,
@@ -45,7 +40,7 @@ struct JsonKey {
 }
 
 impl UnfoldedChange {
-    /// What is kept of a change of a shard that a view could not fold.
+    /// The command for a change that a view could not fold.
     #[must_use]
     pub fn of(change: &Change, shard: Shard, view: Key) -> Self {
         Self {
@@ -59,7 +54,7 @@ impl UnfoldedChange {
         }
     }
 
-    /// What tells it from all others.
+    /// A unique id.
     #[must_use]
     pub fn id(&self) -> String {
         let Key { pk, sk } = &self.view;
@@ -74,7 +69,7 @@ impl UnfoldedChange {
     }
 }
 
-impl Fact for UnfoldedChange {
+impl CommandPayload for UnfoldedChange {
     const TYPES: &'static [&'static str] = &["fact.changed"];
     const MEMBERS: &'static [&'static str] =
         &["key", "view", "shard", "sequence", "at", "before", "after"];
@@ -115,12 +110,12 @@ impl Fact for UnfoldedChange {
         })
     }
 
-    /// Nothing: whom a row is about is known to the feature that wrote it, not to this module.
+    /// Empty: only the feature that wrote a row knows whom it is about.
     fn subject(&self) -> Subject {
         Subject::default()
     }
 
-    /// What comes second in the row's partition key, as in the commands that the row is of.
+    /// The second part of the row's partition key, as in the commands that wrote the row.
     fn group(&self) -> &str {
         let pk = self.key.pk.as_str();
         let group = pk.split_once('#').map_or(pk, |(_, group)| group);

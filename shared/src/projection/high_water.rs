@@ -1,4 +1,4 @@
-//! How far a view has come in each shard of the stream.
+//! High-water marks: the last change of each shard that a view has folded.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use crate::values::Timestamp;
 /// How long a mark is kept after the last change from its shard: twice as long as a stream keeps changes.
 pub const KEPT: Duration = Duration::from_secs(2 * 86_400);
 
-/// The last change that was folded of each shard, and the hour in which that was.
+/// The last change folded of each shard, and the hour in which it was folded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HighWaterMarks {
     marks: BTreeMap<Shard, (Sequence, u32)>,
-    /// The hour in which some were dropped that [checkpoints](super::checkpoints) say as well. From then on a shard is as far as
-    /// its mark says, or its checkpoint if that is above.
+    /// The hour in which marks were dropped in favour of [checkpoints](super::checkpoints). From then on, a shard is as far as
+    /// the greater of its mark and its checkpoint.
     pruned: Option<u32>,
 }
 
 /// Shard, sequence number, hour.
 const ENTRY: usize = 8 + Sequence::BYTES + 4;
-/// The hour in which some were dropped, behind all entries: so a version that does not know of checkpoints cannot read it,
-/// and folds nothing that was folded.
+/// The hour in which marks were dropped, after all entries. A version that does not know of checkpoints cannot read it, so
+/// it folds nothing twice.
 const PRUNED: usize = 4;
 const HOUR: i64 = 3_600_000;
 
 impl HighWaterMarks {
-    /// True if a change is above the mark of its shard: it was not folded.
+    /// True if a change is above the mark of its shard, so it was not folded.
     #[must_use]
     pub fn is_new(&self, shard: Shard, sequence: Sequence) -> bool {
         self.marks.get(&shard).is_none_or(|(mark, _)| *mark < sequence)
@@ -43,7 +43,7 @@ impl HighWaterMarks {
         self.marks.keys().copied()
     }
 
-    /// True if some were dropped that checkpoints say as well.
+    /// True if marks were dropped in favour of checkpoints.
     #[must_use]
     pub fn is_pruned(&self) -> bool {
         self.pruned.is_some()
@@ -61,14 +61,14 @@ impl HighWaterMarks {
         }
     }
 
-    /// Takes over the checkpoint of a shard, if that is above the mark.
+    /// Raises the mark of a shard to its checkpoint, if that is greater.
     pub fn pass(&mut self, shard: Shard, through: Sequence, now: Timestamp) {
         if self.is_new(shard, through) {
             self.marks.insert(shard, (through, hour(now)));
         }
     }
 
-    /// Raises the mark of a shard, and drops those that are too old to matter.
+    /// Raises the mark of a shard, and drops marks that are too old to matter.
     pub fn raise(&mut self, shard: Shard, sequence: Sequence, now: Timestamp) {
         let hour = hour(now);
         let kept = u32::try_from(KEPT.as_secs() / 3600).unwrap_or(u32::MAX);
@@ -78,7 +78,7 @@ impl HighWaterMarks {
         self.marks.insert(shard, (sequence, hour));
     }
 
-    /// Takes over what others have that is above. What others have dropped is what checkpoints say, so these ask them too.
+    /// Raises marks to those of `others`. If `others` dropped marks, these need the checkpoints too.
     pub fn join(&mut self, others: &Self) {
         for (shard, other) in &others.marks {
             let mark = self.marks.entry(*shard).or_insert(*other);
@@ -106,7 +106,7 @@ impl HighWaterMarks {
         bytes
     }
 
-    /// What was stored; nothing if it is something else.
+    /// Reads what was stored; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (bytes, pruned) = match bytes.len() % ENTRY {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! facts    one row for what a command states, in a table with a stream     facts, and what became of each
-//! fold     a change of one fact and a view in, the view after it out       pure, one for each projection
+//! fold     (a view, a change of one fact) -> the view after it             pure, one for each projection
 //! views    what readers are shown, and how far each view has come          this module
 //! ```
 //!
@@ -13,24 +13,22 @@
 //!
 //! A change is in the stream once. It reaches the projector once or more: a batch is delivered again after a
 //! failure, cut in half, or by a mapping that was made again and starts at the horizon of the stream, a day
-//! back. So each view remembers, beside what it says and in the same write, how far it has come: for each shard
-//! of the stream the sequence number of the last change that it has folded, its [high-water
-//! mark](HighWaterMarks).
+//! back. So each view stores its [high-water marks](HighWaterMarks) in the same write: for each shard of the
+//! stream, the sequence number of the last change that it has folded.
 //!
-//! * Within a shard, changes come in the order of their sequence numbers, and one batch of a shard is worked on at a
-//!   time. So a change is folded already if and only if its number is not above the mark of its shard.
-//! * A view is written under the condition that nobody has written it since it was read. Of two
-//!   invocations that fold into one view, from two shards, or from one because an attempt was given up and goes
-//!   on anyway, one is refused, reads the view again, and folds what is still above the marks.
+//! * Within a shard, changes come in the order of their sequence numbers, one batch at a time. So a change is folded
+//!   already if and only if its number is not above the mark of its shard.
+//! * A view is written under the condition that nobody has written it since it was read. Two invocations may fold
+//!   into one view: from two shards, or from one shard if an attempt was given up and goes on anyway. One of them is
+//!   refused, reads the view again, and folds what is still above the marks.
 //! * All changes of one row are in one shard, or in a shard and its children, which begin when it has ended. So
-//!   they are folded in the order in which they happened, and what a view makes of a row needs no more than the
-//!   row before and after.
+//!   they are folded in the order in which they happened, and a fold needs no more than the row before and after.
 //! * A change that cannot be folded, because a row is not what its feature writes or the view itself cannot be read,
-//!   is [set aside](SetAside): the view notes so in the write that raises its mark above it, and the batch is
-//!   acknowledged only once its dead letter was sent. So it was folded, or it is a dead letter that can be
-//!   [redriven], and never both.
+//!   is [set aside](SetAside): the view notes it in the write that raises its mark above it, and the batch is
+//!   acknowledged only once its dead letter was sent. So a change is either folded, or a dead letter that can be
+//!   [redriven], never both.
 //! * A mark is kept for [two days](high_water::KEPT), twice as long as the stream keeps changes, whatever
-//!   became of the shard. That a shard has ended is no reason to forget it: from the horizon it is read again.
+//!   became of the shard. A mark outlives its shard, because a shard that has ended may be read again from the horizon.
 //!
 //! A view has a mark for each shard from which it took a change within two days, of thirty bytes. A shard lives
 //! for four hours or so, so a table of four partitions has 48 shards in that time, and a view that changes all
@@ -39,10 +37,10 @@
 //!
 //! # What is refused
 //!
-//! Whatever is folded is weighed before it is written, so DynamoDB has nothing to refuse. Where it refuses
-//! nevertheless, and would do so again, what is written at once is halved, down to one change. That one is set aside
-//! with the reason. If even that cannot be written, because the view itself is refused, the change becomes a dead letter
-//! of which the view knows nothing. Everything beside it goes on.
+//! Whatever is folded is weighed before it is written, so DynamoDB has nothing to refuse. If it refuses
+//! permanently anyway, the write is halved, down to one change. That change is set aside with the reason. If even
+//! that cannot be written, because the view itself is refused, the change becomes a dead letter that the view does
+//! not know of. Everything else goes on.
 //!
 //! # Versions
 //!
@@ -63,12 +61,12 @@ mod view;
 mod views;
 pub mod waiting;
 
-pub use barrier::{Barrier, Passed};
-pub use blocks::{Beside, Blocks, Followed, Owed, Wanted};
+pub use barrier::{Barrier, BarrierProgress};
+pub use blocks::{BlockRange, Blocks, DerivedItem, PendingItems, SideWrites};
 pub use change::{Change, Sequence, SequenceError, Shard, ShardError};
 pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};
-pub use recent::{Late, Own, Recent, Told};
+pub use recent::{CountedValue, Late, Own, Recent};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
 pub use totals::is_running;

@@ -1,24 +1,24 @@
-//! Whose changes a view has folded last, and what it made of them: so that a number and the caller's own part in it are
-//! of one moment.
+//! The people whose changes a view has folded last, with what it counted of them, so that a sum and the caller's own part
+//! in it are of one moment.
 //!
-//! A reader has two things: the view, which counts what was folded, and the caller's own row, which may be ahead of the
-//! view, or was read a moment before it. The view says what it has counted of the caller, so the reader
-//! puts what the row says in its place: the answer is that of the moment in which this row was folded, and nothing after.
+//! A reader has the view, which counts what was folded, and the caller's own row, which may be ahead of the view or was read
+//! a moment before it. The view says what it has counted of the caller, and the reader replaces that by what the row says. So
+//! the answer is that of the moment right after this row was folded.
 //!
-//! * As long as no more than [`KEPT`] people have changed anything, all of them are here. Who is not has no part in the
-//!   view.
-//! * Of more, the latest are here. Somebody else either was counted earlier, as nearly everybody was, or is not counted yet.
-//!   What their row says goes beside the number as it is: at least [`KEPT`] others came since, and the answer is that of
-//!   a moment in which one of these came after theirs. Changes of different shards come in no order.
+//! * As long as no more than [`KEPT`] people have changed anything, all of them are listed. Whoever is not listed has no part
+//!   in the view.
+//! * Beyond that, the latest are listed. Anybody else either was counted earlier, as nearly everybody was, or is not counted
+//!   yet. Their row is shown beside the sum as it is: at least [`KEPT`] others came since, and the answer is that of a moment in
+//!   which one of these came after theirs. Changes of different shards come in no order.
 //!
-//! Changes of one person come in their order, but for those that wait for something, or were set aside and come back: of whom such a
-//! change is folded behind others, nobody knows what counts.
+//! Changes of one person come in order, except those that waited or were set aside and come back. If such a change is folded
+//! behind others, it is unknown what counts of that person.
 //!
-//! It is bound to the version of the view. A version of this software that knows nothing of it carries it along as it is
-//! and folds on; then it is not believed any more.
+//! The list is bound to the version of the view. A version of this software that does not know the list carries it along and
+//! folds on; then the list is no longer valid.
 //!
-//! Nobody is named: 48 bits of a digest stand for an id. Of two people with the same ones, one in 18 million million, one
-//! is taken for the other. Who is forgotten leaves it, as their row is deleted.
+//! Nobody is named: 48 bits of a digest stand for an id. Two people with the same bits, one pair in 18 million million, are
+//! taken for each other. Whoever is erased leaves the list when their row is deleted.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -30,21 +30,19 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::values::{Packer, Unpacker, ViewerId};
 
-/// How many people are kept: with them a view of an activity or a poll is still less than a kilobyte.
+/// The number of people listed. With them, a view of an activity or a poll is still less than a kilobyte.
 pub const KEPT: usize = 16;
 /// The attribute.
 pub(super) const RECENT: &str = "recent";
 
 /// What a view has counted of somebody, in a few bytes.
-pub trait Told: Copy + PartialEq {
-    /// Writes it.
+pub trait CountedValue: Copy + PartialEq {
     fn pack(self, packer: &mut Packer);
 
-    /// Reads what was written.
     fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self>;
 }
 
-impl Told for bool {
+impl CountedValue for bool {
     fn pack(self, packer: &mut Packer) {
         packer.number(u64::from(self));
     }
@@ -58,60 +56,55 @@ impl Told for bool {
     }
 }
 
-/// What a view knows of somebody's part in it.
+/// A person's part in a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own<T> {
-    /// This was counted.
-    Told(T),
-    /// Nothing was.
+    Counted(T),
     Nothing,
-    /// Nobody knows: others came since, or the view is of a version that did not note it.
+    /// Others came since, or the view is of a version that did not note it.
     Unknown,
 }
 
-/// Whether a change may be folded after some that came behind it: it has waited, or was set aside and comes back.
+/// Whether a change may be folded after later ones, because it has waited, or was set aside and comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Late {
-    /// It comes in its order.
     No,
-    /// Nobody knows.
     Maybe,
 }
 
 impl Late {
-    /// Whether a change is, as the stream tells of it.
+    /// Whether a change of the stream may be late.
     #[must_use]
     pub fn of(change: &Change) -> Self {
         if change.redriven.is_some() { Self::Maybe } else { Self::No }
     }
 }
 
-/// Whose changes were folded last, the latest at the end.
+/// The people whose changes were folded last, the latest at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recent<T> {
     people: Vec<(u64, T)>,
     /// Nobody else has changed anything.
     is_all: bool,
-    /// Something was noted since it was read: then the view is to be written, with how far it has come, even if it says
-    /// the same as before.
+    /// Something was noted since it was read, so the view has to be written even if its state is the same.
     is_noted: bool,
 }
 
 impl<T> Default for Recent<T> {
-    /// That of a view which has folded nothing.
+    /// The list of a view that has folded nothing.
     fn default() -> Self {
         Self { people: Vec::new(), is_all: true, is_noted: false }
     }
 }
 
-impl<T: Told> Recent<T> {
-    /// That of a view of which nobody knows who is in it.
+impl<T: CountedValue> Recent<T> {
+    /// The list of a view whose people are unknown.
     #[must_use]
     pub fn unknown() -> Self {
         Self { people: Vec::new(), is_all: false, is_noted: false }
     }
 
-    /// Reads that of a view.
+    /// Reads the list of a view.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -122,7 +115,7 @@ impl<T: Told> Recent<T> {
         }
     }
 
-    /// What is stored of it with a version of its view.
+    /// What is stored with this version of the view.
     #[must_use]
     pub fn write(&self, version: u64) -> AttributeValue {
         let mut packer = Packer::default();
@@ -145,8 +138,8 @@ impl<T: Told> Recent<T> {
         Some((Self { people, is_all, is_noted: false }, version))
     }
 
-    /// A change of somebody was folded, in its order or `late`, after some of those that came behind it: what counts of them was
-    /// one thing and is another, or nothing.
+    /// Notes that a change of somebody was folded: what counted of them before, and what counts now. `late` says whether it may
+    /// have been folded after later changes of theirs.
     ///
     /// A change that makes no difference is not noted. It may be folded any number of times, at any time.
     pub fn note(&mut self, viewer: &ViewerId, [before, told]: [Option<T>; 2], late: Late) {
@@ -159,7 +152,7 @@ impl<T: Told> Recent<T> {
         self.people.retain(|(there, _)| *there != who);
         let is_here = self.people.len() < people;
         if late == Late::Maybe && (is_here || !self.is_all) {
-            // What is known of them may be what came behind it.
+            // What is known of them may be of a later change.
             self.is_all = false;
             return;
         }
@@ -170,14 +163,14 @@ impl<T: Told> Recent<T> {
         }
     }
 
-    /// Those of whom this holds stay. What was counted of the others is not known any more.
+    /// Keeps the people that this holds for. What was counted of the others is then unknown.
     pub fn retain(&mut self, stays: impl Fn(T) -> bool) {
         let before = self.people.len();
         self.people.retain(|(_, told)| stays(*told));
         self.is_all &= self.people.len() == before;
     }
 
-    /// True as long as nothing was noted of anybody.
+    /// True if nothing was noted of anybody.
     #[must_use]
     pub fn is_untouched(&self) -> bool {
         self.people.is_empty() && self.is_all && !self.is_noted
@@ -188,7 +181,7 @@ impl<T: Told> Recent<T> {
     pub fn of(&self, viewer: &ViewerId) -> Own<T> {
         let who = fingerprint(viewer.as_str());
         match self.people.iter().find(|(there, _)| *there == who) {
-            Some((_, told)) => Own::Told(*told),
+            Some((_, told)) => Own::Counted(*told),
             None if self.is_all => Own::Nothing,
             None => Own::Unknown,
         }

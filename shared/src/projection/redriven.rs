@@ -1,4 +1,4 @@
-//! How a change comes back that could not be folded.
+//! How a change that could not be folded comes back.
 //!
 //! ```text
 //! projector   a change that a view cannot fold    a dead letter, whose body is a sealed `fact.changed`
@@ -7,38 +7,37 @@
 //! projector   opens that row                      the change that it was, for that view alone
 //! ```
 //!
-//! The row is new, so its own change is once in the stream, and is folded exactly once by its place there
-//! ([`super`]). It stays: it tells that this change has come back. One that fails again is set aside under its new
-//! place, and can be redriven again.
+//! The row is new, so its own change is in the stream once, and is folded exactly once by its sequence number there
+//! ([`super`]). The row stays as the record that this change has come back. A change that fails again is set aside under its
+//! new sequence number, and can be redriven again.
 //!
-//! Other changes were folded meanwhile, so a fold has to come to the same in any order.
+//! Other changes were folded meanwhile, so a fold must not depend on order.
 
 use super::{Change, UnfoldedChange};
 use crate::dynamo::item::{Key, Row, text};
 use crate::dynamo::{Condition, DynamoError};
 use crate::facts::Facts;
-use crate::message::{Body, Fact, Members, Names};
+use crate::message::{Body, CommandPayload, Members, Names};
 use crate::runtime::deadline::Deadline;
 use crate::values::Origin;
 
-/// How the partition keys of such rows begin. That of the row that changed follows.
+/// The prefix of the partition keys of such rows. The partition key of the row that changed follows.
 const PREFIX: &str = "changed#";
-/// The attribute with the change, as the command says it.
+/// The attribute with the change, as in the command.
 pub const CHANGE: &str = "change";
 /// The id of the dead letter.
 const LETTER: &str = "letter";
 const NAMES: Names = Names { known: &[UnfoldedChange::MEMBERS], besides: &[] };
 
-/// Why a change is there again.
+/// Why a change came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redriven {
-    /// The view that could not fold it. All others did.
+    /// The view that could not fold it. All others have.
     pub view: Key,
-    /// The id of its dead letter.
     pub letter: String,
 }
 
-/// Records among the facts that a change comes back, unless it has: `letter` is the id of its dead letter.
+/// Records among the facts that a change comes back, unless it has before. `letter` is the id of its dead letter.
 ///
 /// # Errors
 /// [`DynamoError`]; it may have been recorded.
@@ -57,7 +56,7 @@ pub async fn bring_back(
     facts.table().put_if(row, absent, deadline).await.map(|_| ())
 }
 
-/// The row that changed, if a key of the facts is that of a row that brings a change back.
+/// The key of the row that changed, if `key` is that of a row that brings a change back.
 #[must_use]
 pub fn brought_back(key: &Key) -> Option<Key> {
     let (sk, _id) = key.sk.rsplit_once('#')?;
@@ -65,8 +64,7 @@ pub fn brought_back(key: &Key) -> Option<Key> {
 }
 
 impl Change {
-    /// What there is to fold: the change itself, or the one that a row brings back. Nothing if such a row was
-    /// changed or deleted.
+    /// The change to fold: this one, or the one that its row brings back. `None` if such a row was changed or deleted.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]: the row is not what the writer writes.
@@ -81,7 +79,7 @@ impl Change {
         opened.map(Some).ok_or_else(|| row.corrupt(CHANGE, "a change of a fact"))
     }
 
-    /// The change in the row whose change this is.
+    /// The change that the changed row contains.
     fn brought_by(&self, change: &str, letter: &str) -> Option<Self> {
         let members = Members::read(change, NAMES, self.at).ok()?;
         let change = UnfoldedChange::read(UnfoldedChange::TYPES[0], &members).ok()?;

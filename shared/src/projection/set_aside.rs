@@ -1,14 +1,14 @@
-//! Which changes a view has passed without folding them.
+//! The changes that a view has passed without folding them.
 //!
-//! Changes of one shard that are set aside one after another are one note, a [run](Run): the first and the last of them. A
-//! view that cannot be read sets aside whole batches, and has a note for each shard.
+//! Consecutive changes of one shard that are set aside are one note, a [run](Run) with the first and the last of them. A
+//! view that cannot be read sets aside whole batches, so it has one note for each shard.
 //!
 //! # The bound
 //!
-//! Nothing but rows that no feature has written is set aside one by one, with changes in between that were folded. When a view
-//! has [128 notes](MAX_RUNS), what comes behind one that is set aside is set aside with it, up to the end of its
-//! batch: it can be redriven like all others. So a shard adds one note to those 128, in each of its batches, and the next
-//! batch drops it. A note takes 48 bytes, and is dropped with the mark of its shard.
+//! Only rows that no feature has written are set aside one by one, with folded changes in between. When a view has
+//! [128 notes](MAX_RUNS), the rest of a batch is set aside with the first change that is; it can be redriven like all others.
+//! So beyond 128, a shard adds one note in each of its batches, and the next batch drops it. A note takes 48 bytes, and is
+//! dropped with the mark of its shard.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ struct Run {
     last: Sequence,
 }
 
-/// How many notes there are before changes are set aside for what is before them.
+/// The number of notes from which on the rest of a batch is set aside as well.
 const MAX_RUNS: usize = 128;
 /// Shard, first and last sequence number.
 const RUN: usize = 8 + 2 * Sequence::BYTES;
@@ -41,7 +41,7 @@ impl SetAside {
         self.0.is_empty()
     }
 
-    /// True if there is no room for changes that are set aside one by one.
+    /// True if there is no room for further notes.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.len() >= MAX_RUNS
@@ -53,7 +53,7 @@ impl SetAside {
         self.0.iter().any(|run| run.shard == shard && (run.first..=run.last).contains(&sequence))
     }
 
-    /// Those of these changes of a shard that are noted.
+    /// The noted ones of these changes of a shard.
     #[must_use]
     pub fn among(&self, shard: Shard, changes: &[&Change]) -> Vec<Sequence> {
         let sequences = changes.iter().map(|change| change.sequence);
@@ -75,8 +75,8 @@ impl SetAside {
         self.0.insert(Run { shard, first, last: sequence });
     }
 
-    /// Drops what was sent: all of a shard that is before its batch, since a batch is the next one only after the one
-    /// before was acknowledged; and of shards without a mark.
+    /// Drops notes whose dead letters were sent: those of a shard before `batch`, because the batch before it was
+    /// acknowledged, and those of shards without a mark.
     pub fn retain(&mut self, shard: Shard, batch: Sequence, marks: &HighWaterMarks) {
         self.0.retain(|run| match run.shard == shard {
             true => run.last >= batch,
@@ -96,7 +96,7 @@ impl SetAside {
         bytes
     }
 
-    /// What was stored; nothing if it is something else.
+    /// Reads what was stored; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let runs = bytes.chunks(RUN).map(|run| {
@@ -112,7 +112,7 @@ impl SetAside {
         runs.collect::<Option<_>>().map(Self)
     }
 
-    /// The same with what an earlier version stored; nothing if that is something else.
+    /// Adds what an earlier version stored; `None` if that is malformed.
     #[must_use]
     pub fn with_changes(mut self, bytes: &[u8]) -> Option<Self> {
         for change in bytes.chunks(CHANGE) {

@@ -1,20 +1,19 @@
-//! Running totals among the views: items of one partition, each of which says what something comes to up to there. What
-//! it came to at any point is said by the last item before that point, so by one item.
+//! Running totals among the views: items of one partition, each with the sum up to its sort key. The sum at any point is in
+//! the last item before that point, so reading it takes one item.
 //!
-//! An item goes on from the one before it. Whoever writes one therefore has to know that those before it are all
-//! there; then it comes to the same whoever writes it, and however often.
+//! An item adds to the one before it. So it may only be written once all items before it exist; then every writer computes
+//! the same item, however often.
 
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{Followed, Views};
+use super::{DerivedItem, Views};
 use crate::dynamo::item::{Item, Key, text};
 use crate::dynamo::{DynamoError, IN_FLIGHT, Query};
 use crate::runtime::deadline::Deadline;
 
-/// The attribute that all running totals have. An item without it counts for itself alone, as those of an earlier
-/// version do.
+/// The attribute of all running totals. An item without it, written by an earlier version, counts for itself alone.
 pub(super) const RUNNING: &str = "running";
 
 /// True if an item is a running total.
@@ -24,11 +23,8 @@ pub fn is_running(item: &Item) -> bool {
 }
 
 impl Views {
-    /// What these numbers come to before a key: those of the last item before it. Where that is no running total, and
-    /// those before it are not, of all up to one that is.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The totals of these numbers before a key: those of the last item before it. Items that are not running totals are
+    /// added up, back to one that is.
     pub async fn total_before(
         &self,
         key: &Key,
@@ -60,14 +56,18 @@ impl Views {
         }
     }
 
-    /// Writes items that follow from views that are written, however often: those that go on from others after those.
+    /// Writes derived items of views that are written; idempotent. Running totals are written after those that they add to.
     ///
     /// # Errors
     /// [`DynamoError`]; some of them may be written.
-    pub async fn put_all(&self, items: &[Followed], deadline: Deadline) -> Result<(), DynamoError> {
+    pub async fn put_all(
+        &self,
+        items: &[DerivedItem],
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
         let mut whole = Vec::with_capacity(items.len());
-        // Those of one sort key are of different partitions.
-        let mut by_place: BTreeMap<&str, Vec<&Followed>> = BTreeMap::new();
+        // Items with the same sort key are in different partitions.
+        let mut by_place: BTreeMap<&str, Vec<&DerivedItem>> = BTreeMap::new();
         for item in items {
             match item.goes_on {
                 true => by_place.entry(&item.key.sk).or_default().push(item),
@@ -83,11 +83,18 @@ impl Views {
         Ok(())
     }
 
-    async fn going_on(&self, item: &Followed, deadline: Deadline) -> Result<Followed, DynamoError> {
+    async fn going_on(
+        &self,
+        item: &DerivedItem,
+        deadline: Deadline,
+    ) -> Result<DerivedItem, DynamoError> {
         let names: Vec<_> = item.numbers.iter().map(|(name, _)| *name).collect();
         let before = self.total_before(&item.key, &names, deadline).await?;
         let numbers = item.numbers.iter().zip(before);
         let numbers = numbers.map(|((name, number), before)| (*name, number + before)).collect();
-        Ok(Followed { texts: item.texts.clone(), ..Followed::total(item.key.clone(), numbers) })
+        Ok(DerivedItem {
+            texts: item.texts.clone(),
+            ..DerivedItem::total(item.key.clone(), numbers)
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! One view: what it says, how far it has come, and how changes are folded into it.
+//! One view: its state, its marks, and how changes are folded into it.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,24 @@ use crate::dynamo::item::{Item, Key, Row, number};
 use crate::ledger::FORGET_AT;
 use crate::values::Timestamp;
 
-/// How far the view has come.
+/// The attribute with the high-water marks.
 const MARKS: &str = "marks";
-/// What it has passed without folding it.
+/// The attribute with the changes that were set aside.
 const SET_ASIDE: &str = "set_aside_runs";
-/// The same, as an earlier version wrote it.
+/// The changes that were set aside, as an earlier version wrote them.
 const SET_ASIDE_BEFORE: &str = "set_aside";
-/// Why a change is set aside that could be folded.
+/// The reason noted for a change that is set aside although it could be folded.
 const NO_ROOM: &str =
     "one before it was set aside, and there is no room to note that of single changes";
-/// How often it was written: nobody else has written it as long as this stays the same.
+/// The attribute with the version: it is raised by each write.
 pub(super) const VERSION: &str = "version";
 /// The attributes of every view.
 const OURS: [&str; 8] =
     ["pk", "sk", MARKS, SET_ASIDE, SET_ASIDE_BEFORE, VERSION, FORGET_AT, RECENT];
 
-/// What an item among the views says.
+/// The state of a view.
 pub trait State: Default {
-    /// The attributes that it writes, or has written in some version. Those that nobody knows are of a later version,
-    /// and stay as they are.
+    /// The attributes that this or an earlier version writes. Unknown attributes are of a later version, and are kept.
     const ATTRIBUTES: &'static [&'static str];
 
     /// Reads it.
@@ -39,30 +38,28 @@ pub trait State: Default {
     /// [`DynamoError::Corrupt`]
     fn read(row: &Row<'_>) -> Result<Self, DynamoError>;
 
-    /// Writes it: attributes other than those of this module.
+    /// The attributes of the state, without those of this module.
     fn write(&self) -> Item;
 
-    /// What is stored of whose changes were folded last, with this version of the view; nothing where no answer
-    /// depends on it.
+    /// The stored list of [recent](super::recent) people for this version of the view; `None` if no answer depends on it.
     fn recent(&self, version: u64) -> Option<AttributeValue> {
         let _ = version;
         None
     }
 }
 
-/// What a projection makes of changes.
+/// A state that changes are folded into.
 pub trait Fold: State {
-    /// Goes on by one change. Changes that were set aside come later, so whatever their order the end is the same.
+    /// Folds one change. Changes that were set aside come later, so the result must not depend on the order of changes.
     ///
     /// # Errors
-    /// [`DynamoError::Corrupt`]: a row that is not what the feature writes. The view is as it was.
+    /// [`DynamoError::Corrupt`]: the feature does not write such a row. The state is unchanged.
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError>;
 }
 
-/// A view as it was read, or as nobody has written it yet; and what has been folded into it since.
+/// A view as it was read (the default if nobody has written it yet), with what has been folded into it since.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct View<S> {
-    /// What it says.
     pub state: S,
     marks: HighWaterMarks,
     set_aside: SetAside,
@@ -72,7 +69,7 @@ pub struct View<S> {
     wants_checkpoint: bool,
     /// Attributes of a later version.
     unknown: Item,
-    /// What is there and why it cannot be read, though its marks can.
+    /// The stored item, and why its state cannot be read, though its marks can.
     unreadable: Option<(Item, String)>,
 }
 
@@ -82,12 +79,12 @@ pub type Reader<S> = fn(&Row<'_>) -> Result<View<S>, DynamoError>;
 /// What became of some changes of one shard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folded {
-    /// How many were folded that were not folded before.
+    /// How many were folded now.
     pub new: usize,
-    /// Those that are set aside, by this delivery or an earlier one. They have to become dead letters before the
-    /// changes are acknowledged.
+    /// Changes that this or an earlier delivery has set aside. They have to become dead letters before the batch is
+    /// acknowledged.
     pub unfolded: Vec<Unfolded>,
-    /// Whether the view has to be written for what it says of changes alone.
+    /// True if the view has to be written even if its state is the same.
     pub is_noted: bool,
     /// True if the shard needs a checkpoint, because the view has many marks.
     pub wants_checkpoint: bool,
@@ -96,9 +93,8 @@ pub struct Folded {
 /// A change that could not be folded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfolded {
-    /// Where it is.
     pub sequence: Sequence,
-    /// Why, in a sentence that quotes nothing of what is stored.
+    /// Why, in a sentence that quotes nothing stored.
     pub why: String,
 }
 
@@ -106,7 +102,7 @@ pub struct Unfolded {
 pub type Refused = BTreeMap<Sequence, String>;
 
 impl Unfolded {
-    /// All changes, of a view of which nobody knows how far it has come. Nothing can be noted there.
+    /// All changes, for a view whose marks cannot be read. Nothing can be noted there.
     #[must_use]
     pub fn all(changes: &[&Change], why: &str) -> Vec<Self> {
         let unfolded = changes.iter().map(|change| {
@@ -127,11 +123,10 @@ impl<S: State> View<S> {
         Ok(Self { state: S::read(row)?, ..view })
     }
 
-    /// Reads it from its item, to go on from there: one that cannot be read stays as it is, but for how far it has
-    /// come.
+    /// Reads it from its item, to fold into it. A state that cannot be read stays as it is, and only its marks change.
     ///
     /// # Errors
-    /// [`DynamoError::Corrupt`]: nobody knows how far it has come.
+    /// [`DynamoError::Corrupt`]: its marks cannot be read.
     pub fn read_to_fold(row: &Row<'_>) -> Result<Self, DynamoError> {
         let view = Self::read_marks(row)?;
         Ok(match S::read(row) {
@@ -168,12 +163,12 @@ impl<S: State> View<S> {
         &self.marks
     }
 
-    /// Whether checkpoints say more than its marks, or are needed soon: marks are three quarters of what there may be.
+    /// True if its marks depend on checkpoints, or will soon: it has three quarters of the marks that it may have.
     pub(super) fn needs_checkpoints(&self, most: usize) -> bool {
         self.marks.is_pruned() || self.marks.shards().len() > most / 4 * 3
     }
 
-    /// Drops marks that checkpoints say as well, if there are too many, and goes on from the checkpoint of a shard.
+    /// Drops marks that checkpoints make redundant, if there are too many, and goes on from the checkpoint of a shard.
     pub(super) fn check_marks(
         &mut self,
         shard: Shard,
@@ -190,7 +185,7 @@ impl<S: State> View<S> {
         }
     }
 
-    /// Whether it says nothing that anybody can read.
+    /// True if its state cannot be read.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
         self.unreadable.is_some()
@@ -202,13 +197,13 @@ impl<S: State> View<S> {
         self.version > 0
     }
 
-    /// How often it was written: two readings of the same version are of the same view.
+    /// The version: two readings with the same version are the same view.
     #[must_use]
     pub fn version(&self) -> i64 {
         self.version
     }
 
-    /// The same view, which goes at this second unless it says something by then.
+    /// Lets the view expire at this unix second, unless it is written again by then.
     #[must_use]
     pub fn until(self, forget_at: i64) -> Self {
         Self { forget_at: Some(number(forget_at)), ..self }
@@ -225,19 +220,19 @@ impl<S: State> View<S> {
         self.forget_at.is_some()
     }
 
-    /// The same view, saying something else.
+    /// The view with another state.
     #[must_use]
     pub fn with(self, state: S) -> Self {
         Self { state, unreadable: None, ..self }
     }
 
-    /// The same view, which says what it said when it was read and cannot go on: what comes is set aside.
+    /// The view with the state that was read, which cannot go on: further changes are set aside.
     #[must_use]
     pub fn stuck(self, state: &S, why: String) -> Self {
         Self { state: S::default(), unreadable: Some((state.write(), why)), ..self }
     }
 
-    /// The same view as of what another has folded: what that has passed is in what this one says.
+    /// Takes over the marks of another view: the state of this one contains what that has passed.
     #[must_use]
     pub fn caught_up_with<T>(mut self, other: &View<T>) -> Self {
         self.marks.join(&other.marks);
@@ -250,7 +245,7 @@ impl<S: State> View<S> {
         Self { version: self.version + 1, ..self }
     }
 
-    /// What writes it, unless somebody else has written it since it was read.
+    /// The write of this view, conditional on nobody having written it since it was read.
     #[must_use]
     pub fn write(&self, key: Key) -> Write {
         let bytes = |bytes| AttributeValue::B(Blob::new(bytes));
@@ -271,12 +266,12 @@ impl<S: State> View<S> {
             item.extend(value.map(|value| (name.to_owned(), value)));
         }
         item.insert(VERSION.to_owned(), number(self.version + 1));
-        // A view of what was erased goes at its time, whatever is folded into it until then.
+        // The view of something erased expires at its time, whatever is folded into it until then.
         item.extend(self.forget_at.clone().map(|at| (FORGET_AT.to_owned(), at)));
         Write::View { item, seen: self.version }
     }
 
-    /// How many of these changes of a shard, from the first on, are folded or set aside.
+    /// The number of leading changes of a shard that are folded or set aside already.
     #[must_use]
     pub fn passed(&self, shard: Shard, changes: &[&Change]) -> usize {
         changes.partition_point(|change| !self.marks.is_new(shard, change.sequence))
@@ -284,8 +279,8 @@ impl<S: State> View<S> {
 }
 
 impl<F: Fold> View<F> {
-    /// Folds changes of one shard, in their order, which begin with the first of a batch. What it has folded already
-    /// is passed, and what cannot be folded is set aside, as is what was refused before.
+    /// Folds changes of one shard, in order, from the first of a batch on. Skips what is folded already, and sets aside what
+    /// cannot be folded or was refused before.
     ///
     /// `facts` is the name of the table that the changes are of, for errors.
     pub fn fold(
@@ -328,7 +323,7 @@ impl<F: Fold> View<F> {
         folded
     }
 
-    /// Those that an earlier delivery has set aside and whose dead letters it may not have sent.
+    /// Changes that an earlier delivery has set aside, whose dead letters it may not have sent.
     fn set_aside_before(&self, shard: Shard, changes: &[&Change]) -> Vec<Unfolded> {
         let why = "set aside by an earlier delivery, whose log says why";
         let unfolded = self.set_aside.among(shard, changes).into_iter();

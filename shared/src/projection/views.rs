@@ -1,10 +1,10 @@
-//! The table of views: how they are read, and written unless somebody else has.
+//! The table of views: reads, and writes on the condition that nobody else has written.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{Delete, Put as TransactPut, TransactWriteItem};
 
-use super::{Followed, Reader, State, View};
+use super::{DerivedItem, Reader, State, View};
 use crate::dynamo::item::{Item, Key, number};
 use crate::dynamo::limits::item_bytes;
 use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, PacedTable, Put, Table};
@@ -27,16 +27,11 @@ impl Write {
 /// A change of the table of views.
 #[derive(Debug, Clone)]
 pub enum Write {
-    /// A view, which is as it was when it was seen.
-    View {
-        /// All of it.
-        item: Item,
-        /// The version that was read.
-        seen: i64,
-    },
-    /// An item that only those write who write a view with it.
+    /// A view that has not changed since it was read.
+    View { item: Item, seen: i64 },
+    /// An item that is only written together with its view.
     Put(Item),
-    /// The same, deleted.
+    /// Deletes such an item.
     Delete(Key),
 }
 
@@ -51,22 +46,18 @@ impl Views {
         Self(table)
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same table, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self(self.0.over(dynamo))
     }
 
-    /// The table.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.0
     }
 
     /// The view at a key.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn read<S: State>(
         &self,
         key: Key,
@@ -77,8 +68,7 @@ impl Views {
         row.as_ref().map_or_else(|| Ok(View::default()), read)
     }
 
-    /// The views at these keys, none of them named twice, in the same order. One that cannot be read is an error in
-    /// its place.
+    /// The views at these keys, which must differ, in the same order. A view that cannot be read is an error in its place.
     ///
     /// # Errors
     /// [`DynamoError`]: none was read.
@@ -99,7 +89,7 @@ impl Views {
         Ok(keys.iter().map(view).collect())
     }
 
-    /// Writes all of these or none. False if one of the views was written by somebody else.
+    /// Writes all of these or none. Returns false if somebody else has written one of the views.
     ///
     /// A single one is a put, several are a transaction, at twice the units.
     ///
@@ -126,10 +116,7 @@ impl Views {
         Ok(committed)
     }
 
-    /// What writes these in a transaction with something else.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// These writes as items of a larger transaction.
     pub fn transaction(&self, writes: Vec<Write>) -> Result<Vec<TransactWriteItem>, DynamoError> {
         writes.into_iter().map(|write| self.item(write)).collect()
     }
@@ -137,7 +124,7 @@ impl Views {
     /// Writes items as they are.
     pub(super) async fn put_whole(
         &self,
-        items: &[Followed],
+        items: &[DerivedItem],
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         if items.is_empty() {

@@ -1,29 +1,29 @@
-//! Changes that wait for the one with which their subject begins: votes that come before their poll, hits before their
-//! battle. They are kept in blocks beside the view, and folded once it has come.
+//! Changes that come before the one that opens their subject: votes before their poll, hits before their battle. They wait
+//! in blocks beside the view, and are folded once it is opened.
 //!
-//! Changes of one row that are written together wait as one: from what the row was before the first of them to what it is
-//! after the last. A change is weighed before it is added, so a block is as large as blocks may be and no larger, and
-//! what grows with the number of changes is the number of blocks. They are read some at a time.
+//! Changes of one row that are written together wait as one change, from the row before the first to the row after the last.
+//! A change is weighed before it is added, so blocks have a largest size, and only their number grows with the number of
+//! changes. They are read a few at a time.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Change, Wanted, Write};
+use super::{BlockRange, Change, Write};
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::limits::{item_bytes, value_bytes};
 use crate::dynamo::{DynamoError, Limits};
 
-/// How the sort keys of such blocks begin.
+/// The prefix of the sort keys of such blocks.
 const WAITING: &str = "waiting#";
 /// The attribute with the changes.
 const CHANGES: &str = "changes";
 /// The attribute of a view with the number of the first block.
 pub const FROM: &str = "waiting_from";
-/// That with the number behind the last one.
+/// The attribute of a view with the number after the last block.
 pub const TO: &str = "waiting_to";
-/// How many blocks are folded at once: each is deleted in the transaction that folds it.
-const AT_ONCE: i32 = 40;
+/// The most blocks folded at once: each is deleted in the transaction that folds it.
+const MAX_BLOCKS_PER_TRANSACTION: i32 = 40;
 
-/// The changes that wait: blocks from one number to another, the second excluded.
+/// The changes that wait, in blocks from `first` to `next`, the latter excluded.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Waiting {
     first: u64,
@@ -56,7 +56,7 @@ impl Waiting {
         self.first == self.next
     }
 
-    /// The same, with nothing in blocks.
+    /// The same, as if all blocks were folded.
     #[must_use]
     pub fn without_blocks(self) -> Self {
         Self { first: self.next, ..self }
@@ -68,7 +68,7 @@ impl Waiting {
         is_block(block) && *block < *sort_key(self.first)
     }
 
-    /// One more waits. If it goes on where another change of that row ends, both are one.
+    /// Adds a change. It is joined with an earlier change of its row that ends where it begins.
     pub fn push(&mut self, change: &Change) {
         let same = self.fresh.iter_mut().rfind(|fresh| fresh.key == change.key);
         match same.filter(|fresh| fresh.after == change.before) {
@@ -80,15 +80,15 @@ impl Waiting {
         }
     }
 
-    /// The blocks with those that waited longest.
+    /// The oldest blocks, up to the limit of a transaction.
     #[must_use]
-    pub fn wants(&self) -> Option<Wanted> {
+    pub fn needed_blocks(&self) -> Option<BlockRange> {
         let last = self.next.checked_sub(1).filter(|_| !self.is_empty())?;
         let (first, last) = (sort_key(self.first), sort_key(last));
-        Some(Wanted { first, last, limit: Some(AT_ONCE) })
+        Some(BlockRange { first, last, limit: Some(MAX_BLOCKS_PER_TRANSACTION) })
     }
 
-    /// The changes in these blocks, which wait no longer. Nothing, if they are others than those wanted.
+    /// Takes the changes out of these blocks, which have to be the oldest.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -106,7 +106,7 @@ impl Waiting {
         Ok(changes)
     }
 
-    /// What is written together with the view at a key.
+    /// The writes that go into the transaction of the view with this key.
     pub fn writes(&mut self, view: &Key, limits: &Limits) -> Vec<Write> {
         let used = self.used.drain(..).map(Write::Delete);
         let mut writes: Vec<_> = used.collect();
@@ -138,13 +138,13 @@ impl Waiting {
     }
 }
 
-/// True if that is the sort key of such a block.
+/// True for the sort key of such a block.
 #[must_use]
 pub fn is_block(sort_key: &str) -> bool {
     sort_key.starts_with(WAITING)
 }
 
-/// Makes something else of the changes that wait in a block, or nothing. False if that is what they were.
+/// Replaces or removes the changes of a block. Returns false if nothing changed.
 ///
 /// # Errors
 /// [`DynamoError::Corrupt`]
@@ -202,7 +202,7 @@ fn read_change(value: &AttributeValue, table: &str) -> Option<Change> {
     })
 }
 
-/// How much room a change takes, in bytes or so.
+/// The approximate size of a change, in bytes.
 #[must_use]
 pub fn weight(change: &Change) -> usize {
     let images = [&change.before, &change.after].into_iter().flatten();

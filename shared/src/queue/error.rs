@@ -6,48 +6,45 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
 use crate::runtime::deadline::DeadlineExceeded;
 
-/// The names of some codes in SQS's older protocol begin like this.
+/// The prefix of some codes of SQS's older protocol.
 const OLDER_PREFIX: &str = "AWS.SimpleQueueService.";
 
-/// Messages were not sent, or not all of them, or nobody knows.
+/// Some messages were not sent, or may not have been.
 ///
-/// Its sentence goes into logs and quotes nothing of what was sent.
+/// The message goes into logs, and quotes nothing of what was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The queue, or its key, takes no more calls at the moment.
     #[error("the queue is throttled")]
     Throttled,
-    /// No answer, or one that says that the service is unwell. The call may or may not have happened.
+    /// No response, or one that says that the service fails. The call may have been applied.
     #[error("the queue did not answer: {0}")]
     Unavailable(String),
-    /// There is no such queue.
     #[error("the queue does not exist")]
     Missing,
-    /// The caller may not do this, or not with the queue's key.
+    /// The caller lacks a permission for the queue or its key.
     #[error("access to the queue denied: {0}")]
     Denied(String),
     /// The queue says that the request, or a message of it, is wrong.
     #[error("the queue refused: {code}")]
     Refused {
-        /// SQS's error code.
         code: String,
-        /// Its words, which may quote the request.
+        /// The message of SQS, which may quote the request.
         message: String,
     },
-    /// The time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }
 
 impl SendError {
-    /// True if the same call may succeed a moment later. The rest needs somebody to change something
-    /// (or another invocation), so trying at once would only make a hot loop.
+    /// True if the same call may succeed a moment later. Other failures need a repair or another invocation, so an immediate retry
+    /// would only be a hot loop.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Throttled | Self::Unavailable(_))
     }
 
-    /// The error with the words of SQS, which may quote what was sent: not for logs.
+    /// The error with the message of SQS, which may quote what was sent: not for logs.
     #[must_use]
     pub fn unredacted(&self) -> String {
         match self {
@@ -68,8 +65,7 @@ impl SendError {
         }
     }
 
-    /// The error of a call of which some entries were not accepted: one that no retry helps, if there
-    /// is one among them.
+    /// The error of a call with some entries that were not accepted: preferably one that no retry helps.
     pub(super) fn of_entries(failed: &[BatchResultErrorEntry]) -> Self {
         let errors = failed.iter().map(|entry| {
             let message = entry.message.as_deref().unwrap_or_default();
@@ -79,12 +75,12 @@ impl SendError {
         worst.unwrap_or_else(Self::nothing_said)
     }
 
-    /// The answer says neither that a message was accepted nor that it was not.
+    /// The response says neither that a message was accepted nor that it was not.
     pub(super) fn nothing_said() -> Self {
         Self::Unavailable("it did not say what it accepted".to_owned())
     }
 
-    /// The error that a code stands for; one that is not known, by whose fault it is.
+    /// The error of a code. An unknown code is classified by whose fault it is.
     fn of_code(code: &str, message: &str, senders_fault: bool) -> Self {
         let code = code.strip_prefix(OLDER_PREFIX).unwrap_or(code);
         match code {
@@ -125,7 +121,7 @@ impl SendError {
         match error.code() {
             _ if status == 429 => Self::Throttled,
             Some(code) => Self::of_code(code, error.message().unwrap_or_default(), status < 500),
-            // Half of an answer: what it meant to say nobody knows.
+            // An incomplete response: its meaning is unknown.
             None => Self::Unavailable(format!("status {status} without a reason")),
         }
     }
@@ -154,7 +150,7 @@ impl From<BuildError> for SendError {
 }
 
 impl SendError {
-    /// The request cannot even be made.
+    /// The request cannot be built.
     #[must_use]
     pub fn not_built(why: &str) -> Self {
         Self::Refused { code: "request not built".to_owned(), message: why.to_owned() }

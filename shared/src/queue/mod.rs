@@ -7,19 +7,16 @@
 //!
 //! # Why sending twice is harmless
 //!
-//! After a reset, a timeout or half of an answer nobody knows whether a message was accepted, so it
-//! is sent again and may then be there twice. SQS itself delivers a message more than once, so
-//! whatever is sent here has to survive that anyway:
+//! After a reset, a timeout or an incomplete response it is unknown whether a message was accepted. So it is sent again, and may
+//! be on the queue twice. SQS itself delivers messages more than once, so everything that is sent here has to tolerate that:
 //!
-//! * A command, be it a producer's or one that the writer hands to itself, states a fact and makes
-//!   the timelines agree with all facts on record; a second delivery finds them in agreement
-//!   ([`crate::fanout`] argues why, for deliveries at the same time too).
-//! * A dead letter carries the id of the message that it was made from
-//!   ([`ORIGIN`](crate::dead_letters::ORIGIN)) and is kept under that id: two of them are one. A body
-//!   that fills a message alone has no room for the id, and is then kept twice.
+//! * A command of a producer, or of the writer itself, states a fact and makes timelines agree with all facts on record. A second
+//!   delivery finds them in agreement ([`crate::fanout`] argues why, also for concurrent deliveries).
+//! * A dead letter has the id of its message ([`ORIGIN`](crate::dead_letters::ORIGIN)) and is kept under that id, so two copies are
+//!   one letter. A body of the greatest length has no room for the id, and is then kept twice.
 //!
-//! The other direction is what must not happen: a message is acknowledged only after everything that
-//! was made from it has been accepted. An error here leaves it on its queue.
+//! The opposite must not happen: a message is acknowledged only after everything that was made from it has been accepted. An error
+//! here leaves it on its queue.
 
 mod batch;
 mod batches;
@@ -48,7 +45,7 @@ pub const BATCH: usize = 10;
 /// Bytes that SQS takes in one call, be it one message or ten: bodies, and names, types and values
 /// of attributes.
 pub const MAX_BYTES: usize = 1_048_576;
-/// One attempt: SQS answers within milliseconds, or something is wrong with this connection.
+/// The timeout of one attempt. SQS answers within milliseconds, or the connection is broken.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Calls of one [`Sender::send`] in flight at once.
 const IN_FLIGHT: usize = 4;
@@ -58,13 +55,11 @@ const TEXT: &str = "String";
 /// What is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Message {
-    /// What it says.
     pub body: String,
-    /// Whose it is, for fair queues.
     pub group: Option<String>,
     /// Names and texts that travel beside the body; no text may be empty.
     pub attributes: Vec<(&'static str, String)>,
-    /// How long nobody receives it, in seconds: at most 900. None: no time at all.
+    /// The delay in seconds, at most 900; `None` for no delay.
     pub delay_seconds: Option<u16>,
 }
 
@@ -77,12 +72,12 @@ pub struct Sender {
 }
 
 impl Message {
-    /// A body and nothing else.
+    /// A message with only a body.
     pub fn new(body: impl Into<String>) -> Self {
         Self { body: body.into(), ..Self::default() }
     }
 
-    /// How much it counts against [`MAX_BYTES`].
+    /// Its size for [`MAX_BYTES`].
     #[must_use]
     pub fn bytes(&self) -> usize {
         bytes(&self.body, &self.attributes)
@@ -102,7 +97,7 @@ impl Message {
     }
 }
 
-/// How much a body with these attributes counts against [`MAX_BYTES`].
+/// The size of a body with these attributes for [`MAX_BYTES`].
 pub(crate) fn bytes(body: &str, attributes: &[(&str, String)]) -> usize {
     let attribute = |(name, text): &(&str, String)| name.len() + TEXT.len() + text.len();
     body.len() + attributes.iter().map(attribute).sum::<usize>()
@@ -115,20 +110,19 @@ impl Sender {
         Self { client, url: url.into(), retries: Arc::default() }
     }
 
-    /// The same sender for another piece of work, with a count of its own.
+    /// The same sender, with a retry count of its own.
     #[must_use]
     pub fn metered(&self) -> Self {
         Self { retries: Arc::default(), ..self.clone() }
     }
 
-    /// How many calls of this sender, and of its clones, have failed in a way that another try may repair,
-    /// since it was [metered](Self::metered). They were tried again if there was time.
+    /// The number of calls of this sender and its clones that failed with a retryable error since it was [metered](Self::metered).
+    /// They were retried if there was time.
     #[must_use]
     pub fn retries(&self) -> u64 {
         self.retries.load(Ordering::Relaxed)
     }
 
-    /// The queue's URL.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -137,8 +131,8 @@ impl Sender {
     /// Sends messages, in no particular order, and returns once all of them are accepted.
     ///
     /// # Errors
-    /// [`SendError`], the last one of a call that could not be made again. It says nothing about which
-    /// messages were accepted; sending all of them again is right.
+    /// [`SendError`]: the last error of a call that could not be retried. It does not say which messages were accepted; sending all of
+    /// them again is right.
     pub async fn send(&self, messages: &[Message], deadline: Deadline) -> Result<(), SendError> {
         let calls = batches::batches(messages).map(|batch| self.send_batch(batch, deadline));
         let calls: Vec<_> = calls.collect();
@@ -147,8 +141,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends one message, and returns the id under which it was accepted. If an answer was lost it may be
-    /// there under other ids, too.
+    /// Sends one message, and returns its id. If a response was lost, it may be on the queue under other ids, too.
     ///
     /// # Errors
     /// [`SendError`]; the message may have been accepted.
@@ -161,9 +154,8 @@ impl Sender {
         ids.into_iter().next().ok_or_else(SendError::nothing_said)
     }
 
-    /// Sends what fits into one call, and again what was not accepted. Returns the ids of the messages, in
-    /// the order in which they were accepted. In a box, as calls of tables are
-    /// ([`Calling`](crate::dynamo::Calling)).
+    /// Sends the messages of one call, and again those that were not accepted. Returns the ids of the messages, in the order in which
+    /// they were accepted. Boxed, like calls of tables ([`Calling`](crate::dynamo::Calling)).
     fn send_batch<'a>(
         &'a self,
         batch: &'a [Message],
@@ -186,7 +178,7 @@ impl Sender {
         })
     }
 
-    /// Calls once. Leaves what was not accepted, and adds the ids of what was.
+    /// Calls once. Keeps the messages that were not accepted, and adds the ids of the others.
     async fn attempt(
         &self,
         left: &mut Vec<&Message>,
@@ -194,7 +186,7 @@ impl Sender {
         deadline: Deadline,
     ) -> Result<(), SendError> {
         let answer = self.call(left, deadline).await?;
-        // An entry that the answer does not mention was not accepted either, as far as anybody knows.
+        // An entry that is missing in the response counts as not accepted.
         let accepted: HashSet<_> = answer.successful.iter().map(|one| one.id.as_str()).collect();
         let mut ids = 0..left.len();
         left.retain(|_| ids.next().is_some_and(|id| !accepted.contains(id.to_string().as_str())));
@@ -213,7 +205,7 @@ impl Sender {
         let entries = messages.iter().enumerate().map(|(id, message)| message.entry(id));
         let entries = entries.collect::<Result<_, _>>()?;
         let call = self.client.send_message_batch().queue_url(&self.url).set_entries(Some(entries));
-        // In a box: an SDK call's state is kilobytes, and would be copied at every layer.
+        // Boxed: the state of an SDK call is kilobytes, and would be copied at every layer.
         match deadline.within(ATTEMPT_TIMEOUT).bound(Box::pin(call.send())).await {
             Ok(answer) => Ok(answer?),
             Err(exceeded) if deadline.remaining().is_zero() => Err(exceeded.into()),

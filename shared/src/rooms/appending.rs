@@ -1,24 +1,24 @@
-//! Messages added to the [list of arrivals](super::arrivals), many at once.
+//! Appends messages to the [list of arrivals](super::arrivals), many at once.
 //!
 //! # One row after the other
 //!
-//! All writers of a room add to the end of one list, and only one of them can put the next row. So those in one process queue
-//! up: whoever's turn it is adds all that wait, as one row. While calls are slow rows become longer, and no message waits for
-//! more than the rows of those that came before it. Of several processes one wins each number. The others wait a moment and
-//! try the next, until their deadline, after which the command goes back to its queue. Each try that is lost is a row of
-//! somebody else's that was added, so the list as a whole always goes on.
+//! All writers of a room append to one list, and only one of them can put the next row. So the writers of one process queue up,
+//! and the writer whose turn it is appends all waiting messages as one row. If calls are slow, rows become longer, and a message
+//! waits only for the rows of earlier messages. Of several processes, one wins each number. The others wait a moment and try the
+//! next number until their deadline; then the command goes back to its queue. Each lost attempt means that somebody else has
+//! appended a row, so the list as a whole always advances.
 //!
-//! # What is added next
+//! # The steps
 //!
 //! ```text
 //! 1  the last row, n        2  have it whole        3  put n+1, where nothing is        4  have that whole
 //! ```
 //!
-//! What a process has just made whole it goes on from without reading it again, while others wait for their turn. That is
-//! no memory: what it says is tried by the put, and it is gone with the last that waits.
+//! While messages wait, a process continues from the row that it has just made whole, without reading it again. This is safe,
+//! because the put is conditional; and it is dropped when nothing waits any more.
 //!
-//! Step 2 does for a message what a delivery of it does: look for the marker of its delete, put its rows where nothing is.
-//! So it may happen beside that delivery, or long after it died.
+//! Step 2 does the same for a message as its own delivery: it looks for the marker of a delete, and puts the rows where nothing
+//! is. So it may run in parallel to that delivery, or long after it died.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use futures::future::try_join_all;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turns, oneshot};
 
-use super::arrivals::{Arrival, ArrivalRow, Arrived, MOST, MOST_BYTES, content};
+use super::arrivals::{Arrival, ArrivalPosition, ArrivalRow, MOST, MOST_BYTES, content};
 use super::{Rooms, keys};
 use crate::dynamo::item::{Item, Key, Row};
 use crate::dynamo::{BATCH_GET, Condition, DynamoError, Put};
@@ -36,14 +36,14 @@ use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 use crate::values::RoomId;
 
-/// The messages of a process that wait for their place, by room. Clones share them. A room is in it while something waits.
+/// The messages of a process that wait to be appended, by room. Clones share them. A room is listed while something waits.
 #[derive(Debug, Clone, Default)]
 pub struct RoomQueues(Arc<Mutex<HashMap<RoomId, Arc<RoomQueue>>>>);
 
-/// Those of one room.
+/// The waiting messages of one room.
 #[derive(Debug, Default)]
 struct RoomQueue {
-    /// Held by whoever adds rows: the number of the last row, where it is known to be whole.
+    /// Locked by the writer that appends: the number of the last row, if it is known to be whole.
     turn: Turns<Option<u64>>,
     waiting: Mutex<VecDeque<Waiting>>,
 }
@@ -51,11 +51,11 @@ struct RoomQueue {
 #[derive(Debug)]
 struct Waiting {
     arrival: Arrival,
-    /// Told once the message is in its place. Dropped if whoever took it failed.
+    /// Notified once the message is written. Dropped if the writer that took it failed.
     done: oneshot::Sender<()>,
 }
 
-/// A room's queue while somebody uses it.
+/// A handle to the queue of a room, which is removed with its last handle.
 struct Queueing<'a> {
     queues: &'a RoomQueues,
     room: &'a RoomId,
@@ -72,7 +72,7 @@ impl RoomQueues {
 impl Drop for Queueing<'_> {
     fn drop(&mut self) {
         let mut queues = self.queues.0.lock();
-        // The map's and this one.
+        // The references of the map and of this handle.
         if Arc::strong_count(&self.queue) == 2 {
             queues.remove(self.room);
         }
@@ -86,7 +86,7 @@ impl RoomQueue {
         told
     }
 
-    /// Adds what waits to those that were taken, up to as many as a row holds.
+    /// Takes waiting messages, up to the capacity of a row.
     fn take(&self, taken: &mut Vec<Waiting>) {
         let size = |it: &Waiting| it.arrival.payload.as_json().len();
         let (mut waiting, mut bytes) = (self.waiting.lock(), taken.iter().map(size).sum::<usize>());
@@ -101,7 +101,7 @@ impl RoomQueue {
 }
 
 impl Rooms {
-    /// Has a message be in its place in the order of arrival, and then in its room and under its author.
+    /// Appends a message to the arrivals, and then writes it in its room and under its author.
     pub(super) async fn arrive(
         &self,
         arrival: Arrival,
@@ -113,7 +113,7 @@ impl Rooms {
         let mut told = queue.wait(arrival.clone());
         let mut turn =
             deadline.bound(queue.turn.lock()).await.map_err(|_| DynamoError::Throttled)?;
-        // Each time at least one that waits is taken, and those behind this one are not.
+        // Each round takes at least one waiting message, and none behind this one.
         loop {
             match told.try_recv() {
                 Ok(()) => return Ok(()),
@@ -121,13 +121,13 @@ impl Rooms {
                 Err(oneshot::error::TryRecvError::Empty) => {}
             }
             for it in self.append(&room, queue, &mut turn, deadline).await? {
-                // Whoever waited may have given up.
+                // The waiting delivery may have given up.
                 let _ = it.done.send(());
             }
         }
     }
 
-    /// Adds a row of what waits, whatever came while others added theirs included, and makes it whole.
+    /// Appends a row with everything that waits by now, and makes it whole.
     async fn append(
         &self,
         room: &RoomId,
@@ -148,14 +148,15 @@ impl Rooms {
             }
             backoff.wait(deadline).await.map_err(|_| DynamoError::Throttled)?;
         };
-        let places = (0..).map(|index| Arrived::of(number, index));
+        let places = (0..).map(|index| ArrivalPosition::of(number, index));
         let each = arrivals.iter().zip(places);
-        try_join_all(each.map(|(it, place)| self.put_rows(it, Some(place), deadline))).await?;
+        try_join_all(each.map(|(it, position)| self.put_rows(it, Some(position), deadline)))
+            .await?;
         *whole = Some(number);
         Ok(batch)
     }
 
-    /// Puts a row where nothing is. False if another one is there.
+    /// Puts a row where nothing is. Returns false if there is another one.
     async fn put_arrivals(
         &self,
         room: &RoomId,
@@ -167,7 +168,7 @@ impl Rooms {
             (keys::arrival(room, number), Condition::new("attribute_not_exists(pk)"));
         Ok(match self.ledger.put_if(key, content(arrivals), absent, deadline).await? {
             Put::Done => true,
-            // A put that was repeated is refused by what its first attempt wrote.
+            // A retry is refused by what the first attempt wrote.
             Put::Refused(there) => {
                 let there = ArrivalRow::read(room, &self.ledger.table().row(there))?;
                 there.arrivals().map(|(_, it)| it).eq(arrivals)
@@ -175,45 +176,45 @@ impl Rooms {
         })
     }
 
-    /// The number of the last row, now that it is whole.
+    /// Makes the last row whole, and returns its number.
     async fn whole_until(&self, room: &RoomId, deadline: Deadline) -> Result<u64, DynamoError> {
         let Some(last) = self.last_arrivals(room, deadline).await? else { return Ok(0) };
         let keys: Vec<_> = last.arrivals().flat_map(|(_, it)| it.rows()).collect();
         let there = self.items_at(keys, deadline).await?;
-        let is_whole = |place: Arrived, it: &Arrival| {
+        let is_whole = |position: ArrivalPosition, it: &Arrival| {
             let is_in_place = |key: &LedgerKey| {
-                there
-                    .get(key)
-                    .is_some_and(|row| Arrived::read(row).is_ok_and(|at| at == Some(place)))
+                there.get(key).is_some_and(|row| {
+                    ArrivalPosition::read(row).is_ok_and(|at| at == Some(position))
+                })
             };
             let [row, authors] = it.rows();
             is_in_place(&row) && there.contains_key(&authors)
         };
-        let rest = last.arrivals().filter(|(place, it)| !is_whole(*place, it));
-        try_join_all(rest.map(|(place, it)| self.complete(it, place, deadline))).await?;
+        let rest = last.arrivals().filter(|(position, it)| !is_whole(*position, it));
+        try_join_all(rest.map(|(position, it)| self.complete(it, position, deadline))).await?;
         Ok(last.number)
     }
 
-    /// Does for a message what a delivery does that comes after its arrival.
+    /// Completes a message like its own delivery after its arrival.
     async fn complete(
         &self,
         arrival: &Arrival,
-        place: Arrived,
+        position: ArrivalPosition,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         match self.is_deleted(&arrival.key, deadline).await? {
-            true => self.take_out_arrival(&arrival.key, place, deadline).await,
-            false => self.put_rows(arrival, Some(place), deadline).await,
+            true => self.take_out_arrival(&arrival.key, position, deadline).await,
+            false => self.put_rows(arrival, Some(position), deadline).await,
         }
     }
 
-    /// What stands at keys, as many as a row of arrivals has.
+    /// The items at keys, as many as a row of arrivals has.
     pub(super) async fn items_at(
         &self,
         keys: Vec<LedgerKey>,
         deadline: Deadline,
     ) -> Result<HashMap<LedgerKey, Row<'_>>, DynamoError> {
-        // A call may name none twice, and a message may have come twice.
+        // Keys of one call must differ, and a message may have come twice.
         let keys: BTreeSet<_> = keys.into_iter().collect();
         let items: Vec<Item> = keys.into_iter().map(Key::into_item).collect();
         let calls = items

@@ -1,27 +1,27 @@
-//! The order in which messages arrive: what a client that follows a room is given, whatever `at` they have.
+//! The order in which messages arrive, whatever their `at`. Clients that follow a room read it.
 //!
 //! # The list
 //!
-//! A room has one list of *arrivals*, whose rows are numbered 1, 2, 3, … A row holds a batch of messages, with all that
-//! readers are shown. Whoever adds one puts it at the number after the last under the condition that nothing is there
-//! ([`append`](super::appending)). So a number is given once, the list has no holes, and no row ever appears below one that
-//! is there: whoever has read up to a row has read all below it.
+//! A room has one list of *arrivals*, whose rows are numbered 1, 2, 3, … A row has a batch of messages, with everything that
+//! readers are shown. A writer puts a row at the number after the last, under the condition that nothing is there
+//! ([`append`](super::appending)). So a number is used once, the list has no gaps, and no row ever appears below an existing one:
+//! a reader that has read up to a row has read everything below it.
 //!
-//! The place of a message, its [`Arrived`], is the number of its row and its index in that. It is stored with the rows of
-//! the message. Only the first put of a row counts, so a message has one place, however often it was delivered. An entry of the
-//! list whose message names another place counts for nothing.
+//! The [`ArrivalPosition`] of a message is the number of its row and its index in the row. It is stored with the rows of the
+//! message. Only the first put of a row counts, so a message has one position, however often it was delivered. An entry of the
+//! list whose message has another position is ignored.
 //!
 //! # The last row
 //!
-//! A row is *whole* once all its messages are in their rooms and under their authors, or are deleted. A command is
-//! acknowledged when the row of its message is whole, and a row is added only when the one before it is. So all but the
-//! last are whole, and of one that is not nothing is acknowledged.
+//! A row is *whole* once all its messages are written in their room and under their authors, or are deleted. A command is
+//! acknowledged when the row of its message is whole, and a row is appended only when the one before it is whole. So all rows
+//! except the last are whole, and nothing of a row that is not whole is acknowledged.
 //!
-//! # What bounds it
+//! # Bounds
 //!
-//! A row has at most [`MOST`] messages and [`MOST_BYTES`] of payloads, or one message. It is never written again but to take
-//! out what was deleted. A room has at most one row for each message, and one for each delivery that died between its row
-//! and the message, or met another of the same message at the same moment.
+//! A row has at most [`MOST`] messages and [`MOST_BYTES`] of payloads, or one message. It is only changed to remove deleted
+//! messages. A room has at most one row for each message, and one for each delivery that died between the row and the message,
+//! or met another delivery of the same message at the same moment.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -43,27 +43,26 @@ const INDEX_BITS: u32 = 6;
 const ENTRY_BYTES: usize = 350;
 const MESSAGES: &str = "messages";
 
-/// The place of a message in the order of arrival.
+/// The position of a message in the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Arrived(pub u64);
+pub struct ArrivalPosition(pub u64);
 
-impl Arrived {
+impl ArrivalPosition {
     /// Before the first.
     pub const NOTHING: Self = Self(MOST as u64 - 1);
 
-    /// Of a message of a row.
+    /// The position of a message, by its row and its index there.
     #[must_use]
     pub fn of(row: u64, index: usize) -> Self {
         Self((row << INDEX_BITS) | (index as u64 % MOST as u64))
     }
 
-    /// The last of a row.
+    /// The last position of a row.
     #[must_use]
     pub fn end_of(row: u64) -> Self {
         Self::of(row, MOST - 1)
     }
 
-    /// The row.
     #[must_use]
     pub fn row(self) -> u64 {
         self.0 >> INDEX_BITS
@@ -73,7 +72,7 @@ impl Arrived {
         self.0 % MOST as u64
     }
 
-    /// What the item of a message says, if it has a place: those that were posted before there was an order have none.
+    /// Reads the position of a message. Messages that were posted before there was an order have none.
     pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         let is_there = row.item.contains_key("arrived");
         is_there.then(|| row.count("arrived").map(Self)).transpose()
@@ -83,13 +82,11 @@ impl Arrived {
 /// A message that arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
-    /// The message.
     pub key: MessageKey,
     /// When it was said.
     pub at: Timestamp,
-    /// What.
     pub payload: Payload,
-    /// By which number of shards it is spread.
+    /// The number of shards that it is spread over.
     pub shards: Shards,
 }
 
@@ -99,7 +96,7 @@ impl Arrival {
         Self { key, at, payload, shards }
     }
 
-    /// Where its rows are: in its room, and by its author.
+    /// The keys of its rows: in its room, and under its author.
     #[must_use]
     pub fn rows(&self) -> [LedgerKey; 2] {
         keys::rows(&self.key, self.at, self.shards)
@@ -115,7 +112,7 @@ impl Arrival {
         ]))
     }
 
-    /// Reads an entry; nothing where the message was taken out.
+    /// Reads an entry; `None` if the message was removed.
     fn read(room: &RoomId, entry: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         if entry.flag("deleted")? {
             return Ok(None);
@@ -135,33 +132,36 @@ impl Arrival {
 /// A row of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrivalRow {
-    /// Its number.
     pub number: u64,
-    /// Its messages; nothing for those that were taken out.
+    /// Its messages; `None` for those that were removed.
     entries: Vec<Option<Arrival>>,
 }
 
 impl ArrivalRow {
-    /// What it takes, in bytes, or a little more.
+    /// Its size in bytes, or a little more.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let payloads = self.arrivals().map(|(_, it)| it.payload.as_json().len() + ENTRY_BYTES);
         ENTRY_BYTES + payloads.sum::<usize>()
     }
 
-    /// Its messages, each with its place.
-    pub fn arrivals(&self) -> impl Iterator<Item = (Arrived, &Arrival)> {
+    /// Its messages with their positions.
+    pub fn arrivals(&self) -> impl Iterator<Item = (ArrivalPosition, &Arrival)> {
         let entries = self.entries.iter().enumerate();
-        entries.filter_map(|(n, entry)| Some((Arrived::of(self.number, n), entry.as_ref()?)))
+        entries
+            .filter_map(|(n, entry)| Some((ArrivalPosition::of(self.number, n), entry.as_ref()?)))
     }
 
-    /// Those of one author, if of one.
-    fn arrivals_of(&self, author: Option<&ViewerId>) -> impl Iterator<Item = (Arrived, &Arrival)> {
+    /// Its messages, of one author if one is given.
+    fn arrivals_of(
+        &self,
+        author: Option<&ViewerId>,
+    ) -> impl Iterator<Item = (ArrivalPosition, &Arrival)> {
         let is_asked = move |it: &Arrival| author.is_none_or(|author| it.key.author_id == *author);
         self.arrivals().filter(move |(_, it)| is_asked(it))
     }
 
-    /// How many items say what became of its messages, or of those of one author: a read unit or two each.
+    /// The number of items that tell what became of its messages, or of those of one author: one or two read units each.
     #[must_use]
     pub fn looked_at(&self, author: Option<&ViewerId>) -> usize {
         self.arrivals_of(author).count() * lists(author)
@@ -179,13 +179,13 @@ impl ArrivalRow {
     }
 }
 
-/// In how many lists a message has to be before a reader may count on it: in that of its room, and in its author's if that is
-/// read.
+/// The number of lists that a message has to be in before a reader may rely on it: that of its room, and that of its author if it
+/// is read.
 fn lists(author: Option<&ViewerId>) -> usize {
     if author.is_some() { 2 } else { 1 }
 }
 
-/// What a row says that holds these.
+/// The content of a row with these messages.
 pub(super) fn content(arrivals: &[Arrival]) -> Item {
     let entries = arrivals.iter().map(Arrival::write).collect();
     Item::from([(MESSAGES.to_owned(), list(entries))])
@@ -194,33 +194,31 @@ pub(super) fn content(arrivals: &[Arrival]) -> Item {
 /// What became of the messages of a row.
 #[derive(Debug)]
 pub struct RowOutcome {
-    /// Whether each of them is in its place, or was.
+    /// True if each of them is, or was, written.
     pub is_whole: bool,
-    /// Where those stand in the room that are there.
+    /// The sort keys of those that are in the room.
     pub shown: Vec<SortKey>,
 }
 
 /// What became of a message that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalState {
-    /// It is in the room.
     Shown,
-    /// It was deleted, or has another place.
+    /// It was deleted, or has another position.
     Gone,
-    /// Nothing is in its place: its row is not whole, or it was deleted long ago.
+    /// It has no row: the arrival is not whole, or the message was deleted long ago.
     Absent,
 }
 
-/// Whether what stands in the room is a message that has this place.
-fn is_shown(row: Option<&Row<'_>>, place: Arrived) -> Result<bool, DynamoError> {
+/// True if a row of the room is a message with this position.
+fn is_shown(row: Option<&Row<'_>>, position: ArrivalPosition) -> Result<bool, DynamoError> {
     let Some(row) = row else { return Ok(false) };
-    Ok(!row.flag("deleted")? && Arrived::read(row)? == Some(place))
+    Ok(!row.flag("deleted")? && ArrivalPosition::read(row)? == Some(position))
 }
 
-/// What was read of the list.
+/// Rows of the list.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// The rows, in their order.
     pub rows: Vec<ArrivalRow>,
     /// Whether there may be more.
     pub more: bool,
@@ -228,9 +226,6 @@ pub struct Arrivals {
 
 impl Rooms {
     /// The last row of the list, if there is one.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn last_arrivals(
         &self,
         room: &RoomId,
@@ -247,18 +242,15 @@ impl Rooms {
         page.rows.first().map(|row| ArrivalRow::read(room, row)).transpose()
     }
 
-    /// Up to `limit` rows that have something beyond a place. One call.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Up to `limit` rows with messages after a position, in one call.
     pub async fn arrivals_after(
         &self,
         room: &RoomId,
-        after: Arrived,
+        after: ArrivalPosition,
         limit: usize,
         deadline: Deadline,
     ) -> Result<Arrivals, DynamoError> {
-        let first = Arrived(after.0 + 1).row();
+        let first = ArrivalPosition(after.0 + 1).row();
         let query = Query {
             keys: Some("pk = :pk AND sk >= :first"),
             values: vec![
@@ -273,10 +265,7 @@ impl Rooms {
         Ok(Arrivals { rows: rows.collect::<Result<_, _>>()?, more: page.next.is_some() })
     }
 
-    /// What became of the messages of a row, or of those of one author. It looks at [`ArrivalRow::looked_at`] items.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// What became of the messages of a row, or of those of one author. Reads [`ArrivalRow::looked_at`] items.
     pub async fn outcome(
         &self,
         row: Option<&ArrivalRow>,
@@ -288,46 +277,42 @@ impl Rooms {
         let keys: Vec<_> = keys.collect();
         let there = self.items_at(keys.clone(), deadline).await?;
         let mut shown = Vec::new();
-        for (place, it) in arrivals {
-            if is_shown(there.get(&it.rows()[0]), place)? {
+        for (position, it) in arrivals {
+            if is_shown(there.get(&it.rows()[0]), position)? {
                 shown.push(it.key.sort_key(it.at));
             }
         }
         Ok(RowOutcome { is_whole: keys.iter().all(|key| there.contains_key(key)), shown })
     }
 
-    /// Those of some messages that are in the room and have arrived there, and whether each of them is in the room
-    /// or was.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn standing(
+    /// The states of some messages, by position.
+    pub async fn arrival_states(
         &self,
-        arrivals: &[(Arrived, &Arrival)],
+        arrivals: &[(ArrivalPosition, &Arrival)],
         deadline: Deadline,
-    ) -> Result<HashMap<Arrived, ArrivalState>, DynamoError> {
+    ) -> Result<HashMap<ArrivalPosition, ArrivalState>, DynamoError> {
         let keys: BTreeSet<_> = arrivals.iter().map(|(_, it)| it.rows()[0].clone()).collect();
         let there = self.items_at(keys.into_iter().collect(), deadline).await?;
-        let state = |(place, it): &(Arrived, &Arrival)| {
+        let state = |(position, it): &(ArrivalPosition, &Arrival)| {
             let row = there.get(&it.rows()[0]);
-            let state = match is_shown(row, *place)? {
+            let state = match is_shown(row, *position)? {
                 true => ArrivalState::Shown,
                 false if row.is_some() => ArrivalState::Gone,
                 false => ArrivalState::Absent,
             };
-            Ok((*place, state))
+            Ok((*position, state))
         };
         arrivals.iter().map(state).collect()
     }
 
-    /// Takes a message out of its place in the list, and leaves the place.
+    /// Removes a message from its row, and leaves its index empty.
     pub(super) async fn take_out_arrival(
         &self,
         key: &MessageKey,
-        place: Arrived,
+        position: ArrivalPosition,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let entry = format!("{MESSAGES}[{}]", place.index());
+        let entry = format!("{MESSAGES}[{}]", position.index());
         let (expression, condition) =
             (format!("SET {entry} = :gone"), format!("{entry}.message_id = :id"));
         let gone = AttributeValue::M(Item::from([("deleted".to_owned(), truth(true))]));
@@ -337,19 +322,19 @@ impl Rooms {
             values: vec![(":gone", gone), (":id", text(key.message_id.as_str()))],
             ..Update::default()
         };
-        let row = keys::arrival(&key.room_id, place.row());
+        let row = keys::arrival(&key.room_id, position.row());
         self.ledger.table().update(row.into_item(), update, deadline).await.map(|_| ())
     }
 
-    /// Takes a message that is deleted out of the last row, where a delivery that died may have left it.
+    /// Removes a deleted message from the last row, where a delivery that died may have left it.
     pub(super) async fn take_out_last(
         &self,
         key: &MessageKey,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let Some(last) = self.last_arrivals(&key.room_id, deadline).await? else { return Ok(()) };
-        for (place, _) in last.arrivals().filter(|(_, it)| it.key.message_id == key.message_id) {
-            self.take_out_arrival(key, place, deadline).await?;
+        for (position, _) in last.arrivals().filter(|(_, it)| it.key.message_id == key.message_id) {
+            self.take_out_arrival(key, position, deadline).await?;
         }
         Ok(())
     }
@@ -362,10 +347,10 @@ mod tests {
     /// Part of stored items and of cursors.
     #[test]
     fn places_are_in_the_order_of_rows_and_in_them() {
-        assert_eq!(Arrived::of(3, 5), Arrived(197));
-        assert_eq!((Arrived(197).row(), Arrived(197).index()), (3, 5));
-        assert!(Arrived::NOTHING < Arrived::of(1, 0));
-        assert_eq!(Arrived(Arrived::NOTHING.0 + 1), Arrived::of(1, 0));
-        assert_eq!(Arrived(Arrived::end_of(7).0 + 1), Arrived::of(8, 0));
+        assert_eq!(ArrivalPosition::of(3, 5), ArrivalPosition(197));
+        assert_eq!((ArrivalPosition(197).row(), ArrivalPosition(197).index()), (3, 5));
+        assert!(ArrivalPosition::NOTHING < ArrivalPosition::of(1, 0));
+        assert_eq!(ArrivalPosition(ArrivalPosition::NOTHING.0 + 1), ArrivalPosition::of(1, 0));
+        assert_eq!(ArrivalPosition(ArrivalPosition::end_of(7).0 + 1), ArrivalPosition::of(8, 0));
     }
 }

@@ -1,42 +1,40 @@
-//! The commands on rooms.
+//! The commands of rooms.
 
 use super::{MembershipState, MessageKey};
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActivityId, MessageId, Payload, RoomId, SortKey, Timestamp, ViewerId};
 
 /// Somebody said something in a room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessagePosted {
-    /// The message, whose id belongs to the first of these within the room, and who says it.
+    /// The message and its author. The id belongs to the first post with it in the room.
     pub key: MessageKey,
-    /// When: its place in the room.
+    /// When it was said, which determines its position in the room.
     pub at: Timestamp,
     /// What readers are given.
     pub payload: Payload,
-    /// Only present members of the room read it, and all else that is said there.
+    /// True if only present members can read the room, which makes it private.
     pub private: bool,
 }
 
-/// An author took a message back. Final.
+/// An author deleted a message, which is final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageDeleted {
-    /// The message, and whose it is; a delete by anybody else has no effect.
+    /// The message and its author; a delete by anybody else has no effect.
     pub key: MessageKey,
 }
 
 /// A viewer joined a room, or left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MembershipChange {
-    /// The room.
     pub room_id: RoomId,
-    /// Who.
     pub viewer_id: ViewerId,
-    /// In it or not, and since when. The latest wins, and on a tie the one that leaves.
+    /// Whether they are in it, and since when. The latest wins, and on a tie the leave.
     pub state: MembershipState,
 }
 
 impl MessageKey {
-    /// Reads the members that name a message and its author.
+    /// Reads the members with a message and its author.
     fn read(members: &Members<'_>) -> Result<Self, CommandError> {
         Ok(Self {
             room_id: members.parsed("room_id", RoomId::new)?,
@@ -51,14 +49,14 @@ impl MessageKey {
             .text("author_id", &self.author_id)
     }
 
-    /// The id of the message is left out: in log lines `message_id` is that of the queue's message.
+    /// Without the id of the message: in log lines `message_id` is the id of the queue's message.
     fn subject(&self) -> Subject {
         let (room_id, author_id) =
             (Some(self.room_id.to_string()), Some(self.author_id.to_string()));
         Subject { room_id, author_id, ..Subject::default() }
     }
 
-    /// Where the message is in the room, if it was said at this instant.
+    /// The sort key of the message, if it was said at this instant.
     #[must_use]
     pub fn sort_key(&self, at: Timestamp) -> SortKey {
         SortKey { published_at: at, activity_id: ActivityId::from(self.message_id.clone()) }
@@ -66,14 +64,14 @@ impl MessageKey {
 }
 
 impl MessagePosted {
-    /// Where the message is in the room.
+    /// The sort key of the message in the room.
     #[must_use]
     pub fn sort_key(&self) -> SortKey {
         self.key.sort_key(self.at)
     }
 }
 
-impl Fact for MessagePosted {
+impl CommandPayload for MessagePosted {
     const TYPES: &'static [&'static str] = &["message.posted"];
     const MEMBERS: &'static [&'static str] =
         &["room_id", "message_id", "author_id", "at", "payload", "private"];
@@ -102,7 +100,7 @@ impl Fact for MessagePosted {
     }
 }
 
-impl Fact for MessageDeleted {
+impl CommandPayload for MessageDeleted {
     const TYPES: &'static [&'static str] = &["message.deleted"];
     const MEMBERS: &'static [&'static str] = &["room_id", "message_id", "author_id"];
 
@@ -123,7 +121,7 @@ impl Fact for MessageDeleted {
     }
 }
 
-impl Fact for MembershipChange {
+impl CommandPayload for MembershipChange {
     const TYPES: &'static [&'static str] = &["room.joined", "room.left"];
     const MEMBERS: &'static [&'static str] = &["room_id", "viewer_id", "at"];
 

@@ -1,4 +1,4 @@
-//! Where rooms are in the ledger.
+//! The keys of rooms in the ledger.
 //!
 //! ```text
 //! message#<room>#<message>   claim              whose the id is
@@ -10,7 +10,7 @@
 //! person#<viewer>#rooms      room#<room>        whether the viewer is in the room
 //! ```
 //!
-//! A claim and its markers are in a partition of their own, so only the rows of a busy room are near each other.
+//! A claim and its markers have a partition of their own, so only the rows of a busy room share partitions.
 
 use super::Shards;
 use crate::dynamo::Query;
@@ -27,29 +27,23 @@ const DELETED: &str = "deleted#";
 const ITEM: &str = "room";
 const MEMBERSHIPS: &str = "#rooms";
 
-/// A message as one author speaks of it.
+/// A message of one author.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageKey {
-    /// In which room.
     pub room_id: RoomId,
     /// Which message; unique within the room.
     pub message_id: MessageId,
-    /// In whose words.
     pub author_id: ViewerId,
 }
 
-/// An item of this feature, as its key says.
+/// What an item of this feature is, by its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoomItem {
-    /// Whose the id of a message is.
     Claim(RoomId, MessageId),
-    /// An author has deleted a message.
     Marker(MessageKey),
-    /// What is known of a room.
     Room(RoomId),
-    /// A message in its place.
     Row(RoomId, MessageId),
-    /// The same, by author.
+    /// The message, under its author.
     AuthorRow(MessageKey),
     /// Some messages in the order of arrival.
     Arrivals(RoomId),
@@ -67,7 +61,7 @@ impl RoomItem {
     }
 }
 
-/// What the item with a key is, if it is one of this feature's and not about one person alone.
+/// Parses the key of an item; `None` if it is not one of this feature's, or is about one person alone.
 #[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<RoomItem> {
     if let Some(rest) = pk.strip_prefix(MESSAGE) {
@@ -104,13 +98,13 @@ pub fn of_key(pk: &str, sk: &str) -> Option<RoomItem> {
     }
 }
 
-/// Where it is recorded whose the id of a message is.
+/// The key of the claim of a message.
 #[must_use]
 pub fn claim(room: &RoomId, message: &MessageId) -> LedgerKey {
     LedgerKey { pk: format!("{MESSAGE}{room}#{message}"), sk: CLAIM.to_owned() }
 }
 
-/// Where it is recorded that an author has deleted a message.
+/// The key of the marker that an author has deleted a message.
 #[must_use]
 pub fn marker(key: &MessageKey) -> LedgerKey {
     let MessageKey { room_id, message_id, author_id } = key;
@@ -123,7 +117,7 @@ pub fn marker_sort_key(author: &ViewerId) -> String {
     format!("{DELETED}{author}")
 }
 
-/// Where it is recorded what is known of a room.
+/// The key of the item of a room.
 #[must_use]
 pub fn room(room: &RoomId) -> LedgerKey {
     LedgerKey { pk: format!("{ROOM}{room}"), sk: ITEM.to_owned() }
@@ -135,13 +129,13 @@ pub fn shard(room: &RoomId, shard: u16) -> String {
     format!("{ROOM}{room}#{shard}")
 }
 
-/// The partition that lists what an author said in a room, by sort key.
+/// The partition with the messages of an author in a room, by sort key.
 #[must_use]
 pub fn said(room: &RoomId, author: &ViewerId) -> String {
     format!("{SAID}{room}#{author}")
 }
 
-/// Where the two rows of a message are: in its room, and by its author.
+/// The keys of the two rows of a message: in its room, and under its author.
 #[must_use]
 pub fn rows(key: &MessageKey, at: Timestamp, shards: Shards) -> [LedgerKey; 2] {
     let sk = key.sort_key(at).to_string();
@@ -156,32 +150,32 @@ pub fn arrivals(room: &RoomId) -> String {
     format!("{ARRIVED}{room}")
 }
 
-/// Where a row of it is.
+/// The key of a row of arrivals.
 #[must_use]
 pub fn arrival(room: &RoomId, number: u64) -> LedgerKey {
     LedgerKey { pk: arrivals(room), sk: arrival_sort_key(number) }
 }
 
-/// The sort key of a row of it: the order of bytes is that of numbers.
+/// The sort key of a row of arrivals: the order of bytes is that of numbers.
 #[must_use]
 pub fn arrival_sort_key(number: u64) -> String {
     format!("{number:016}")
 }
 
-/// Where it is recorded whether a viewer is in a room. A room may be called as a person is: the sort key names it as one.
+/// The key of the membership of a viewer in a room. A room may have the id of a person, so the sort key has a prefix.
 #[must_use]
 pub fn membership(viewer: &ViewerId, room: &RoomId) -> LedgerKey {
     LedgerKey { pk: format!("{PERSON}{viewer}{MEMBERSHIPS}"), sk: format!("{ROOM}{room}") }
 }
 
-/// The room of a membership, as its key says.
+/// The room of a membership, by its key.
 #[must_use]
 pub fn room_of_membership(pk: &str, sk: &str) -> Option<RoomId> {
     pk.strip_prefix(PERSON)?.strip_suffix(MEMBERSHIPS)?;
     RoomId::new(sk.strip_prefix(ROOM)?).ok()
 }
 
-/// What a scan of the ledger finds all items of rooms by, memberships included: of one room, or of all.
+/// The filter of a scan for all items of rooms, including memberships: of one room, or of all.
 #[must_use]
 pub fn items_of(room: Option<&RoomId>) -> Query<'static> {
     let prefix = room.map_or_else(String::new, |room| format!("{room}#"));
@@ -203,7 +197,7 @@ pub fn items_of(room: Option<&RoomId>) -> Query<'static> {
     }
 }
 
-/// What a scan of the ledger finds rooms by in which something was said: the keys of all claims.
+/// The filter of a scan for all claims, by which rooms with messages are found.
 #[must_use]
 pub fn claims() -> Query<'static> {
     Query {

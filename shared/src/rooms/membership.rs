@@ -1,5 +1,4 @@
-//! Who is in a room: one item for a viewer and a room, among what is about one person alone
-//! ([`PERSON`](crate::ledger::PERSON)).
+//! Memberships: one item for a viewer and a room, among the items about one person ([`PERSON`](crate::ledger::PERSON)).
 
 use super::{MembershipChange, Room, Rooms, keys};
 use crate::dynamo::item::{Item, Key, Row, text, truth};
@@ -16,17 +15,15 @@ pub struct MembershipState {
     pub changed_at: Timestamp,
 }
 
-/// What decides whether somebody reads a room.
+/// What decides whether somebody can read a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entrance {
-    /// The room.
     pub room: Room,
-    /// Whether they are in it.
     pub present: bool,
 }
 
 impl Entrance {
-    /// Whether they may read what is said there.
+    /// True if they may read the room.
     #[must_use]
     pub fn is_open(self) -> bool {
         self.present || !self.room.private
@@ -34,8 +31,8 @@ impl Entrance {
 }
 
 impl Rooms {
-    /// Records that somebody joined or left, unless a change that wins over it is on record. A join makes the room
-    /// private first, also one that does not win.
+    /// Records that somebody joined or left, unless a change that wins over it is on record. A join makes the room private first,
+    /// even if it does not win.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -52,7 +49,7 @@ impl Rooms {
             ("at".to_owned(), text(state.changed_at.to_string())),
             ("present".to_owned(), truth(state.present)),
         ]);
-        // What was erased has no `present`, and no leave of that instant says more.
+        // An erased item has no `present`, and a leave of that instant adds nothing.
         let wins = match state.present {
             true => Condition::new("attribute_not_exists(#at) OR #at < :at"),
             false => {
@@ -66,7 +63,7 @@ impl Rooms {
         self.ledger.replace(key, item, &[], Some(wins), deadline).await.map(|_| ())
     }
 
-    /// Has a room be read by its present members alone, from now on.
+    /// Makes a room private: from now on only its present members can read it.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be private.
@@ -82,10 +79,7 @@ impl Rooms {
         self.ledger.table().update(key, update, deadline).await.map(|_| ())
     }
 
-    /// Whether a viewer is in a room, if that was ever said of them.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The membership of a viewer in a room; `None` if they never joined or left.
     pub async fn membership(
         &self,
         room: &RoomId,
@@ -98,10 +92,7 @@ impl Rooms {
         Ok(Some(MembershipState { present: row.flag("present")?, changed_at }))
     }
 
-    /// What decides whether a viewer reads a room, in one call. Nobody in particular is in no room.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads in one call what decides whether a viewer can read a room. Without a viewer, nobody is present.
     pub async fn entrance(
         &self,
         room: &RoomId,

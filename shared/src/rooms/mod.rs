@@ -2,23 +2,23 @@
 //!
 //! ```text
 //! command      message.posted, message.deleted, room.joined, room.left
-//! keys         where all of it is in the ledger
-//! shards       over how many partitions a room is spread
+//! keys         the keys of rooms in the ledger
+//! shards       the number of partitions that a room is spread over
 //! arrivals     the order in which messages arrive
-//! appending    messages added to it
-//! posting      claims and rows written, deletes
+//! appending    appends messages to it
+//! posting      writes claims and rows, and deletes
 //! membership   who is in a room
 //! reading      messages in order, of a room or of one author in it
-//! record       all that is on record of a message, and what of it is wrong
-//! repair       rooms set right, where an audit finds that
+//! record       everything on record of a message, and what of it is wrong
+//! repair       repairs rooms for audits
 //! ```
 //!
 //! # What is written
 //!
-//! A message is four things. The *claim* says whose its id is. The *arrival* is its place in the order in which messages
-//! arrive. The *row* is its place in the room, with all that readers are shown. The *author's row* is the same under its author, so
-//! that what one of them said in a room is one query. A delete leaves a *marker* with the name of who sent it, turns both rows into
-//! tombstones, and takes the message out of its arrival.
+//! A message has four items. The *claim* says whose its id is. The *arrival* is its entry in the order of arrival. The *row* is the
+//! message in the room, with everything that readers are shown. The *author's row* is the same under its author, so that the
+//! messages of one author in a room are one query. A delete leaves a *marker* with the name of its sender, turns both rows into
+//! tombstones, and removes the message from its arrival.
 //!
 //! # No order of arrival loses a message, or brings one back
 //!
@@ -30,51 +30,50 @@
 //!
 //! Reads are strongly consistent. Every step may be done twice, and a delivery may end between any two.
 //!
-//! * **The first stays.** Only one content can put the claim. A post with another author or another instant is refused;
-//!   one that differs in its payload alone has no effect, which the digest in the claim tells. So all
-//!   deliveries that get to step 4 write the same rows.
+//! * **The first stays.** Only one post can put the claim. A post with another author or another instant is refused. A post
+//!   that only differs in its payload has no effect, by the digest in the claim. So all deliveries that reach step 4 write the
+//!   same rows.
 //! * **Nothing is lost.** A post is acknowledged after step 4, or because a marker of its own author is there.
-//! * **Nothing comes back.** Say a delivery of the post has found no marker in its step 2. The marker was put after that,
-//!   and before that the claim was there. So the delete finds the claim, and puts tombstones, which no step 4
-//!   replaces. A delivery that comes after the marker does not get to step 3. One whose row is refused by a tombstone takes its
-//!   arrival out itself; where it dies before that, whoever adds the next arrival does, or its redelivery.
-//! * **Tombstones need not stay.** They are for deliveries that have passed step 2 and are about to write. No invocation
-//!   lives as long as [`TOMBSTONES_KEPT`]; marker and claim stay permanently. An id stays taken after its delete.
-//! * **Others have no say.** A marker has its sender in its key. That of anybody but the author is never looked at.
+//! * **Nothing comes back.** Suppose that a delivery of the post has found no marker in step 2. Then the marker was put after
+//!   that, and the claim before it. So the delete finds the claim, and puts tombstones, which no step 4 replaces. A delivery that
+//!   comes after the marker does not reach step 3. A delivery whose row is refused by a tombstone removes its arrival itself; if
+//!   it dies before that, its redelivery or the writer of the next arrival does.
+//! * **Tombstones expire.** They are for deliveries that have passed step 2 and are about to write, and no invocation lives as
+//!   long as [`TOMBSTONES_KEPT`]. Marker and claim stay permanently: an id stays taken after its delete.
+//! * **Only the author can delete.** A marker has its sender in its key, and only the marker of the author is read.
 //!
 //! # A busy room
 //!
 //! A partition takes a thousand small writes a second, and DynamoDB does not split one whose sort keys only grow. So a
 //! room has *shards*, partitions over which messages are spread by a hash of their ids: one at first, and twice as
-//! many whenever the put of a row is refused because its partition is hot, up to [`Shards::MOST`]. How many it has
-//! is in the item of the room. That number only grows, and it is increased before any message is written to the new
-//! shards. A reader reads it strongly consistently beside its query of the first shard, which is all that a quiet room
-//! costs. A writer reads it with each message and remembers nothing, so it goes by what is in the table also after that was
-//! restored. One that has read a smaller number just before it grew writes to shards that every reader reads. So nobody
-//! misses a message. The claim says by which number a message was spread, so that every delivery of
-//! it and its delete find the same row.
+//! many whenever the put of a row is refused because its partition is hot, up to [`Shards::MOST`]. The number is in the item of
+//! the room. It only grows, and it is increased before any message is written to the new shards. A reader reads it strongly
+//! consistently together with its query of the first shard, which is all that a quiet room costs. A writer reads it with each
+//! message and does not cache it, so it uses the table as it is, even after a restore. A writer that has read a smaller number
+//! just before it grew writes to shards that every reader reads. So no reader misses a message. The claim has the number of shards
+//! that a message was spread over, so that all its deliveries and its delete find the same row.
 //!
-//! A message that was refused goes on trying where it was claimed; those after it are spread.
+//! A message that was refused is retried in its claimed shard; later messages are spread.
 //!
-//! *Why shards never become fewer.* A reader could leave out a shard only if nothing of what it asks for can be there. The
-//! `at` of a message is its sender's: one that was said before the room grew may be posted long after, and is spread as
-//! all others are by then. So the instant of a growth says nothing of what a shard may hold. To spread a message by the
-//! number that the room had at its `at` would hold up a backlog, in a room that was not busy when it was said: all of it
-//! would go to one partition. And for fewer shards from some instant on, all writers would have to know of it before anybody
-//! posts a message of a later `at`: then what they know would have to expire, and their clocks to agree. That
-//! is dearer than what it saves, fifteen queries of a unit or two for a page of a room that was once very busy.
+//! *Why shards never become fewer.* A reader could skip a shard only if it cannot contain what the reader asks for. The `at` of a
+//! message is set by its sender: a message from before the room grew may be posted long after, and is spread like all others by
+//! then. So the instant of the growth does not bound what a shard contains. Spreading a message by the number of shards at its
+//! `at` would block a backlog: in a room that was not busy then, all of it would go to one partition. And to use fewer shards from
+//! some instant on, all writers would have to know it before anybody posts a message with a later `at`, so their caches would
+//! have to expire and their clocks to agree. That costs more than it saves: fifteen queries of a unit or two for a page of a room
+//! that was once very busy.
 //!
 //! # Private rooms
 //!
-//! Once anybody has joined a room, or has posted a message that says so, it is private, permanently: also if that join was
-//! overtaken by a leave, if that message was refused or deleted, and after the last member has left. Then only its present members read it. They read all of it, what was said before they
-//! joined included. Who may *write* is the producers' to decide, as everywhere.
+//! A room becomes private, permanently, when somebody joins it or posts a private message: even if a leave has overtaken the join,
+//! if the message was refused or deleted, and after the last member has left. Only its present members can then read it. They can
+//! read all of it, including messages from before they joined. Producers decide who may *write*, as everywhere.
 //!
-//! A message that is private first makes the room private, before anything of it is written. Readers fix by an arrival what a page
-//! may show, and ask who may read after that, so whoever finds the room open finds nothing that is private.
+//! A private message first makes the room private, before anything of it is written. A reader fixes the bound of a page by an
+//! arrival, and checks who may read after that, so if it finds the room open, the page has nothing private.
 //!
-//! A join first makes the room private, then makes the viewer a member. Of the commands on one viewer and room the
-//! latest wins, on a tie the leave.
+//! A join first makes the room private, and then makes the viewer a member. Of the commands about one viewer and room the latest
+//! wins, and on a tie the leave.
 
 mod appending;
 mod arrivals;
@@ -88,18 +87,18 @@ mod repair;
 mod shards;
 
 pub use appending::RoomQueues;
-pub use arrivals::{Arrival, ArrivalRow, ArrivalState, Arrivals, Arrived, RowOutcome};
+pub use arrivals::{Arrival, ArrivalPosition, ArrivalRow, ArrivalState, Arrivals, RowOutcome};
 pub use command::{MembershipChange, MessageDeleted, MessagePosted};
 pub use keys::{MessageKey, RoomItem};
 pub use membership::{Entrance, MembershipState};
 pub use posting::{Claimed, Posted, TOMBSTONES_KEPT};
-pub use reading::{Asked, Effort, Message, MessageList, Stored};
+pub use reading::{Effort, Message, MessageList, MessagesQuery, Stored};
 pub use record::{OnRecord, Reason, WrongRow};
 pub use shards::{Room, Shards};
 
 use crate::ledger::Ledger;
 
-/// What is said in rooms, and who is in them. Cheap to clone. It remembers nothing of any room.
+/// The messages and memberships of rooms. Cheap to clone. It caches nothing.
 #[derive(Debug, Clone)]
 pub struct Rooms {
     ledger: Ledger,
@@ -107,13 +106,12 @@ pub struct Rooms {
 }
 
 impl Rooms {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone(), queues: RoomQueues::default() }
     }
 
-    /// The same, whose messages queue up with others.
+    /// The same rooms, whose messages wait in these queues.
     #[must_use]
     pub fn queueing(self, queues: &RoomQueues) -> Self {
         Self { queues: queues.clone(), ..self }

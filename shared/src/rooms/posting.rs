@@ -1,11 +1,11 @@
-//! Messages written and deleted: [`crate::rooms`] argues why no order of arrival loses one or brings one back.
+//! Writes and deletes messages. [`crate::rooms`] argues why no order of arrival loses a message or brings one back.
 
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join;
 
-use super::arrivals::{Arrival, Arrived};
+use super::arrivals::{Arrival, ArrivalPosition};
 use super::{MessageDeleted, MessageKey, MessagePosted, Rooms, Shards, keys};
 use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Item, Row, number, text, truth};
@@ -14,40 +14,36 @@ use crate::ledger::{FORGET_AT, LedgerKey};
 use crate::runtime::deadline::Deadline;
 use crate::values::{MessageId, Payload, RoomId, Timestamp, ViewerId};
 
-/// How long the tombstones of a message are kept: longer than any delivery lives that may be about to write its rows.
+/// How long tombstones are kept: longer than a delivery that may be about to write the rows can live.
 pub const TOMBSTONES_KEPT: Duration = Duration::from_secs(3 * 86_400);
 
-/// Digits of the digest that tells one payload from another.
+/// The digits of the digest of a payload.
 const DIGEST_DIGITS: usize = 32;
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Posted {
-    /// It is in its place.
     Done,
-    /// Its author has deleted it.
     Deleted,
-    /// The same was posted before with another payload, which stays.
+    /// The message was posted before with another payload, which stays.
     Repeated,
-    /// Its id belongs to another author's message, to one of another instant, or of both one is private and one is not.
-    /// Permanently.
+    /// Its id permanently belongs to a message with another author, another instant, or other privacy.
     Taken,
 }
 
-/// Whose the id of a message is.
+/// The claim of the id of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// Its author.
     pub author_id: ViewerId,
     /// When it was said.
     pub at: Timestamp,
-    /// By which number of shards it was spread.
+    /// The number of shards that it was spread over.
     pub shards: Shards,
-    /// Whether it said that the room is private.
+    /// True if it made the room private.
     pub private: bool,
-    /// It was erased with its author, and all that is left of it expires.
+    /// True if it was erased with its author; what is left of it expires.
     pub erased: bool,
-    /// What tells its payload from another; not of one that was erased.
+    /// The digest of its payload; `None` if it was erased.
     pub(super) digest: Option<String>,
 }
 
@@ -58,13 +54,13 @@ impl Claimed {
         Self { author_id, at: *at, shards, private: *private, erased: false, digest }
     }
 
-    /// True if this is by its author, of its instant, and private or not as it was.
+    /// True if the post has the same author, instant and privacy.
     fn is_of(&self, post: &MessagePosted) -> bool {
         let MessagePosted { key, at, private, .. } = post;
         (&self.author_id, self.at, self.private) == (&key.author_id, *at, *private)
     }
 
-    /// True if it is this payload that was posted.
+    /// True if this is the payload that was posted.
     #[must_use]
     pub fn says(&self, payload: &Payload) -> bool {
         self.digest == Some(digest(payload))
@@ -96,7 +92,7 @@ impl Claimed {
         item
     }
 
-    /// Where the two rows of the message are: in its room, and by its author.
+    /// The keys of its two rows: in its room, and under its author.
     #[must_use]
     pub fn rows(&self, room: &RoomId, message: &MessageId) -> [LedgerKey; 2] {
         let (room_id, message_id) = (room.clone(), message.clone());
@@ -106,8 +102,8 @@ impl Claimed {
 }
 
 impl Rooms {
-    /// Records a message, unless it is deleted or its id is taken. One that is private makes its room private first, also if
-    /// nothing becomes of it.
+    /// Records a message, unless it is deleted or its id is taken. A private message makes its room private first, even if it is
+    /// not recorded.
     ///
     /// # Errors
     /// [`DynamoError`]; parts of it may be recorded, and posting it again completes it.
@@ -134,14 +130,14 @@ impl Rooms {
             return Ok(Posted::Deleted);
         }
         match there.get(&row).or(there.get(&authors)) {
-            // Delivered before: it stays in its place.
-            Some(row) => self.put_rows(&arrival, Arrived::read(row)?, deadline).await?,
+            // It was delivered before, and keeps its position.
+            Some(row) => self.put_rows(&arrival, ArrivalPosition::read(row)?, deadline).await?,
             None => self.arrive(arrival, deadline).await?,
         }
         Ok(Posted::Done)
     }
 
-    /// Claims the id of a message. Returns whose it is.
+    /// Claims the id of a message. Returns the claim in force.
     async fn claim(
         &self,
         post: &MessagePosted,
@@ -150,29 +146,29 @@ impl Rooms {
     ) -> Result<Claimed, DynamoError> {
         let ours = Claimed::of(post, shards);
         let key = keys::claim(&post.key.room_id, &post.key.message_id);
-        // One that is there stays as it is, even if it is this post's own: it may be marked as expired.
+        // An existing claim stays as it is, even that of this post: it may be marked as expired.
         Ok(match self.ledger.put_if(key, ours.write(), absent(), deadline).await? {
             Put::Done => ours,
             Put::Refused(there) => Claimed::read(&self.ledger.table().row(there))?,
         })
     }
 
-    /// Puts the rows of a message that has arrived where nothing is. What is in the room already says where it has arrived
-    /// in truth; then the place given is nobody's.
+    /// Puts the rows of a message that has arrived, where nothing is. A row that exists has the true position of the message; the
+    /// given position is then unused, and its arrival is removed.
     pub(super) async fn put_rows(
         &self,
         arrival: &Arrival,
-        place: Option<Arrived>,
+        position: Option<ArrivalPosition>,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let [row, authors] = arrival.rows();
-        let (mut truly, mut is_deleted) = (place, false);
-        if let Put::Refused(there) = self.put_row(row, arrival, place, deadline).await? {
+        let (mut truly, mut is_deleted) = (position, false);
+        if let Put::Refused(there) = self.put_row(row, arrival, position, deadline).await? {
             let there = self.ledger.table().row(there);
-            (truly, is_deleted) = (Arrived::read(&there)?, there.flag("deleted")?);
+            (truly, is_deleted) = (ArrivalPosition::read(&there)?, there.flag("deleted")?);
         }
-        if let Some(place) = place.filter(|place| is_deleted || truly != Some(*place)) {
-            self.take_out_arrival(&arrival.key, place, deadline).await?;
+        if let Some(position) = position.filter(|position| is_deleted || truly != Some(*position)) {
+            self.take_out_arrival(&arrival.key, position, deadline).await?;
         }
         if !is_deleted {
             let content = content(arrival, truly);
@@ -181,15 +177,15 @@ impl Rooms {
         Ok(())
     }
 
-    /// Puts the row of a message into its shard. If the shard is too busy, the messages after it are spread over more.
+    /// Puts the row of a message into its shard. If the shard is throttled, later messages are spread over more shards.
     async fn put_row(
         &self,
         key: LedgerKey,
         arrival: &Arrival,
-        place: Option<Arrived>,
+        position: Option<ArrivalPosition>,
         deadline: Deadline,
     ) -> Result<Put, DynamoError> {
-        let content = content(arrival, place);
+        let content = content(arrival, position);
         let put = self.ledger.put_unless_hot(key.clone(), content.clone(), absent(), deadline);
         if let Some(put) = put.await? {
             return Ok(put);
@@ -198,7 +194,7 @@ impl Rooms {
         self.ledger.put_if(key, content, absent(), deadline).await
     }
 
-    /// Deletes a message, if it is this author's, or keeps that they have for when it comes.
+    /// Deletes a message if it is by this author, or notes the delete for when the message comes.
     ///
     /// # Errors
     /// [`DynamoError`]; parts of it may be deleted, and deleting it again completes it.
@@ -212,29 +208,29 @@ impl Rooms {
         let marker = [("author_id".to_owned(), text(author_id.as_str()))];
         self.ledger.put_if(keys::marker(key), marker, absent(), deadline).await?;
         let claimed = self.claimed(room_id, message_id, deadline).await?;
-        // The erasure has left tombstones before it marked the claim, and they are not to outlive the mark.
+        // The erasure put tombstones before it marked the claim, and they must not outlive the mark.
         let theirs = claimed.filter(|it| it.author_id == *author_id && !it.erased);
         let Some(claimed) = theirs else { return Ok(()) };
         let [row, authors] = claimed.rows(room_id, message_id);
-        let (place, ()) = try_join(
+        let (position, ()) = try_join(
             self.cover(row, now, deadline),
             self.ledger.put(authors, tombstone(None, now), deadline),
         )
         .await?;
-        if let Some(place) = place {
-            self.take_out_arrival(key, place, deadline).await?;
+        if let Some(position) = position {
+            self.take_out_arrival(key, position, deadline).await?;
         }
         self.take_out_last(key, deadline).await
     }
 
-    /// Puts a tombstone over the row of a message. Returns where it has arrived, as far as the row says: a delivery that puts
-    /// the row later is refused, and takes its arrival out itself.
+    /// Puts a tombstone over the row of a message. Returns its position, if the row has one: a delivery that puts the row later is
+    /// refused, and removes its arrival itself.
     async fn cover(
         &self,
         row: LedgerKey,
         now: Timestamp,
         deadline: Deadline,
-    ) -> Result<Option<Arrived>, DynamoError> {
+    ) -> Result<Option<ArrivalPosition>, DynamoError> {
         let there = match self.ledger.get(row.clone(), deadline).await? {
             Some(there) => there,
             None => {
@@ -245,15 +241,12 @@ impl Rooms {
                 }
             }
         };
-        let place = Arrived::read(&there)?;
-        self.ledger.put(row, tombstone(place, now), deadline).await?;
-        Ok(place)
+        let position = ArrivalPosition::read(&there)?;
+        self.ledger.put(row, tombstone(position, now), deadline).await?;
+        Ok(position)
     }
 
-    /// Whose the id of a message is, if anybody's.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The claim of the id of a message, if there is one.
     pub async fn claimed(
         &self,
         room: &RoomId,
@@ -264,10 +257,7 @@ impl Rooms {
         row.as_ref().map(Claimed::read).transpose()
     }
 
-    /// True if this author has deleted the message, or will have once it is theirs.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// True if there is a marker of this author for the message.
     pub async fn is_deleted(
         &self,
         key: &MessageKey,
@@ -281,27 +271,27 @@ fn absent() -> Condition<'static> {
     Condition::new("attribute_not_exists(pk)")
 }
 
-fn content(arrival: &Arrival, place: Option<Arrived>) -> Item {
+fn content(arrival: &Arrival, position: Option<ArrivalPosition>) -> Item {
     let mut item = Item::from([
         ("author_id".to_owned(), text(arrival.key.author_id.as_str())),
         ("payload".to_owned(), text(arrival.payload.as_json())),
     ]);
-    item.extend(arrived(place));
+    item.extend(arrived(position));
     item
 }
 
-fn arrived(place: Option<Arrived>) -> Option<(String, AttributeValue)> {
-    place.map(|Arrived(place)| ("arrived".to_owned(), number(place)))
+fn arrived(position: Option<ArrivalPosition>) -> Option<(String, AttributeValue)> {
+    position.map(|ArrivalPosition(position)| ("arrived".to_owned(), number(position)))
 }
 
-/// What is left of a message in its place: neither who said it nor what.
-fn tombstone(place: Option<Arrived>, now: Timestamp) -> Item {
+/// The tombstone of a message, without its author and payload.
+fn tombstone(position: Option<ArrivalPosition>, now: Timestamp) -> Item {
     let kept = i64::try_from(TOMBSTONES_KEPT.as_secs()).unwrap_or(i64::MAX);
     let mut item = Item::from([
         ("deleted".to_owned(), truth(true)),
         (FORGET_AT.to_owned(), number(now.unix_millis() / 1000 + kept)),
     ]);
-    item.extend(arrived(place));
+    item.extend(arrived(position));
     item
 }
 

@@ -1,78 +1,72 @@
-//! Messages in order: those of a room, from all its shards, or those of one author in it.
+//! Reads messages in order: of a room, from all its shards, or of one author in it.
 
 use futures::future::try_join_all;
 
-use super::{Arrived, Rooms, Shards, keys};
+use super::{ArrivalPosition, Rooms, Shards, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::ledger::LedgerKey;
-use crate::paging::{Stretch, merged};
+use crate::paging::{RowChunk, merged};
 use crate::runtime::deadline::Deadline;
 use crate::values::{Order, Payload, RoomId, SortKey, Span, ViewerId};
 
-/// The most rounds of calls for a page, but for one more where messages are read once more.
+/// The most rounds of calls for a page, plus one if its messages are read once more.
 const ROUNDS: usize = 6;
-/// The read units after which a page ends with what was found, unless as many as are wanted take more.
+/// The read units after which a page ends with what was found, unless the wanted number of messages takes more.
 const UNITS: usize = 160;
-/// The most rows that are read in one round.
+/// The most rows of one round.
 const ROWS: usize = 160;
-/// What a row takes beside its payload, in bytes, and what a read unit pays for.
+/// The size of a row without its payload, and of a read unit, in bytes.
 const ROW_BYTES: usize = 330;
 const UNIT: usize = 4_096;
 
-/// A message as readers are given it.
+/// A message, as it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its place in the room.
     pub sort_key: SortKey,
-    /// Who said it.
     pub author_id: ViewerId,
-    /// What.
     pub payload: Payload,
-    /// Its place in the order of arrival, if it was posted since there is one.
-    pub arrived: Option<Arrived>,
+    /// Its position in the order of arrival; `None` if it was posted before there was one.
+    pub arrived: Option<ArrivalPosition>,
 }
 
-/// What stands in the place of a message.
+/// What is stored at the key of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
-    /// The message.
     Message,
-    /// That it was deleted.
     Tombstone,
 }
 
 /// Which messages are asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
-    /// Between which instants, and from which end.
+pub struct MessagesQuery<'a> {
+    /// The range of instants, and the order.
     pub span: Span,
-    /// Beyond which stored key to begin.
+    /// The stored key to begin after.
     pub after: Option<&'a str>,
-    /// How many.
     pub wanted: usize,
-    /// Which are left out: those that arrived later than this.
-    pub until: Arrived,
+    /// The bound: messages that arrived later are left out.
+    pub until: ArrivalPosition,
 }
 
-/// What a page may yet spend on messages, however often they are read for it.
+/// The remaining budget of a page for reading messages, however often it reads them.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     rounds: usize,
     units: usize,
-    /// The units that are spent in any case, each time that they are read: what as many as are wanted take.
+    /// The units that each reading may spend in any case: those of the wanted number of messages.
     least: usize,
 }
 
 impl Effort {
-    /// The effort of a page of `wanted` messages that spends `others` units on what became of the last row.
+    /// The budget of a page of `wanted` messages that spends `others` units on the last row of arrivals.
     #[must_use]
     pub fn of_page(wanted: usize, others: usize) -> Self {
         let least = (wanted * (UNIT + ROW_BYTES)).div_ceil(UNIT);
         Self { rounds: ROUNDS, units: UNITS.saturating_sub(others), least }
     }
 
-    /// How many rows the units pay for that are left after these, if each is as large as it may be.
+    /// The number of rows of the largest size that the remaining units pay for.
     fn rows(self, used: usize) -> usize {
         self.units.max(self.least).saturating_sub(used) * UNIT / (UNIT + ROW_BYTES)
     }
@@ -81,16 +75,14 @@ impl Effort {
 /// Where messages are.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageList<'a> {
-    /// In which room.
     pub room: &'a RoomId,
-    /// Over how many partitions it is spread.
+    /// The number of partitions that it is spread over.
     pub shards: Shards,
-    /// Whose, if only one author's.
+    /// The author, if only their messages are read.
     pub author: Option<&'a ViewerId>,
 }
 
 impl MessageList<'_> {
-    /// The partitions that it is in.
     fn partitions(&self) -> Vec<String> {
         match self.author {
             Some(author) => vec![keys::said(self.room, author)],
@@ -100,20 +92,16 @@ impl MessageList<'_> {
 }
 
 impl Rooms {
-    /// Reads as many messages of a list as are wanted, or those of fewer where many were deleted among them: then it says
-    /// where to go on. It makes one round of calls at least, which reads a row of each partition at least, and more as far as the
-    /// effort of the page goes.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads the wanted number of messages of a list, or fewer if many among them were deleted; then it says where to continue. It
+    /// makes at least one round of calls, which reads at least one row of each partition, and more within the effort of the page.
     pub async fn messages(
         &self,
         list: MessageList<'_>,
-        asked: Asked<'_>,
+        asked: MessagesQuery<'_>,
         effort: &mut Effort,
         deadline: Deadline,
-    ) -> Result<Stretch<Message>, DynamoError> {
-        let Asked { span, after, wanted, until } = asked;
+    ) -> Result<RowChunk<Message>, DynamoError> {
+        let MessagesQuery { span, after, wanted, until } = asked;
         let mut parts: Vec<_> =
             list.partitions().into_iter().map(|pk| Part::new(pk, after)).collect();
         let shares = share(wanted, parts.len()) * parts.len();
@@ -130,18 +118,15 @@ impl Rooms {
                 self.partition(&part.pk, span, part.next.as_deref(), rows, deadline)
             });
             let read = try_join_all(reads).await?;
-            behind.iter().zip(read).for_each(|(nth, stretch)| parts[*nth].append(stretch, until));
+            behind.iter().zip(read).for_each(|(nth, chunk)| parts[*nth].append(chunk, until));
             most = effort.rows(used(&parts));
         }
         effort.units = effort.units.saturating_sub(used(&parts));
-        let parts = parts.into_iter().map(|part| part.stretch(span.order)).collect();
+        let parts = parts.into_iter().map(|part| part.chunk(span.order)).collect();
         Ok(cut(merged(parts, span.order, key), wanted))
     }
 
-    /// What stands at the key of a row, if anything.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// What is stored at the key of a row, if anything.
     pub async fn stored(
         &self,
         row: LedgerKey,
@@ -160,8 +145,8 @@ impl Rooms {
         after: Option<&str>,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<Stretch<Message>, DynamoError> {
-        Stretch::read(&self.ledger, pk, span, after, limit, message, deadline).await
+    ) -> Result<RowChunk<Message>, DynamoError> {
+        RowChunk::read(&self.ledger, pk, span, after, limit, message, deadline).await
     }
 }
 
@@ -171,9 +156,9 @@ struct Part {
     pk: String,
     rows: Vec<Message>,
     read: usize,
-    /// What was read, in bytes.
+    /// The bytes that were read.
     bytes: usize,
-    /// Where to go on, from the start if that is nowhere.
+    /// The key to continue after; `None` at the start.
     next: Option<String>,
     ended: bool,
 }
@@ -184,7 +169,7 @@ impl Part {
         Self { pk, rows: Vec::new(), read: 0, bytes: 0, next, ended: false }
     }
 
-    fn append(&mut self, more: Stretch<Message>, until: Arrived) {
+    fn append(&mut self, more: RowChunk<Message>, until: ArrivalPosition) {
         let payloads: usize = more.rows.iter().map(|it| it.payload.as_json().len()).sum();
         self.bytes += payloads + more.read * ROW_BYTES;
         self.read += more.read;
@@ -194,7 +179,7 @@ impl Part {
         self.next = more.next;
     }
 
-    /// Up to which key nothing is missing; of one that was not read up to none, which is before all.
+    /// The key up to which it was read; `None`, which is before all keys, if it was not read.
     fn end(&self, order: Order) -> Option<String> {
         let start = || match order {
             Order::Newest => "~".to_owned(),
@@ -203,19 +188,19 @@ impl Part {
         (!self.ended).then(|| self.next.clone().unwrap_or_else(start))
     }
 
-    fn stretch(self, order: Order) -> Stretch<Message> {
+    fn chunk(self, order: Order) -> RowChunk<Message> {
         let next = self.end(order);
-        Stretch { rows: self.rows, read: self.read, next }
+        RowChunk { rows: self.rows, read: self.read, next }
     }
 }
 
-/// How many messages to ask each partition for, so that mostly all of them together have as many as are wanted.
+/// The number of messages to read of each partition, so that together they mostly have the wanted number.
 fn share(wanted: usize, partitions: usize) -> usize {
     let even = wanted / partitions.max(1);
     (even + 2 * even.isqrt() + 2).min(wanted)
 }
 
-/// What was spent on partitions, in units.
+/// The units that were spent on partitions.
 fn used(parts: &[Part]) -> usize {
     parts.iter().map(|part| part.bytes / UNIT + 1).sum()
 }
@@ -224,8 +209,8 @@ fn key(message: &Message) -> String {
     message.sort_key.to_string()
 }
 
-/// Which partitions have to be read on before as many messages are known as are wanted: those that were read less far than
-/// that many go, as far as is known. Beyond the end of any of them nobody knows what comes next.
+/// The partitions to read on before the wanted number of messages is known: those that were read less far than that number reaches,
+/// as far as is known. Beyond the end of any of them, the next message is unknown.
 fn behind(parts: &[Part], order: Order, wanted: usize) -> Vec<usize> {
     let is_before = |one: &String, other: &String| match order {
         Order::Newest => one > other,
@@ -242,8 +227,8 @@ fn behind(parts: &[Part], order: Order, wanted: usize) -> Vec<usize> {
     behind.map(|(nth, _)| nth).collect()
 }
 
-/// No more than are wanted: what follows is read again.
-fn cut(mut all: Stretch<Message>, wanted: usize) -> Stretch<Message> {
+/// Cuts messages to the wanted number; what follows is read again.
+fn cut(mut all: RowChunk<Message>, wanted: usize) -> RowChunk<Message> {
     if all.rows.len() > wanted {
         all.rows.truncate(wanted);
         all.next = all.rows.last().map(key);
@@ -251,7 +236,7 @@ fn cut(mut all: Stretch<Message>, wanted: usize) -> Stretch<Message> {
     all
 }
 
-/// A message; nothing where it was deleted.
+/// Reads a message; `None` if it was deleted.
 fn message(row: &Row<'_>) -> Result<Option<Message>, DynamoError> {
     if row.flag("deleted")? {
         return Ok(None);
@@ -260,7 +245,7 @@ fn message(row: &Row<'_>) -> Result<Option<Message>, DynamoError> {
     let payload = Payload::stored(row.text("payload")?)
         .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
     let author_id = row.parsed("author_id", "an id")?;
-    Ok(Some(Message { sort_key, author_id, payload, arrived: Arrived::read(row)? }))
+    Ok(Some(Message { sort_key, author_id, payload, arrived: ArrivalPosition::read(row)? }))
 }
 
 #[cfg(test)]
@@ -276,13 +261,13 @@ mod tests {
         Message { sort_key, author_id, payload: Payload::default(), arrived: None }
     }
 
-    /// What one call finds of messages that are in order, some of which were deleted, beyond a key.
+    /// Models one call: ordered messages after a key, some of which are deleted.
     fn read(
         shard: &[(Message, bool)],
         after: Option<&str>,
         order: Order,
         limit: usize,
-    ) -> Stretch<Message> {
+    ) -> RowChunk<Message> {
         let is_beyond = |(message, _): &&(Message, bool)| {
             after.is_none_or(|after| match order {
                 Order::Newest => key(message).as_str() < after,
@@ -293,11 +278,11 @@ mod tests {
         let some = &rest[..limit.min(rest.len())];
         let next = some.last().map(|(it, _)| key(it)).filter(|_| rest.len() > some.len());
         let rows = some.iter().filter(|(_, deleted)| !deleted).map(|(it, _)| it.clone());
-        Stretch { read: some.len(), rows: rows.collect(), next }
+        RowChunk { read: some.len(), rows: rows.collect(), next }
     }
 
     proptest! {
-        /// Whatever is in which shard, pages made of them are in order, have each message once and miss none.
+        /// However messages are spread over shards, pages are in order, have each message once, and miss none.
         #[test]
         fn shards_are_read_as_one_list(
             spread in proptest::collection::vec((0_usize..4, any::<bool>()), 0..60),
@@ -322,11 +307,11 @@ mod tests {
                 for _ in 0..rounds {
                     for nth in behind(&parts, order, wanted) {
                         let more = read(&shards[nth], parts[nth].next.as_deref(), order, share);
-                        parts[nth].append(more, Arrived::NOTHING);
+                        parts[nth].append(more, ArrivalPosition::NOTHING);
                     }
                 }
                 let is_enough = behind(&parts, order, wanted).is_empty();
-                let parts = parts.into_iter().map(|part| part.stretch(order)).collect();
+                let parts = parts.into_iter().map(|part| part.chunk(order)).collect();
                 let page = cut(merged(parts, order, key), wanted);
                 prop_assert!(page.rows.len() == wanted || page.next.is_none() || !is_enough);
                 found.extend(page.rows);

@@ -1,7 +1,7 @@
-//! All that is on record of a message, and what of it is wrong, as an audit looks at it.
+//! Everything on record of a message, and what of it is wrong, for audits.
 //!
-//! The claim is the truth, with the marker of its author: they say where rows have to be, and what tells the right payload
-//! from another.
+//! The claim and the marker of its author are the truth: they determine where rows have to be, and the digest of the right
+//! payload.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,21 +14,21 @@ use crate::dynamo::item::Row;
 use crate::ledger::LedgerKey;
 use crate::values::{MessageId, Payload, RoomId, ViewerId};
 
-/// All that is on record of a message.
+/// Everything on record of a message.
 #[derive(Debug, Default)]
 pub struct OnRecord {
     pub(super) claim: Option<Claimed>,
-    /// Who has deleted it, or would have if it were theirs.
+    /// The authors with a marker for it.
     deleted_by: BTreeSet<ViewerId>,
-    /// What stands where it is listed, or could be.
+    /// What is stored at the keys where it is listed, or could be.
     rows: BTreeMap<LedgerKey, Listed>,
 }
 
-/// What stands in the place of a message.
+/// What is stored at the key of a row.
 #[derive(Debug, PartialEq, Eq)]
 enum Listed {
     Tombstone,
-    /// A message: in whose name, and what tells its payload from another; nothing where there is none.
+    /// A message: its author, and the digest of its payload, as far as present.
     Message(Option<String>, Option<String>),
 }
 
@@ -36,33 +36,30 @@ enum Listed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
-    /// Nothing is where a message should be.
+    /// The message is missing.
     Absent,
-    /// A tombstone is where a message should be that its author has not deleted.
+    /// There is a tombstone, but the author has not deleted the message.
     Hidden,
-    /// A message is there that was deleted.
+    /// There is a message that was deleted.
     Deleted,
-    /// A message is there whose id nobody has claimed, or another author, or for another instant.
+    /// There is a message whose id is not claimed, or claimed by another author or for another instant.
     Unclaimed,
-    /// A message is there that belongs into another shard.
+    /// There is a message that belongs into another shard.
     Misplaced,
-    /// It is in the name of somebody else.
+    /// The message has another author.
     Author,
-    /// It says something else than what was posted first.
+    /// The message has another payload than the first post.
     Payload,
 }
 
-/// A row that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongRow {
-    /// Which one.
     pub key: LedgerKey,
-    /// Why.
     pub reason: Reason,
 }
 
 impl OnRecord {
-    /// Takes in an item of the message.
+    /// Adds an item of the message.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -79,19 +76,19 @@ impl OnRecord {
         Ok(())
     }
 
-    /// Over how many shards its room has to be spread, if its id is claimed.
+    /// The number of shards that it was spread over, if its id is claimed.
     #[must_use]
     pub fn shards(&self) -> Option<Shards> {
         self.claim.as_ref().map(|claim| claim.shards)
     }
 
-    /// Whether the message said that its room is private, if its id is claimed.
+    /// True if the id of the message is claimed by a private message.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.claim.as_ref().is_some_and(|claim| claim.private)
     }
 
-    /// What is wrong with the rows of the message that this is on record of.
+    /// What is wrong with the rows of the message.
     #[must_use]
     pub fn wrong(&self, room: &RoomId, message: &MessageId) -> Vec<WrongRow> {
         let places = self.places(room, message);
@@ -103,18 +100,18 @@ impl OnRecord {
         let is_shard =
             |key: &LedgerKey| matches!(keys::of_key(&key.pk, &key.sk), Some(RoomItem::Row(..)));
         let elsewhere = self.rows.iter().filter(is_elsewhere).map(|(key, _)| {
-            let is_misplaced = is_shard(key) && places.iter().any(|place| place.sk == key.sk);
+            let is_misplaced = is_shard(key) && places.iter().any(|position| position.sk == key.sk);
             wrong(key, if is_misplaced { Reason::Misplaced } else { Reason::Unclaimed })
         });
         there.chain(elsewhere).collect()
     }
 
-    /// Where the message should be, if its id is claimed.
+    /// The keys where the message has to be, if its id is claimed.
     pub(super) fn places(&self, room: &RoomId, message: &MessageId) -> Vec<LedgerKey> {
         self.claim.iter().flat_map(|claim| claim.rows(room, message)).collect()
     }
 
-    /// What is wrong where a message was claimed to be.
+    /// What is wrong at a key where the message has to be.
     fn reason_at(&self, key: &LedgerKey) -> Option<Reason> {
         let claim = self.claim.as_ref()?;
         let is_deleted = claim.erased || self.deleted_by.contains(&claim.author_id);
@@ -132,7 +129,7 @@ impl OnRecord {
         }
     }
 
-    /// A row that says what was posted, wherever it is.
+    /// A row with the posted payload, at any key.
     pub(super) fn faithful(&self) -> Option<&LedgerKey> {
         let claimed = &self.claim.as_ref()?.digest;
         let is_faithful =
@@ -142,7 +139,7 @@ impl OnRecord {
 }
 
 impl Listed {
-    /// Whatever is there counts, also what no writer has written.
+    /// Everything stored counts, even what no writer can have written.
     fn read(row: &Row<'_>) -> Self {
         if row.flag("deleted").is_ok_and(|deleted| deleted) {
             return Self::Tombstone;

@@ -1,8 +1,8 @@
-//! Rooms set right, where an audit finds that their rows are not what was claimed.
+//! Repairs the rows of rooms that differ from the claims, for audits.
 //!
-//! A row that is wrong is taken out only while claim and marker are as they were read. So no message is lost that is just
-//! being written: its claim comes before its rows, and rows are put where nothing is. What is missing then is posted
-//! again, with what another row of the message says. Only the payload that was claimed counts.
+//! A wrong row is removed only while claim and marker are as they were read. So no message is lost while it is being written: its
+//! claim comes before its rows, and rows are put where nothing is. What is missing then is posted again, with the payload of
+//! another row of the message. Only the claimed payload counts.
 
 use std::collections::BTreeSet;
 
@@ -17,11 +17,7 @@ use crate::runtime::deadline::Deadline;
 use crate::values::{MessageId, Payload, RoomId, Timestamp};
 
 impl Rooms {
-    /// All that is on record of a message now: its claim and its markers, and what is where it should be and at these
-    /// keys.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads everything on record of a message: its claim, its markers, and the items at its keys and at these keys.
     pub async fn on_record(
         &self,
         room: &RoomId,
@@ -30,7 +26,7 @@ impl Rooms {
         deadline: Deadline,
     ) -> Result<OnRecord, DynamoError> {
         let mut record = OnRecord::default();
-        // Before the claim: what was not claimed even afterwards was not when it was read.
+        // Before the claim: what is not claimed afterwards was not claimed when it was read.
         for key in rows.into_iter().collect::<BTreeSet<_>>() {
             self.add(&mut record, key, deadline).await?;
         }
@@ -57,8 +53,8 @@ impl Rooms {
         row.iter().try_for_each(|row| record.add(row))
     }
 
-    /// Has the rows of a message be what its claim and its author's marker say, `now`. A message of which no row says
-    /// any more what was posted is left as it is.
+    /// Makes the rows of a message agree with its claim and the marker of its author. A message without any row that has the posted
+    /// payload is left as it is.
     ///
     /// # Errors
     /// [`DynamoError`]; repairing it again completes it.
@@ -106,7 +102,7 @@ impl Rooms {
         taken_out(of(&[Reason::Unclaimed, Reason::Misplaced]).collect(), false).await
     }
 
-    /// What was posted, if any row of the message says it.
+    /// What was posted, if a row of the message has it.
     async fn said(
         &self,
         record: &OnRecord,
@@ -119,8 +115,7 @@ impl Rooms {
         Ok(payload.filter(|payload| record.claim.as_ref().is_some_and(|it| it.says(payload))))
     }
 
-    /// Takes out a row, if it is still a message, or still a tombstone that nobody has asked for, and the claim is still
-    /// what was read.
+    /// Removes a row if it is still a message, or still a tombstone without a marker, and the claim is still as it was read.
     async fn take_out(
         &self,
         (room, message): (&RoomId, &MessageId),

@@ -1,4 +1,4 @@
-//! Over how many partitions a room is spread.
+//! The shards of a room: the number of partitions that it is spread over.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::dynamo::{DynamoError, Update};
 use crate::runtime::deadline::Deadline;
 use crate::values::{MessageId, RoomId, spread};
 
-/// Over how many partitions messages are spread: a power of two.
+/// The number of partitions that messages are spread over: a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shards(u16);
 
@@ -19,12 +19,12 @@ impl Default for Shards {
 }
 
 impl Shards {
-    /// What a room has that was never busy.
+    /// The shards of a room that was never busy.
     pub const ONE: Self = Self(1);
-    /// More no room gets: 16,000 small messages a second. A page reads all of them.
+    /// The most shards: they take 16,000 small messages a second. A page reads all of them.
     pub const MOST: Self = Self(16);
 
-    /// So many, if that is a number of shards that there can be.
+    /// This number of shards, if it is valid.
     #[must_use]
     pub fn new(count: u64) -> Option<Self> {
         let count = u16::try_from(count).ok().filter(|count| count.is_power_of_two());
@@ -43,13 +43,13 @@ impl Shards {
         Self::new(u64::from(self.0) * 2)
     }
 
-    /// Where a message is among them. Part of stored keys, so it never changes.
+    /// The shard of a message. It is part of stored keys, so it must never change.
     #[must_use]
     pub fn of(self, message: &MessageId) -> u16 {
         spread(message.as_str()) % self.0
     }
 
-    /// Reads the number that an item says.
+    /// Reads the number in an item.
     pub(super) fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let count = row.count("shards")?;
         Self::new(count).ok_or_else(|| row.corrupt("shards", "a power of two up to 16"))
@@ -62,12 +62,12 @@ impl fmt::Display for Shards {
     }
 }
 
-/// What is known of a room. Both only ever increase.
+/// The item of a room. Both members only ever increase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Room {
-    /// Somebody has joined it or said something private there, so that only its members read it.
+    /// True if somebody has joined it or posted a private message, so that only members can read it.
     pub private: bool,
-    /// Over how many partitions its messages are spread.
+    /// The number of partitions that its messages are spread over.
     pub shards: Shards,
 }
 
@@ -85,15 +85,12 @@ impl Room {
 
 impl Rooms {
     /// What is on record of a room.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn room(&self, room: &RoomId, deadline: Deadline) -> Result<Room, DynamoError> {
         let row = self.ledger.get(keys::room(room), deadline).await?;
         Room::read(row.as_ref())
     }
 
-    /// Gives a room twice as many shards as the number by which a put was refused, unless it has more already.
+    /// Doubles the shards of a room, unless it has more than those with which a put was refused.
     pub(super) async fn grow(
         &self,
         room: &RoomId,
@@ -101,7 +98,7 @@ impl Rooms {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         match refused.doubled() {
-            // Many are refused at once, and the first has it grow.
+            // Many puts are refused at once, and the first lets it grow.
             Some(wanted) if self.room(room, deadline).await?.shards < wanted => {
                 self.grow_to(room, wanted, deadline).await
             }
@@ -109,7 +106,7 @@ impl Rooms {
         }
     }
 
-    /// Gives a room this many shards, unless it has as many already.
+    /// Raises the shards of a room to this number.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have them.

@@ -31,7 +31,6 @@ struct Reading {
 }
 
 impl Clock {
-    /// The system's clock.
     #[must_use]
     pub fn system() -> Self {
         Self::default()
@@ -70,7 +69,6 @@ impl Clock {
         matches!(self.0, Source::Ticking(_))
     }
 
-    /// What time it is.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         let millis = match &self.0 {

@@ -13,7 +13,7 @@
 //! hold before *c* changed anything, so it was there when the first call of the page was answered. A page whose
 //! reads took longer is checked, call by call, against what was written meanwhile.
 //!
-//! **A long hold** is seven of them. It passes between hiding an actor whom a viewer has left and taking out entries, and
+//! **A long hold** is seven of them. It passes between hiding an actor whom a viewer has left and removing entries, and
 //! between showing an actor whom a follow has brought in and the acknowledgement of that. Nobody waits for either: what
 //! is shown is what it is already. So a page that has read who is hidden, and then the entries, within a long hold knows for
 //! each actor what held in between.

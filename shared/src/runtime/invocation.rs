@@ -38,7 +38,6 @@ impl Invocation {
         Self { request_id, trace_id, parent_id }
     }
 
-    /// Lambda's id of it.
     pub(super) fn request_id(&self) -> Option<&str> {
         self.request_id.as_deref()
     }
@@ -49,7 +48,6 @@ impl Invocation {
         (id.map(|id| id.replace('-', "")), self.parent_id.clone())
     }
 
-    /// Works within this invocation.
     pub async fn scope<T>(self, work: impl Future<Output = T>) -> T {
         CURRENT.scope(self, work).await
     }

@@ -67,7 +67,6 @@ impl Serialize for Count {
 pub struct Durations(BTreeMap<u128, u64>);
 
 impl Durations {
-    /// Adds one.
     pub fn add(&mut self, took: Duration) {
         *self.0.entry(took.as_micros()).or_default() += 1;
     }

@@ -61,9 +61,8 @@ struct Line {
 
 /// Of how many invocations there is a trace: from 0 to 1, by the id of the trace, so that all parts of a trace are kept or none.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share(f64);
+pub struct TracedShare(f64);
 
-/// The text is no share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a number from 0 to 1")]
 pub struct ShareError;
@@ -77,7 +76,7 @@ struct Collector {
     connector: SharedHttpConnector,
     url: String,
     service: String,
-    share: Share,
+    share: TracedShare,
     clock: Clock,
 }
 
@@ -88,7 +87,7 @@ impl Traces {
     /// [`EnvError`] if the share is none.
     pub fn of_environment() -> Result<Self, EnvError> {
         let Some(endpoint) = env::optional(env::OTLP_ENDPOINT) else { return Ok(Self(None)) };
-        let share = env::parsed_or(env::TRACED_SHARE, Share::ALL)?;
+        let share = env::parsed_or(env::TRACED_SHARE, TracedShare::ALL)?;
         let service = env::optional(env::FUNCTION_NAME).unwrap_or_else(|| "nagare".to_owned());
         let settings = HttpConnectorSettings::builder();
         let settings = settings.connect_timeout(PATIENCE).read_timeout(PATIENCE).build();
@@ -106,7 +105,7 @@ impl Traces {
         connector: SharedHttpConnector,
         endpoint: &str,
         service: String,
-        share: Share,
+        share: TracedShare,
         clock: Clock,
     ) -> Self {
         let url = format!("{}{PATH}", endpoint.trim_end_matches('/'));
@@ -228,7 +227,7 @@ fn attribute(key: &str, value: Value) -> Value {
     json!({"key": key, "value": value})
 }
 
-impl Share {
+impl TracedShare {
     /// Every invocation has a trace.
     pub const ALL: Self = Self(1.0);
 
@@ -241,7 +240,7 @@ impl Share {
     }
 }
 
-impl FromStr for Share {
+impl FromStr for TracedShare {
     type Err = ShareError;
 
     fn from_str(text: &str) -> Result<Self, ShareError> {

@@ -13,13 +13,10 @@ pub enum SignedError {
     /// No answer, or half of one. The call may or may not have happened.
     #[error("{0}")]
     Unavailable(String),
-    /// Nobody says who the caller is.
     #[error("{0}")]
     Denied(String),
-    /// There is no such request.
     #[error("request not built: {0}")]
     NotBuilt(String),
-    /// The time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }

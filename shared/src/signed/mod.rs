@@ -54,7 +54,6 @@ pub struct SignedHttp {
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Call<'a> {
-    /// The method.
     pub method: &'static str,
     /// The address, escaped.
     pub url: &'a str,
@@ -71,13 +70,11 @@ pub struct Call<'a> {
 /// What was answered, whatever it means.
 #[derive(Debug)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// What the header says of the length of the body.
     pub length: Option<u64>,
     /// The header in which services that speak JSON name an error.
     pub error_type: Option<String>,
-    /// The body.
     pub body: Bytes,
 }
 

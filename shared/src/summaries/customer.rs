@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::fold::{Said, SummaryState};
+use super::fold::{CountedEvent, SummaryState};
 use super::keys::{self, SummaryView};
 use super::tally::{Day, Days, NameTally, NamedDays, day_of, pack_days, unpack_days};
 use super::{Bounds, CustomerSummary};
@@ -49,11 +49,10 @@ pub struct CustomerView {
     recent: NamedDays,
     /// Up to which number there are blocks of days, this one excluded.
     blocks: u64,
-    /// From which number on they count. Those before it were taken out.
+    /// From which number on they count. Those before it were removed.
     first_block: u64,
     /// Set while it is erased and names of its tenant may lack their first or last instant.
     pub is_leaving: bool,
-    /// How many names are in buckets.
     others: u64,
     bounds: Bounds,
     /// The buckets that were read. Not stored in the item.
@@ -107,7 +106,7 @@ impl CustomerView {
         self.counts_with(blocks).map(CustomerSummary::shown)
     }
 
-    /// The same as it is stored: what is taken out before it is folded counts less than nothing, and a name of which all is taken
+    /// The same as it is stored: what is removed before it is folded counts less than nothing, and a name of which all is taken
     /// out is still there, with no event.
     ///
     /// # Errors
@@ -133,7 +132,7 @@ impl CustomerView {
         Ok(summary)
     }
 
-    fn count(&mut self, said: &Said) -> Result<(), &'static str> {
+    fn count(&mut self, said: &CountedEvent) -> Result<(), &'static str> {
         self.add(&said.name, NameTally::of(said.at))?;
         let recent = self.recent.entry(said.name.clone()).or_default();
         recent.add(day_of(said.at), 1);
@@ -330,14 +329,15 @@ impl State for CustomerView {
 
 impl Fold for CustomerView {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        let Some(said) = Said::of(change, facts)? else { return Ok(()) };
-        self.count(&said).map_err(|expected| Said::corrupt(change, facts, "name", expected))
+        let Some(said) = CountedEvent::of(change, facts)? else { return Ok(()) };
+        self.count(&said).map_err(|expected| CountedEvent::corrupt(change, facts, "name", expected))
     }
 }
 
 impl SummaryState for CustomerView {
     fn needed(&self, view: &Key, changes: &[&Change], facts: &str) -> Vec<Key> {
-        let said = changes.iter().filter_map(|change| Said::of(change, facts).ok().flatten());
+        let said =
+            changes.iter().filter_map(|change| CountedEvent::of(change, facts).ok().flatten());
         let names: BTreeSet<_> = said.map(|said| said.name).collect();
         self.buckets_of(view, &names)
     }
@@ -365,7 +365,7 @@ impl SummaryState for CustomerView {
         self.tally.is_none()
     }
 
-    fn beside(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
+    fn side_writes(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
         let mut writes = Vec::new();
         if is_first && let Some(SummaryView::Customer(customer)) = SummaryView::of_key(view) {
             writes.push(Write::Put(keys::listed(&customer).into_item()));

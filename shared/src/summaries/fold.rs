@@ -35,19 +35,19 @@ pub trait SummaryState: Fold + Clone + PartialEq + Send + Sync {
     fn is_nothing(&self) -> bool;
 
     /// What is written with the view at this key, which `is_first` to say something or has done so before.
-    fn beside(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
+    fn side_writes(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
         let _ = (view, is_first);
         Vec::new()
     }
 }
 
 /// What of an event customers and names are counted by.
-pub(super) struct Said {
+pub(super) struct CountedEvent {
     pub(super) name: EventName,
     pub(super) at: Timestamp,
 }
 
-impl Said {
+impl CountedEvent {
     /// What a change adds: an event that is put. One that is erased stays counted until what it was counted in is erased as well.
     pub(super) fn of(change: &Change, facts: &str) -> Result<Option<Self>, DynamoError> {
         let Some(item) = added(change) else { return Ok(None) };
@@ -75,7 +75,7 @@ impl Said {
 /// The name of the event that a change has put, if it has put one.
 #[must_use]
 pub fn name_of(change: &Change) -> Option<EventName> {
-    Said::of(change, "").ok().flatten().map(|said| said.name)
+    CountedEvent::of(change, "").ok().flatten().map(|said| said.name)
 }
 
 /// The item that a change has put where none was.
@@ -93,14 +93,14 @@ pub fn views_of(
     shard: Shard,
     table: &str,
 ) -> Result<Option<[SummaryView; 3]>, DynamoError> {
-    let Some(said) = Said::of(change, table)? else { return Ok(None) };
+    let Some(said) = CountedEvent::of(change, table)? else { return Ok(None) };
     let mut ids = change.key.pk.splitn(3, '#');
     let mut customer = || {
         let tenant_id = TenantId::new(ids.next()?).ok()?;
         Some(Customer { tenant_id, customer_id: CustomerId::new(ids.next()?).ok()? })
     };
-    let customer =
-        customer().ok_or_else(|| Said::corrupt(change, table, "pk", "a tenant and a customer"))?;
+    let customer = customer()
+        .ok_or_else(|| CountedEvent::corrupt(change, table, "pk", "a tenant and a customer"))?;
     let (tenant, part) = (customer.tenant_id.clone(), SummaryView::part(shard));
     Ok(Some([
         SummaryView::Witness(period, tenant.clone(), part),

@@ -38,7 +38,6 @@ pub const PARTS: u8 = 8;
 /// A view that is folded from events.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SummaryView {
-    /// What a customer did.
     Customer(Customer),
     /// Events of one name of a tenant, in one part.
     Name(TenantId, EventName, u8),
@@ -53,7 +52,6 @@ impl SummaryView {
         shard.part(PARTS)
     }
 
-    /// Where it is.
     #[must_use]
     pub fn key(&self) -> Key {
         match self {
@@ -86,7 +84,6 @@ impl SummaryView {
     }
 }
 
-/// As the log has it.
 impl fmt::Display for SummaryView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Key { pk, sk } = self.key();
@@ -99,9 +96,7 @@ impl fmt::Display for SummaryView {
 pub enum SummaryItem {
     /// A block of days of a customer.
     Days(Customer),
-    /// Names of a customer.
     Names(Customer),
-    /// That a customer has a summary.
     Listed(Customer),
 }
 

@@ -8,7 +8,7 @@
 //! name       the view of a name of a tenant
 //! witness    the view that an archive is compared with
 //! summary    what a customer did, as it is read
-//! taking     events are taken out again
+//! removal    events are removed again
 //! ```
 //!
 //! An event is put once into the table of its period, and never changed ([`crate::events`]). The stream of that table carries it to the
@@ -42,8 +42,8 @@ mod customer;
 mod fold;
 pub mod keys;
 mod name;
+mod removal;
 mod summary;
-mod taking;
 mod tally;
 mod witness;
 
@@ -60,8 +60,8 @@ pub use customer::CustomerView;
 pub use fold::{SummaryState, name_of, views_of};
 pub use keys::{PARTS, SummaryItem, SummaryView};
 pub use name::{NameView, SHOWN_DAYS};
+pub use removal::{MOST_NAMES, Removal, RemovalOutcome};
 pub use summary::CustomerSummary;
-pub use taking::{MOST_NAMES, Taken, Taking};
 pub use tally::{Day, Days, NameTally, NamedDays, day_of, start_of};
 pub use witness::{TenantPage, WitnessView};
 
@@ -104,29 +104,24 @@ pub struct Summaries {
 /// Some names of a tenant, in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamePage {
-    /// Each with what it comes to.
     pub names: Vec<(EventName, NameView)>,
     /// Behind which name to go on, if there may be more.
     pub next: Option<EventName>,
 }
 
 impl Summaries {
-    /// Those among these views.
     #[must_use]
     pub fn new(views: &Views) -> Self {
         Self { views: views.clone() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { views: self.views.over(dynamo) }
     }
 
-    /// What a customer did, all of it; nothing if that is nothing.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// What a customer did, all of it; `None` if that is nothing.
     pub async fn customer(
         &self,
         customer: &Customer,
@@ -142,9 +137,6 @@ impl Summaries {
     }
 
     /// What a view says with its blocks. The view was read before: its blocks are there, and stay.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn whole(
         &self,
         customer: &Customer,
@@ -159,9 +151,6 @@ impl Summaries {
     }
 
     /// What a view says with its names, and of days those from one on; without it only what the view has itself.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn since(
         &self,
         customer: &Customer,
@@ -199,9 +188,6 @@ impl Summaries {
     }
 
     /// Customers of a tenant that have a summary, by id, behind one of them.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn ids(
         &self,
         tenant: &TenantId,
@@ -224,9 +210,6 @@ impl Summaries {
     }
 
     /// The views of customers of a tenant, in the order of these ids, none of which is named twice.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn views(
         &self,
         tenant: &TenantId,
@@ -255,9 +238,6 @@ impl Summaries {
     }
 
     /// What customers of a tenant did, all of it, by id, behind one of them.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn customers(
         &self,
         tenant: &TenantId,
@@ -275,10 +255,7 @@ impl Summaries {
         stream::iter(whole).buffered(IN_FLIGHT).try_collect().await
     }
 
-    /// What a name of a tenant comes to; nothing if there is no event of it.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// What a name of a tenant comes to; `None` if there is no event of it.
     pub async fn name(
         &self,
         tenant: &TenantId,
@@ -297,9 +274,6 @@ impl Summaries {
     }
 
     /// Names of a tenant with what they come to, behind one of them.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn names(
         &self,
         tenant: &TenantId,
@@ -359,9 +333,6 @@ impl Summaries {
     }
 
     /// What the stream has brought of a period, of all tenants.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn witness(&self, period: Period, deadline: Deadline) -> Result<Tally, DynamoError> {
         let mut sum = Tally::default();
         for part in 0..PARTS {
@@ -378,9 +349,6 @@ impl Summaries {
     }
 
     /// The items at these keys.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn needed(
         &self,
         keys: &[Key],

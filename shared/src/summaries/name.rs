@@ -3,14 +3,13 @@
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::fold::{Said, SummaryState};
+use super::fold::{CountedEvent, SummaryState};
 use super::tally::{Day, Days, NameTally, day_of};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row};
 use crate::projection::{Change, Fold, State};
 use crate::values::{Packer, Unpacker};
 
-/// The days that are shown.
 pub const SHOWN_DAYS: u32 = 400;
 /// The days that are kept: an event may be ahead of the clock that says which are shown.
 const KEPT_DAYS: u32 = SHOWN_DAYS + 10;
@@ -60,7 +59,7 @@ impl NameView {
         self.tally = NameTally::sum(self.tally.into_iter().chain([known]));
     }
 
-    /// The same without what was taken out before it was folded; nothing if no event is left.
+    /// The same without what was removed before it was folded; `None` if no event is left.
     #[must_use]
     pub(super) fn shown(mut self) -> Option<Self> {
         self.tally = self.tally.filter(NameTally::is_something);
@@ -106,7 +105,7 @@ impl State for NameView {
 
 impl Fold for NameView {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        if let Some(said) = Said::of(change, facts)? {
+        if let Some(said) = CountedEvent::of(change, facts)? {
             let mut one = Self { tally: Some(NameTally::of(said.at)), days: Days::default() };
             one.days.add(day_of(said.at), 1);
             self.join(&one);

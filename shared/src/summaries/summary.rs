@@ -32,7 +32,6 @@ impl CustomerSummary {
         self.total.map(|total| total.last_at)
     }
 
-    /// What happened, by name.
     pub fn names(&self) -> impl Iterator<Item = (&EventName, NameTally)> {
         self.names.iter().map(|(name, tally)| (name, *tally))
     }
@@ -50,7 +49,7 @@ impl CustomerSummary {
         self.days.values().map(|days| days.counted(day_of(from), day_of(to))).sum()
     }
 
-    /// What happened, by name; names of which all is taken out as well, if it is as it is stored.
+    /// What happened, by name; names of which all is removed as well, if it is as it is stored.
     #[must_use]
     pub fn tallies(&self) -> &BTreeMap<EventName, NameTally> {
         &self.names
@@ -62,7 +61,7 @@ impl CustomerSummary {
         &self.days
     }
 
-    /// The same without what was taken out before it was folded, or is taken out.
+    /// The same without what was removed before it was folded, or is removed.
     #[must_use]
     pub(super) fn shown(mut self) -> Self {
         self.total = self.total.filter(NameTally::is_something);

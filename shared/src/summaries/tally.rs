@@ -11,7 +11,6 @@ const END_OF_TIME: i64 = 253_402_300_799_999;
 /// How often something happened, and when first and last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameTally {
-    /// How often.
     pub count: u64,
     /// The earliest instant.
     pub first_at: Timestamp,
@@ -20,7 +19,6 @@ pub struct NameTally {
 }
 
 impl NameTally {
-    /// Of one event.
     #[must_use]
     pub fn of(at: Timestamp) -> Self {
         Self { count: 1, first_at: at, last_at: at }
@@ -39,7 +37,7 @@ impl NameTally {
         Self { count, first_at, last_at }
     }
 
-    /// True if it counts something: not nothing, nor less than that, as where an event was taken out before it was folded.
+    /// True if it counts something: not nothing, nor less than that, as where an event was removed before it was folded.
     #[must_use]
     pub fn is_something(&self) -> bool {
         is_something(self.count)
@@ -52,7 +50,7 @@ impl NameTally {
         self.last_at = self.last_at.max(other.last_at);
     }
 
-    /// The sum of several; nothing if there are none.
+    /// The sum of several; `None` if there are none.
     pub fn sum(tallies: impl IntoIterator<Item = Self>) -> Option<Self> {
         tallies.into_iter().reduce(|mut sum, one| {
             sum.join(one);

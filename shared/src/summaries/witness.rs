@@ -24,7 +24,6 @@ pub struct WitnessView {
 /// Some tenants that have events in a period, by id.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TenantPage {
-    /// Each with how many events.
     pub tenants: Vec<(TenantId, u64)>,
     /// Behind which tenant to go on, if there may be more.
     pub next: Option<TenantId>,
@@ -33,9 +32,6 @@ pub struct TenantPage {
 impl Summaries {
     /// Tenants that have events in a period, behind one of them: a query for each part. One whose events were all erased takes a
     /// place of the page and is not on it.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn tenants(
         &self,
         period: Period,

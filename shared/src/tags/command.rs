@@ -1,21 +1,19 @@
-//! The commands on tags.
+//! The commands of tags.
 
 use super::TagState;
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActivityId, ViewerId};
 
 /// Somebody was tagged in an activity, or no longer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagChange {
-    /// In what.
     pub activity_id: ActivityId,
-    /// Who.
     pub tagged_id: ViewerId,
-    /// Tagged or not, and since when. The latest wins, and on a tie the one that undoes.
+    /// Tagged or not, and since when. The latest wins, and on a tie the untag.
     pub state: TagState,
 }
 
-impl Fact for TagChange {
+impl CommandPayload for TagChange {
     const TYPES: &'static [&'static str] = &["tag.created", "tag.deleted"];
     const MEMBERS: &'static [&'static str] = &["activity_id", "tagged_id", "at"];
 

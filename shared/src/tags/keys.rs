@@ -1,37 +1,37 @@
-//! Where tags are in the ledger.
+//! The keys of tags in the ledger.
 //!
 //! ```text
 //! tags#<activity>          <person>     a tag: whether they are tagged, and since when
 //! person#<person>#tagged   <sort key>   a listing: the same, and who published the activity
-//! listing#<activity>       <message>    up to whom a publish has come with the listings
+//! listing#<activity>       <message>    the progress of a publish with the listings
 //! ```
 //!
-//! **Why no index.** Both requests ask for one partition in the order of its sort keys: an activity's tags by id, and what
-//! somebody is tagged in by time. So both are keys. An index by person would not have the second order, because a tag
-//! does not know when its activity was published; and a global index lags behind its table, so what was acknowledged
-//! would be missing for a while, and throttles the table's writes where it cannot keep up with one person whom
-//! everybody tags. The listing is a write of its own instead, and the command is not acknowledged before it.
+//! **Why no index.** Both requests read one partition in the order of its sort keys: the tags of an activity by id, and what somebody
+//! is tagged in by time. An index by person would not have the second order, because a tag does not have the instant of its activity.
+//! Also, a global index lags behind its table, so acknowledged tags would be missing for a while, and it throttles the table's writes
+//! if it cannot keep up with one person whom everybody tags. Instead, the listing is a write of its own before the command is
+//! acknowledged.
 
 use crate::ledger::{LedgerKey, PERSON};
 use crate::values::{ActivityId, Origin, SortKey, ViewerId};
 
-/// How the partition keys of tags begin.
+/// The prefix of the partition keys of tags.
 pub const TAGS: &str = "tags#";
 const LISTING: &str = "listing#";
 const TAGGED: &str = "#tagged";
 
-/// An item of this feature, as its key says.
+/// What an item of this feature is, by its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TagItem {
     /// Whether somebody is tagged in an activity.
     Tag(ActivityId, ViewerId),
-    /// That an activity is listed among what somebody is tagged in.
+    /// The listing of an activity that somebody is tagged in.
     Listing(ViewerId, SortKey),
-    /// How far a publish has come with the listings of its activity.
+    /// The progress of a publish with the listings of its activity.
     Progress(ActivityId),
 }
 
-/// What the item with a key is, if it is one of this feature's.
+/// Parses the key of an item; `None` if it is not one of this feature's.
 #[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<TagItem> {
     if let Some(activity) = pk.strip_prefix(TAGS) {
@@ -44,37 +44,37 @@ pub fn of_key(pk: &str, sk: &str) -> Option<TagItem> {
     Some(TagItem::Listing(ViewerId::new(person).ok()?, SortKey::parse(sk).ok()?))
 }
 
-/// The partition that lists the tags of an activity, by the id of who is tagged.
+/// The partition of the tags of an activity, by the id of the tagged person.
 #[must_use]
 pub fn of_activity(activity: &ActivityId) -> String {
     format!("{TAGS}{activity}")
 }
 
-/// Where it is whether somebody is tagged in an activity.
+/// The key of a tag.
 #[must_use]
 pub fn tag(activity: &ActivityId, tagged: &ViewerId) -> LedgerKey {
     LedgerKey { pk: of_activity(activity), sk: tagged.to_string() }
 }
 
-/// The partition that lists what somebody is tagged in, in the order of a timeline.
+/// The partition of the listings of a person, in the order of a timeline.
 #[must_use]
 pub fn of_person(tagged: &ViewerId) -> String {
     format!("{PERSON}{tagged}{TAGGED}")
 }
 
-/// Where an activity is listed among what somebody is tagged in.
+/// The key of the listing of an activity for a person.
 #[must_use]
 pub fn listing(tagged: &ViewerId, sort_key: &SortKey) -> LedgerKey {
     LedgerKey { pk: of_person(tagged), sk: sort_key.to_string() }
 }
 
-/// The partition of what is noted of publishes of an activity.
+/// The partition of the progress of publishes of an activity.
 #[must_use]
 pub fn progress_of(activity: &ActivityId) -> String {
     format!("{LISTING}{activity}")
 }
 
-/// Where it is noted how far the publish of one message has come.
+/// The key of the progress of the publish of one message.
 #[must_use]
 pub fn progress(activity: &ActivityId, origin: &Origin) -> LedgerKey {
     LedgerKey { pk: progress_of(activity), sk: origin.to_string() }

@@ -1,4 +1,4 @@
-//! What somebody is tagged in, in the order of a timeline.
+//! Listings: what somebody is tagged in, in the order of a timeline.
 
 use std::time::Duration;
 
@@ -6,31 +6,29 @@ use super::{Tag, TagItem, TagState, Tags, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::ledger::{FORGET_AT, LedgerKey};
-use crate::paging::Stretch;
+use crate::paging::RowChunk;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
 
-/// How long it stays listed that somebody was untagged: what was read before must not be written after it has gone.
-/// Nothing is held longer than an invocation takes.
+/// How long the listing of an untag stays. It must outlive all writes that are based on earlier reads, which take no longer than an
+/// invocation.
 const STAYS: Duration = Duration::from_secs(3 * 86_400);
 
-/// What a listing has only where the person is tagged.
+/// The attribute that only the listing of a tagged person has.
 pub(super) const OF_TAG: [&str; 2] = ["tagged", "actor_id"];
 
-/// An activity among what somebody is tagged in.
+/// The listing of an activity for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// Where it is in every timeline.
     pub sort_key: SortKey,
-    /// The state of the tag.
     pub state: TagState,
-    /// Who published it; nobody where the person is not tagged.
+    /// The actor; `None` if the person is not tagged.
     pub actor_id: Option<ActorId>,
 }
 
 impl Tags {
-    /// Lists a published activity among what somebody is tagged in, or that they are not, unless what is listed is
-    /// later. `actor` and `sort_key` are those of the activity's claim, `now` is the present.
+    /// Writes the listing of a published activity for a tag or an untag, unless there is a later one. `actor` and `sort_key` are those
+    /// of the claim of the activity.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be listed.
@@ -47,11 +45,8 @@ impl Tags {
         self.ledger.replace(key, item, &OF_TAG, Some(state.wins()), deadline).await.map(|_| ())
     }
 
-    /// What somebody is tagged in, and whose each activity is: what a query finds among so many listings of a span, beyond a
-    /// stored key if one is given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The activities of a span that somebody is tagged in, with their actors, after a stored key if one is given. One query
+    /// examines at most `limit` listings.
     pub async fn listings(
         &self,
         person: &ViewerId,
@@ -59,16 +54,12 @@ impl Tags {
         after: Option<&str>,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<Stretch<(SortKey, ActorId)>, DynamoError> {
+    ) -> Result<RowChunk<(SortKey, ActorId)>, DynamoError> {
         let pk = keys::of_person(person);
-        Stretch::read(&self.ledger, &pk, span, after, limit, target, deadline).await
+        RowChunk::read(&self.ledger, &pk, span, after, limit, target, deadline).await
     }
 
-    /// How an activity is listed among what each of these people is tagged in, in their order: none of them twice, and
-    /// at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The listings of an activity for these people, in their order. They must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
     pub async fn listed(
         &self,
         people: &[&ViewerId],
@@ -105,13 +96,13 @@ pub fn read_listing(row: &Row<'_>) -> Result<Listing, DynamoError> {
     Ok(Listing { sort_key, state, actor_id })
 }
 
-/// The activity of a listing, and whose it is, if the person is tagged in it.
+/// The activity of a listing and its actor, if the person is tagged in it.
 fn target(row: &Row<'_>) -> Result<Option<(SortKey, ActorId)>, DynamoError> {
     let Listing { sort_key, actor_id, .. } = read_listing(row)?;
     Ok(actor_id.map(|actor| (sort_key, actor)))
 }
 
-/// What a listing of a state has.
+/// The attributes of a listing with a state.
 pub(super) fn attributes(state: TagState, actor: &ActorId, now: Timestamp) -> Item {
     let at = ("at".to_owned(), text(state.changed_at.to_string()));
     match state.tagged {

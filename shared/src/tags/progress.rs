@@ -1,6 +1,6 @@
-//! How far a publish has come with the tags that were there before it.
+//! The progress of a publish with the tags from before it.
 //!
-//! Noted only where that takes longer than a few seconds, under the message that publishes, and removed when it ends.
+//! It is only noted if that takes longer than a few seconds, under the message of the publish, and removed at the end.
 
 use super::{Tags, keys};
 use crate::dynamo::item::{Item, text};
@@ -10,10 +10,7 @@ use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Origin, ViewerId};
 
 impl Tags {
-    /// Up to whom, by id, everybody who was tagged has the activity listed, if that was noted.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The last person, by id, up to whom the activity is noted as listed.
     pub async fn listed_up_to(
         &self,
         activity: &ActivityId,
@@ -24,7 +21,7 @@ impl Tags {
         row.map(|row| row.parsed("place", "an id")).transpose()
     }
 
-    /// Notes it.
+    /// Notes the last person for whom the activity is listed.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.
@@ -40,7 +37,7 @@ impl Tags {
         self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
     }
 
-    /// Removes what was noted, now that all is listed.
+    /// Removes the note once everything is listed.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.
@@ -53,7 +50,7 @@ impl Tags {
         self.ledger.delete(keys::progress(activity, origin), deadline).await
     }
 
-    /// Removes what was noted under any message. `deadline` makes the deadline of each call.
+    /// Removes the notes of all messages. `deadline` makes the deadline of each call.
     ///
     /// # Errors
     /// [`DynamoError`]; some of it may be removed.

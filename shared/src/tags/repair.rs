@@ -1,4 +1,4 @@
-//! Listings as an audit looks at them.
+//! Reads and repairs listings for audits.
 
 use super::listing::{Listing, OF_TAG, attributes, read_listing};
 use super::{TagState, Tags, keys};
@@ -8,11 +8,7 @@ use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
 impl Tags {
-    /// All that is listed of one person, untags included, from the earliest on. `deadline` makes the deadline of each
-    /// call.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// All listings of one person, including untags, earliest first. `deadline` makes the deadline of each call.
     pub async fn all_listed(
         &self,
         person: &ViewerId,
@@ -27,9 +23,8 @@ impl Tags {
         rows.iter().map(read_listing).collect()
     }
 
-    /// Has a listing say what the tag says, whatever the listing says now. `actor` is that of the claim, if there is one
-    /// of this instant. Only the listing that was read is replaced, and by a tag that was read afterwards: if that changes
-    /// meanwhile, whoever changes it writes the listing, with a later instant.
+    /// Makes a listing agree with the tag. `actor` is the actor of the claim, if there is one of this instant. Only replaces the listing
+    /// that was read, by a tag that was read afterwards: if that changes meanwhile, the change writes the listing with a later instant.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -43,13 +38,13 @@ impl Tags {
     ) -> Result<(), DynamoError> {
         let key = || keys::listing(person, sort_key);
         loop {
-            // In this order: see above.
+            // The order matters: see above.
             let row = self.ledger.get(key(), deadline).await?;
             let there = row.as_ref().map(read_listing).transpose()?;
             let tag = self.recorded(&sort_key.activity_id, person, deadline).await?;
             let item = match (tag, actor, &there) {
                 (Some(state), Some(actor), _) => attributes(state, actor, now),
-                // What follows from no tag and no claim was never so.
+                // A listing without a tag or a claim was never right.
                 (_, _, Some(Listing { state, actor_id: Some(actor), .. })) => {
                     attributes(TagState { tagged: false, ..*state }, actor, now)
                 }

@@ -1,11 +1,11 @@
-//! Of the commands on one activity and one person the latest wins, whatever order they arrive in.
+//! The state of a tag: of the commands about one activity and person the latest wins, whatever order they arrive in.
 
 use crate::dynamo::item::{Item, Row, text, truth};
 use crate::dynamo::{Condition, DynamoError};
 use crate::values::Timestamp;
 
-/// Whether somebody is tagged in an activity, and since when that is so. An untag stays on record, so that an older
-/// tag that arrives late cannot win.
+/// Whether somebody is tagged in an activity, and since when. An untag stays on record, so that an older tag that arrives late cannot
+/// win.
 ///
 /// The order of the type is the order of victory: by time, and on a tie the untag wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,6 @@ impl PartialOrd for TagState {
 }
 
 impl TagState {
-    /// As tags have it.
     pub(super) fn write(self) -> Item {
         Item::from([
             ("at".to_owned(), text(self.changed_at.to_string())),
@@ -37,13 +36,13 @@ impl TagState {
         ])
     }
 
-    /// Reads it from a tag or a listing. A listing of an untag, or one that was erased, has nothing but the instant.
+    /// Reads it from a tag or a listing. The listing of an untag, or an erased one, only has the instant.
     pub(super) fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let changed_at = row.parsed("at", "an instant")?;
         Ok(Self { tagged: row.flag("tagged")?, changed_at })
     }
 
-    /// That it wins over what is there.
+    /// The condition that it wins over the existing item.
     pub(super) fn wins(self) -> Condition<'static> {
         let later = match self.tagged {
             true => Condition::new("attribute_not_exists(#at) OR #at < :at"),

@@ -1,4 +1,4 @@
-//! Who is tagged in an activity.
+//! Records and reads tags.
 
 use super::{TagChange, TagItem, TagState, Tags, keys};
 use crate::dynamo::item::{Row, text};
@@ -7,26 +7,24 @@ use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ViewerId};
 
-/// Somebody in an activity.
+/// A tag of an activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag {
-    /// Who.
     pub tagged_id: ViewerId,
     /// Whether they are tagged, and since when.
     pub state: TagState,
 }
 
-/// Some tags of an activity, by the id of who is tagged.
+/// Some tags of an activity, by the id of the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagPage {
-    /// The tags.
     pub tags: Vec<Tag>,
-    /// Beyond whom to go on, if there may be more.
+    /// Where to continue, if there may be more.
     pub next: Option<ViewerId>,
 }
 
 impl Tags {
-    /// Records a tag or an untag, unless one that wins over it is on record. Returns what is in force then.
+    /// Records a tag or an untag, unless one that wins over it is on record. Returns the state in force.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -43,10 +41,7 @@ impl Tags {
         }
     }
 
-    /// What is on record of an activity and a person, if anything.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The tag of an activity and a person, if there is one.
     pub async fn recorded(
         &self,
         activity: &ActivityId,
@@ -57,10 +52,7 @@ impl Tags {
         row.as_ref().map(TagState::read).transpose()
     }
 
-    /// At most `limit` tags of an activity, untags included, beyond somebody if they are given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// At most `limit` tags of an activity, including untags, after a person if one is given.
     pub async fn of_activity(
         &self,
         activity: &ActivityId,

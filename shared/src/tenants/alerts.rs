@@ -18,9 +18,7 @@ const EVER: &str = "ever";
 /// What has given an alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AlertSource {
-    /// A rule.
     Rule(RuleId),
-    /// A score.
     Score(ScoreId),
 }
 
@@ -34,18 +32,14 @@ impl fmt::Display for AlertSource {
     }
 }
 
-/// Of when an alert is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlertWhen {
-    /// A count was reached within it.
     Period(Period),
-    /// A count was reached, whenever.
     Ever,
     /// A day, on which a daily definition has begun to hold.
     Day(Period),
 }
 
-/// As a name of a period.
 impl fmt::Display for AlertWhen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,21 +52,15 @@ impl fmt::Display for AlertWhen {
 /// An alert as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
-    /// Which.
     pub alert_id: AlertId,
     /// What has given it.
     pub source: AlertSource,
     /// The `at` of the definition.
     pub defined_at: Timestamp,
-    /// What the definition said.
     pub says: String,
-    /// About whom.
     pub customer_id: CustomerId,
-    /// Of when.
     pub when: AlertWhen,
-    /// When it was decided.
     pub decided_at: Timestamp,
-    /// On how many events.
     pub events: u64,
     /// Whether somebody has read it.
     pub is_read: bool,
@@ -85,7 +73,7 @@ pub struct Alerts {
 }
 
 impl Alert {
-    /// That of a rule about a customer for a period, or for all time, on so many events, if it is decided now.
+    /// The alert of a rule about a customer, for a period or for all time, decided now on `events` events.
     pub(super) fn of(
         rule: &RuleDefinition,
         customer: &Customer,
@@ -98,7 +86,7 @@ impl Alert {
         Self::new(source, rule.at, rule.when.to_string(), customer, when, events, now)
     }
 
-    /// That of a daily definition about a customer for a day, on so many events, decided at an instant.
+    /// The alert of a daily definition about a customer for a day, decided on `events` events.
     pub(super) fn of_day(
         definition: &DailyDefinition,
         customer: &Customer,
@@ -222,13 +210,12 @@ fn id_of(
 }
 
 impl Alerts {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo) }
@@ -310,9 +297,6 @@ impl Alerts {
     }
 
     /// True if an alert is marked as read, or there is none to mark.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn is_marked(
         &self,
         tenant: &TenantId,
@@ -324,11 +308,8 @@ impl Alerts {
         row.map_or(Ok(true), |row| row.flag("read"))
     }
 
-    /// At most so many alerts of a tenant, whatever has become of their rules, the latest first, behind a sort key. The second part
-    /// is where to go on, if there may be more.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Up to `limit` alerts of a tenant behind a sort key, newest first, whatever became of their rules. The flag says whether
+    /// there may be more.
     pub async fn page(
         &self,
         tenant: &TenantId,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Change, RuleDefinition, Score, When, rule};
 use crate::events::Customer;
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
 use crate::values::{AlertId, CustomerId, Payload, RuleId, ScoreId, TenantId, Timestamp};
 
 /// The most alerts that one command marks as read.
@@ -14,40 +14,31 @@ const READ: &str = "an array of 1 to 100 objects with an `alert_id`";
 /// Somebody changed what is said of a customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerUpdated {
-    /// Of whom.
     pub customer: Customer,
     /// When: the latest wins, and on a tie the payload that is greater byte by byte.
     pub at: Timestamp,
-    /// What is said from then on.
     pub payload: Payload,
 }
 
 /// A rule was defined or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleChange {
-    /// Whose.
     pub tenant_id: TenantId,
-    /// Which.
     pub rule_id: RuleId,
-    /// What it is from then on.
     pub change: Change<When>,
 }
 
 /// A score was defined or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreChange {
-    /// Whose.
     pub tenant_id: TenantId,
-    /// Which.
     pub score_id: ScoreId,
-    /// What it is from then on.
     pub change: Change<Score>,
 }
 
 /// Somebody of a tenant has read alerts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertsRead {
-    /// Whose.
     pub tenant_id: TenantId,
     /// Which: 1 to [`MOST_READ`].
     pub read: Vec<AlertId>,
@@ -61,7 +52,7 @@ fn of_tenant(tenant: &TenantId) -> Subject {
     Subject { tenant_id: Some(tenant.to_string()), ..Subject::default() }
 }
 
-impl Fact for CustomerUpdated {
+impl CommandPayload for CustomerUpdated {
     const TYPES: &'static [&'static str] = &["customer.updated"];
     const MEMBERS: &'static [&'static str] = &["tenant_id", "customer_id", "at", "payload"];
 
@@ -105,7 +96,7 @@ impl RuleChange {
     }
 }
 
-impl Fact for RuleChange {
+impl CommandPayload for RuleChange {
     const TYPES: &'static [&'static str] = &["rule.defined", "rule.deleted"];
     const MEMBERS: &'static [&'static str] = &["tenant_id", "rule_id", "at", "when"];
 
@@ -152,7 +143,7 @@ impl ScoreChange {
     }
 }
 
-impl Fact for ScoreChange {
+impl CommandPayload for ScoreChange {
     const TYPES: &'static [&'static str] = &["score.defined", "score.deleted"];
     const MEMBERS: &'static [&'static str] =
         &["tenant_id", "score_id", "at", "base", "measures", "alert_below"];
@@ -197,7 +188,7 @@ impl Fact for ScoreChange {
     }
 }
 
-impl Fact for AlertsRead {
+impl CommandPayload for AlertsRead {
     const TYPES: &'static [&'static str] = &["alerts.read"];
     const MEMBERS: &'static [&'static str] = &["tenant_id", "read"];
 

@@ -11,7 +11,6 @@ use crate::values::{CustomerId, Payload, TenantId, Timestamp};
 /// What is said of a customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerPayload {
-    /// What is said.
     pub payload: Payload,
     /// The `at` of the update that won.
     pub updated_at: Timestamp,
@@ -44,9 +43,6 @@ impl Customers {
     }
 
     /// What is said of a customer, if anything is.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn get(
         &self,
         customer: &Customer,
@@ -56,11 +52,8 @@ impl Customers {
         row.as_ref().map(|row| read(row).map(|(_, payload)| payload)).transpose()
     }
 
-    /// What is said of at most so many customers of a tenant, by id, beyond one of them. Fewer are found where there are no
-    /// more, or where one call has no room for them: then the second part is true.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The payloads of up to `limit` customers of a tenant after one of them, ordered by id. Fewer are returned if there are no
+    /// more, or if one call has no room for them; the flag is true in the second case.
     pub async fn page(
         &self,
         tenant: &TenantId,

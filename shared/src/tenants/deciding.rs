@@ -7,7 +7,7 @@
 //!
 //! # Definitions that follow each other
 //!
-//! The latest `at` wins for ever, so alerts of a superseded definition are never listed again. They are removed, also where several decisions are made at
+//! The latest `at` wins permanently, so alerts of a superseded definition are never listed again. They are removed, also where several decisions are made at
 //! once:
 //!
 //! * A set is written only over what its writer has read. Who is refused reads what is there now. So no day of a set is lost, and no set is overwritten
@@ -58,7 +58,7 @@ impl Rules {
         Self { ledger: ledger.clone(), bus: Bus::off() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
@@ -66,14 +66,11 @@ impl Rules {
 
     /// The same, telling a bus of each alert.
     #[must_use]
-    pub fn telling(self, bus: &Bus) -> Self {
+    pub fn with_bus(self, bus: &Bus) -> Self {
         Self { bus: bus.clone(), ..self }
     }
 
     /// The rules of a tenant that count events of one of these names, as they are now.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn counting(
         &self,
         tenant: &TenantId,
@@ -109,7 +106,7 @@ impl Rules {
     ///
     /// # Errors
     /// [`DecideError`]; some may have been given.
-    pub async fn decide_anew(
+    pub async fn decide_again(
         &self,
         rule: &RuleDefinition,
         customer: &Customer,
@@ -235,9 +232,6 @@ impl Rules {
     }
 
     /// The rule in force under an id, if it counts and nobody has decided by it on all customers yet.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn undecided(
         &self,
         tenant: &TenantId,
@@ -277,9 +271,6 @@ impl Rules {
     }
 
     /// Up to which customer, by id, a new rule has decided, if that was noted under its message.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn decided_up_to(
         &self,
         tenant: &TenantId,

@@ -32,9 +32,8 @@ pub struct TooManyDefinitions;
 /// What became of something defined, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<T> {
-    /// When.
     pub at: Timestamp,
-    /// What it is from then on; nothing if it was deleted.
+    /// What it is from then on; `None` if it was deleted.
     pub to: Option<T>,
 }
 
@@ -55,18 +54,16 @@ impl<T: Display> Change<T> {
 /// A rule in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleDefinition {
-    /// Which.
     pub rule_id: RuleId,
     /// Since when.
     pub at: Timestamp,
-    /// When it was recorded.
     pub recorded_at: Timestamp,
     /// When it gives an alert.
     pub when: When,
 }
 
 impl RuleDefinition {
-    /// What the row of a rule says; nothing if it was deleted.
+    /// What the row of a rule says; `None` if it was deleted.
     pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         Ok(match read(row)? {
             Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {
@@ -86,22 +83,17 @@ impl RuleDefinition {
 /// A score in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreDefinition {
-    /// Which.
     pub score_id: ScoreId,
     /// Since when.
     pub at: Timestamp,
-    /// When it was recorded.
     pub recorded_at: Timestamp,
-    /// How it is computed.
     pub score: Score,
 }
 
 /// The definitions of a tenant that are in force, by id.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InForce {
-    /// The rules.
     pub rules: Vec<RuleDefinition>,
-    /// The scores.
     pub scores: Vec<ScoreDefinition>,
 }
 
@@ -118,16 +110,12 @@ enum Recorded {
 }
 
 impl Definitions {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }
 
     /// The definitions of a tenant that are in force.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn of(&self, tenant: &TenantId, deadline: Deadline) -> Result<InForce, DynamoError> {
         let mut in_force = InForce::default();
         for row in self.rows(tenant, deadline).await? {
@@ -168,9 +156,6 @@ impl Definitions {
     }
 
     /// What is on record of a rule, if anything is.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn rule(
         &self,
         tenant: &TenantId,
@@ -185,9 +170,6 @@ impl Definitions {
     }
 
     /// What is on record of a score, if anything is.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn score(
         &self,
         tenant: &TenantId,

@@ -28,11 +28,8 @@ pub const DAILY_TENANTS: &str = "tenants#daily";
 /// An item about a tenant, as its key says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TenantItem {
-    /// What is said of a customer.
     Payload(Customer),
-    /// A rule.
     Rule(TenantId, RuleId),
-    /// A score.
     Score(TenantId, ScoreId),
     /// When an alert was decided. Whom it is about is in the item.
     Claim(TenantId, AlertId),
@@ -118,19 +115,16 @@ pub fn definitions(tenant: &TenantId) -> String {
     format!("{TENANT}{tenant}#definitions")
 }
 
-/// A rule.
 #[must_use]
 pub fn rule(tenant: &TenantId, rule: &RuleId) -> LedgerKey {
     LedgerKey { pk: definitions(tenant), sk: format!("rule#{rule}") }
 }
 
-/// A score.
 #[must_use]
 pub fn score(tenant: &TenantId, score: &ScoreId) -> LedgerKey {
     LedgerKey { pk: definitions(tenant), sk: format!("score#{score}") }
 }
 
-/// The claim of an alert.
 #[must_use]
 pub fn claim(tenant: &TenantId, alert: &AlertId) -> LedgerKey {
     LedgerKey { pk: format!("{TENANT}{tenant}#alert#{alert}"), sk: "claim".to_owned() }

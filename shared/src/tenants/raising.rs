@@ -9,7 +9,6 @@ use crate::values::{TenantId, Timestamp};
 /// What was asked for is not decided, or not told.
 #[derive(Debug, thiserror::Error)]
 pub enum DecideError {
-    /// A table.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
     /// The bus that alerts are sent to.
@@ -18,7 +17,7 @@ pub enum DecideError {
 }
 
 impl DecideError {
-    /// True if the store is against it, and will be: what is stored has to be mended.
+    /// True if the store is against it, and will be: what is stored has to be repaired.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Dynamo(error) if error.is_refusal())

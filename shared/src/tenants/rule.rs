@@ -30,7 +30,6 @@ pub struct CountRule {
     pub event: EventName,
     /// How many there have to be, from 1.
     pub count: u64,
-    /// Within what.
     pub within: Within,
 }
 
@@ -38,13 +37,9 @@ pub struct CountRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Within {
-    /// A day.
     Day,
-    /// A week from Monday.
     Week,
-    /// A month.
     Month,
-    /// All time.
     Ever,
 }
 

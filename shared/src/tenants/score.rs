@@ -110,7 +110,6 @@ impl Score {
         self.measures.iter().map(|it| it.days).max().unwrap_or(1)
     }
 
-    /// The measures, as JSON.
     pub(super) fn measures_json(&self) -> String {
         let measures = self.measures.iter().map(ToString::to_string).collect::<Vec<_>>();
         format!("[{}]", measures.join(","))

@@ -11,18 +11,15 @@ use crate::values::{ActorId, ViewerId};
 pub enum EntryWrite<'a> {
     /// Put the entry there.
     Put {
-        /// Whose timeline.
         viewer: &'a ViewerId,
         /// The printed [`SortKey`](crate::values::SortKey).
         sort_key: &'a str,
-        /// Who published the activity.
         actor: &'a ActorId,
         /// When the table may drop it, in unix seconds.
         expires_at: i64,
     },
     /// Take the entry out, whatever it says.
     Delete {
-        /// Whose timeline.
         viewer: &'a ViewerId,
         /// The printed [`SortKey`](crate::values::SortKey).
         sort_key: &'a str,

@@ -1,10 +1,10 @@
 //! Hydration: what the ledger says about the entries of a timeline, which decides whether they are
 //! shown: who is [hidden](crate::follows::HiddenActors) from the viewer, and what the activities' records say.
 //!
-//! A page asks for both, and takes records from those that its process has kept as far as it can. Where the
-//! viewer has left too many actors to list them, and for operators who compare timelines with edges, each
-//! actor's edge is asked for as well, once in the life of a [`Hydration`]. A record is not asked for if the
-//! actor is known to be hidden, so passing the entries of somebody who was unfollowed costs nothing here.
+//! A page reads both, and takes records from the cache of its process where it can. If the viewer has left too many
+//! actors to list them, and for operators who compare timelines with edges, each actor's edge is read as well, once
+//! for each [`Hydration`]. The record of an actor who is known to be hidden is not read, so skipping the entries of an
+//! unfollowed actor costs nothing here.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use futures::future::try_join_all;
 
 use super::Timelines;
 use crate::activities::changes::{self, Changes, Fingerprint};
-use crate::activities::{self, ActivityKey, KeptRecords, Published, read_record};
+use crate::activities::{self, ActivityKey, Published, RecordCache, read_record};
 use crate::dynamo::item::Row;
 use crate::dynamo::{BATCH_GET, DynamoError};
 use crate::follows::{self, EdgeState, HiddenActors, HiddenChange};
@@ -20,10 +20,10 @@ use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
-/// What one call says of all entries of a viewer, or of any list: who is hidden, and which records have changed.
+/// The result of one call for all entries of a viewer, or of any list: who is hidden, and which records have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
-    /// Whose follows hide somebody; nobody's, of a list that everybody is shown.
+pub struct VisibilitySnapshot {
+    /// The viewer whose follows hide actors; `None` for a list that everybody is shown.
     viewer: Option<ViewerId>,
     hidden: HiddenActors,
     changes: Changes,
@@ -34,29 +34,29 @@ pub struct View {
 pub struct Hydration {
     viewer: Option<ViewerId>,
     hidden: HiddenActors,
-    /// The reading of the change log before which no record here was read; none for operators.
+    /// The reading of the change log that all records here were read after; `None` for operators.
     before: Option<Changes>,
     asks_edges: bool,
-    /// What the edges say, of all actors that were asked about.
+    /// The edges that were read; `None` for an actor without an edge.
     edges: HashMap<ActorId, Option<EdgeState>>,
-    /// Of each activity that was asked about.
+    /// The records that were read.
     records: HashMap<ActivityKey, Record>,
 }
 
-/// What stands at a key of the ledger.
-enum Asked {
+/// What is read at a key of the ledger.
+enum LedgerRead {
     Edge(ActorId),
     Record(ActivityKey),
 }
 
-impl View {
-    /// How who is hidden has changed since an earlier view; nothing if that cannot be told.
+impl VisibilitySnapshot {
+    /// The changes in who is hidden since an earlier snapshot; `None` if they are unknown.
     #[must_use]
     pub fn hidden_since(&self, earlier: &Self) -> Option<HiddenChange> {
         self.hidden.since(&earlier.hidden)
     }
 
-    /// Which records were changed since an earlier view; nothing if that cannot be told.
+    /// The records that were changed since an earlier snapshot; `None` if they are unknown.
     #[must_use]
     pub fn changes_since(&self, earlier: &Self) -> Option<&[Fingerprint]> {
         self.changes.since(&earlier.changes)
@@ -66,23 +66,23 @@ impl View {
 /// What the record of an activity said.
 #[derive(Debug, Clone)]
 struct Record {
-    /// What is shown of the activity, if anything is.
+    /// The content that is shown; `None` if the activity is not shown.
     shown: Option<Published>,
-    /// Nobody has edited or deleted the activity: it was never different.
+    /// True if nobody has edited or deleted the activity, so it was never different.
     is_original: bool,
-    /// It was read after the rows.
+    /// True if it was read after the rows.
     is_fresh: bool,
 }
 
 impl Hydration {
-    /// From now on what is asked is asked after the rows of a page. Returns what edges have said before.
+    /// Begins a reading of the rows of a page: what is read from now on is read after them. Returns the edges read before.
     pub fn begin_reading(&mut self) -> HashMap<ActorId, Option<EdgeState>> {
         self.records.values_mut().for_each(|record| record.is_fresh = false);
         std::mem::take(&mut self.edges)
     }
 
-    /// True if an activity may have said something else when the rows of a page were read, given the records that were changed
-    /// between a view before that and one after it.
+    /// True if an activity may have been different when the rows of a page were read. `changed` are the records changed
+    /// between the snapshots before and after the rows.
     #[must_use]
     pub fn is_doubtful(
         &self,
@@ -97,8 +97,8 @@ impl Hydration {
         })
     }
 
-    /// Goes on with a later view: records that it says have changed are asked for again, and so are edges.
-    pub fn see(&mut self, view: &View, now: Timestamp) {
+    /// Takes over a later snapshot: records that have changed, and edges, are read again.
+    pub fn see(&mut self, view: &VisibilitySnapshot, now: Timestamp) {
         let changed = self.before.as_ref().map(|before| view.changes.since(before));
         match changed {
             Some(Some(changed)) => {
@@ -111,14 +111,14 @@ impl Hydration {
         (self.hidden, self.before) = (view.hidden.clone(), Some(view.changes.clone()));
     }
 
-    /// What the edges said that were asked for.
+    /// The edges that were read.
     #[must_use]
     pub fn edges(&self) -> &HashMap<ActorId, Option<EdgeState>> {
         &self.edges
     }
 
-    /// What the viewer is shown of an entry: nothing if the actor is hidden, if the activity was deleted, or if
-    /// the entry is not where the activity's publish put it.
+    /// The content that the viewer is shown for an entry; `None` if the actor is hidden, if the activity was deleted, or
+    /// if the entry is not where the activity's publish put it.
     #[must_use]
     pub fn shown(&self, sort_key: &SortKey, actor: &ActorId) -> Option<&Published> {
         if self.hides(actor) || (self.asks_edges && !self.edges.contains_key(actor)) {
@@ -131,7 +131,7 @@ impl Hydration {
     /// True if the actor is known to be hidden from the viewer.
     #[must_use]
     pub fn hides(&self, actor: &ActorId) -> bool {
-        // Operators ask what belongs into the timeline: what a follow is bringing in does.
+        // Operators ask what belongs into the timeline, which includes what a follow is backfilling.
         let shows = |edge: EdgeState| match self.before {
             Some(_) => edge.shows(),
             None => edge.state.following,
@@ -140,22 +140,22 @@ impl Hydration {
         self.hidden.hides(actor) || self.edges.get(actor).is_some_and(left)
     }
 
-    /// The edges of these entries that nobody has asked for and that have to be.
-    fn unknown_edges(&self, entries: &[(SortKey, ActorId)]) -> HashMap<LedgerKey, Asked> {
+    /// The edges of these entries that have to be read and were not yet.
+    fn unknown_edges(&self, entries: &[(SortKey, ActorId)]) -> HashMap<LedgerKey, LedgerRead> {
         let Some(viewer) = &self.viewer else { return HashMap::new() };
         let actors = entries.iter().map(|(_, actor)| actor).filter(|_| self.asks_edges);
         let unknown = actors.filter(|actor| !self.hides(actor) && !self.edges.contains_key(*actor));
         unknown
-            .map(|actor| (follows::keys::edge(viewer, actor), Asked::Edge(actor.clone())))
+            .map(|actor| (follows::keys::edge(viewer, actor), LedgerRead::Edge(actor.clone())))
             .collect()
     }
 
-    fn add(&mut self, asked: Asked, row: &Row<'_>) -> Result<(), DynamoError> {
+    fn add(&mut self, asked: LedgerRead, row: &Row<'_>) -> Result<(), DynamoError> {
         match asked {
-            Asked::Edge(actor) => {
+            LedgerRead::Edge(actor) => {
                 self.edges.insert(actor, Some(EdgeState::read(row)?));
             }
-            Asked::Record(activity) => {
+            LedgerRead::Record(activity) => {
                 let record = read_record(row)?;
                 let is_edited = record.payload.is_some() || record.kind.is_some();
                 let shown = record.visible();
@@ -166,11 +166,11 @@ impl Hydration {
         Ok(())
     }
 
-    /// What is not there: an edge of somebody who never followed, an activity that was never published.
-    fn add_missing(&mut self, asked: Asked) {
+    /// Notes what does not exist: the edge of somebody who never followed, an activity that was never published.
+    fn add_missing(&mut self, asked: LedgerRead) {
         match asked {
-            Asked::Edge(actor) => drop(self.edges.insert(actor, None)),
-            Asked::Record(activity) => {
+            LedgerRead::Edge(actor) => drop(self.edges.insert(actor, None)),
+            LedgerRead::Record(activity) => {
                 let record = Record { shown: None, is_original: false, is_fresh: true };
                 self.records.insert(activity, record);
             }
@@ -183,17 +183,14 @@ fn activity_key(sort_key: &SortKey, actor: &ActorId) -> ActivityKey {
 }
 
 impl Timelines {
-    /// Reads who is hidden from a viewer, if one is given, and which records have changed, in one call.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn view(
+    /// Reads in one call who is hidden from a viewer, if one is given, and which records have changed.
+    pub async fn visibility(
         &self,
         viewer: Option<&ViewerId>,
-        kept: &KeptRecords,
+        cache: &RecordCache,
         deadline: Deadline,
-    ) -> Result<View, DynamoError> {
-        let reading = kept.begin();
+    ) -> Result<VisibilitySnapshot, DynamoError> {
+        let reading = cache.begin();
         let log = changes::copy(reading.copy());
         let keys = viewer.map(follows::keys::hidden).into_iter().chain([log.clone()]);
         let items = keys.map(LedgerKey::into_item).collect();
@@ -204,15 +201,11 @@ impl Timelines {
                 _ => hidden = HiddenActors::read(&row)?,
             }
         }
-        kept.observe(&reading, &changes);
-        Ok(View { viewer: viewer.cloned(), hidden, changes })
+        cache.observe(&reading, &changes);
+        Ok(VisibilitySnapshot { viewer: viewer.cloned(), hidden, changes })
     }
 
-    /// Reads what the ledger says about entries, an edge for each actor and a record for each activity: for those
-    /// who check what pages go by.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads an edge for each actor and a record for each activity: for operators, who check what pages rely on.
     pub async fn hydrated(
         &self,
         viewer: &ViewerId,
@@ -221,22 +214,18 @@ impl Timelines {
     ) -> Result<Hydration, DynamoError> {
         let viewer = Some(viewer.clone());
         let mut hydration = Hydration { viewer, asks_edges: true, ..Hydration::default() };
-        self.hydrate(&mut hydration, entries, &KeptRecords::new(0), false, deadline).await?;
+        self.hydrate(&mut hydration, entries, &RecordCache::new(0), false, deadline).await?;
         Ok(hydration)
     }
 
-    /// Adds what the ledger says about entries, all of it at once: the edges that have to be asked for, and the
-    /// records of all entries but those that are known to be hidden. What is kept is not read, if it is to be gone by, and
-    /// what is read is kept.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads at once the edges that are needed, and the records of all entries that are not known to be hidden. Records
+    /// are taken from the cache if `uses_cache`, and records that are read are cached.
     pub async fn hydrate(
         &self,
         hydration: &mut Hydration,
         entries: &[(SortKey, ActorId)],
-        kept: &KeptRecords,
-        goes_by_kept: bool,
+        cache: &RecordCache,
+        uses_cache: bool,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let mut wanted = hydration.unknown_edges(entries);
@@ -245,22 +234,21 @@ impl Timelines {
             if hydration.hides(actor) || hydration.records.contains_key(&key) {
                 continue;
             }
-            match Some(kept).filter(|_| goes_by_kept).and_then(|kept| kept.get(&key)) {
+            match Some(cache).filter(|_| uses_cache).and_then(|cache| cache.get(&key)) {
                 Some(published) => {
                     let shown = Some(published);
                     let record = Record { shown, is_original: false, is_fresh: true };
                     hydration.records.insert(key, record);
                 }
-                None => drop(wanted.insert(activities::keys::record(&key), Asked::Record(key))),
+                None => {
+                    drop(wanted.insert(activities::keys::record(&key), LedgerRead::Record(key)))
+                }
             }
         }
-        self.ask(hydration, wanted, Some(kept), deadline).await
+        self.ask(hydration, wanted, Some(cache), deadline).await
     }
 
-    /// Adds the edges alone: nothing is called if none has to be asked for.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads the edges alone; makes no call if none is needed.
     pub async fn hydrate_edges(
         &self,
         hydration: &mut Hydration,
@@ -274,8 +262,8 @@ impl Timelines {
     async fn ask(
         &self,
         hydration: &mut Hydration,
-        mut wanted: HashMap<LedgerKey, Asked>,
-        kept: Option<&KeptRecords>,
+        mut wanted: HashMap<LedgerKey, LedgerRead>,
+        cache: Option<&RecordCache>,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let keys: Vec<_> = wanted.keys().cloned().collect();
@@ -286,14 +274,14 @@ impl Timelines {
         for row in try_join_all(pages).await?.into_iter().flatten() {
             let Some(asked) = wanted.remove(&LedgerKey::of(&row)?) else { continue };
             let record = match &asked {
-                Asked::Record(key) => Some(key.clone()),
-                Asked::Edge(_) => None,
+                LedgerRead::Record(key) => Some(key.clone()),
+                LedgerRead::Edge(_) => None,
             };
             hydration.add(asked, &row)?;
-            if let (Some(key), Some(kept), Some(before)) = (record, kept, &hydration.before)
+            if let (Some(key), Some(cache), Some(before)) = (record, cache, &hydration.before)
                 && let Some(Record { shown: Some(published), .. }) = hydration.records.get(&key)
             {
-                kept.keep(&key, published, before);
+                cache.keep(&key, published, before);
             }
         }
         wanted.into_values().for_each(|asked| hydration.add_missing(asked));

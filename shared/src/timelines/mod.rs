@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! entry       entries as they are written
-//! purge       taking one actor's entries out of one timeline
-//! reading     which entries there are
-//! hydration   what the ledger says about them, which decides whether they are shown
+//! purge       deletes one actor's entries from one timeline
+//! reading     reads entries
+//! hydration   what the ledger says about entries, which decides whether they are shown
 //! ```
 
 mod entry;
@@ -13,7 +13,7 @@ mod purge;
 mod reading;
 
 pub use entry::EntryWrite;
-pub use hydration::{Hydration, View};
+pub use hydration::{Hydration, VisibilitySnapshot};
 pub use purge::Purge;
 pub use reading::{EntryRow, entry_key, entry_row};
 
@@ -36,45 +36,43 @@ impl Timelines {
         Self { table, ledger: ledger.clone() }
     }
 
-    /// The same for another piece of work: it counts towards that one's usage, and takes turns with the
-    /// others.
+    /// The same timelines, with another client that counts its usage and takes turns with others.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { table: self.table.over(dynamo), ledger: self.ledger.over(dynamo) }
     }
 
-    /// The same, for writes that give way to others.
+    /// The same timelines, for bulk writes, which give way to others.
     #[must_use]
     pub fn in_bulk(&self) -> Self {
         Self { table: self.table.in_bulk(), ledger: self.ledger.clone() }
     }
 
-    /// The same, for many entries of one viewer, which go at the pace of that viewer's partition.
+    /// The same timelines, for many entries of one viewer: writes keep the pace of that viewer's partition.
     #[must_use]
     pub fn for_viewer(&self, viewer: &ViewerId) -> Self {
         Self { table: self.table.for_partition(viewer.as_str()), ledger: self.ledger.clone() }
     }
 
-    /// The table.
     #[must_use]
     pub fn table(&self) -> &Table {
         self.table.table()
     }
 
-    /// Writes entries in order, 25 a call, several calls at once. From `enough` on no further call is
-    /// begun; those that have begun are completed by `deadline`. Returns before `enough` only if all is
+    /// Writes entries in order, 25 a call, several calls at once. From `begin_until` on no further call is
+    /// begun; those that have begun are completed by `deadline`. Returns before `begin_until` only if all is
     /// written.
     ///
-    /// Too little capacity is not an error but a [`Written`] that is not complete.
+    /// Running out of capacity is not an error: the [`Written`] is then not complete.
     ///
     /// # Errors
     /// [`DynamoError`]: some of the entries may not be written. Writing all of them again is right.
     pub async fn write<'a>(
         &self,
         writes: impl IntoIterator<Item = EntryWrite<'a>>,
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Written, DynamoError> {
-        self.table.write(writes, enough, deadline).await
+        self.table.write(writes, begin_until, deadline).await
     }
 }

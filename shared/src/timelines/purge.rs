@@ -1,4 +1,4 @@
-//! Taking one actor's entries out of one timeline, for as long as the edge says that they do not
+//! A purge: deletes one actor's entries from one timeline, as long as the edge says that they do not
 //! belong there.
 //!
 //! Each transaction checks the edge, so entries that a later follow brings in are never touched. A
@@ -6,8 +6,8 @@
 //! takes 50 writes a second never admits 100 items at once. So the number of items falls by half
 //! with every refusal and doubles again with every success.
 //!
-//! A purge that has used up what its partition had to spare goes on at a [pace](PACE) that leaves capacity for others.
-//! Whoever reads passes what it has not reached yet, as far as a page goes, so nobody waits for its end.
+//! A purge that has used up the spare capacity of its partition goes on at a [pace](PACE) that leaves capacity for others.
+//! Readers skip the entries that it has not reached yet, so nobody waits for its end.
 
 use std::time::Duration;
 
@@ -23,23 +23,22 @@ use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, SortKey, ViewerId};
 
-/// Entries a second that a purge takes out once it was refused, each of two write units: 700 of the 1,000 units that a
-/// partition takes. The rest is for what the viewer is sent meanwhile.
+/// Entries a second that a purge deletes once it was refused. Each takes two write units, so that is 700 of the 1,000
+/// units of a partition. The rest is for entries that are written meanwhile.
 const PACE: u32 = 350;
 
 /// How a purge ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purge {
-    /// All the entries are out.
     Done,
     /// The edge changed meanwhile; whoever changed it reconciles the timeline.
     Overtaken,
-    /// Time or capacity ran out after the first N of the entries.
+    /// Time or capacity ran out after the first N entries.
     Stopped(usize),
 }
 
 impl Purge {
-    /// All the entries are out, or no longer this purge's business.
+    /// Succeeds if all the entries are deleted, or are up to whoever changed the edge.
     ///
     /// # Errors
     /// [`DynamoError::Throttled`]: time or capacity ran out.
@@ -52,8 +51,8 @@ impl Purge {
 }
 
 impl Timelines {
-    /// Takes entries of one actor out of the timeline of a viewer who unfollowed, as long as
-    /// `unfollowed` is what the edge says. No transaction begins after `enough`.
+    /// Deletes entries of one actor from the timeline of a viewer who unfollowed, as long as the edge says
+    /// `unfollowed`. No transaction begins after `begin_until`.
     ///
     /// # Errors
     /// [`DynamoError`]: some may still be there, hidden from readers. Purging again is right.
@@ -63,7 +62,7 @@ impl Timelines {
         actor: &ActorId,
         unfollowed: FollowState,
         sort_keys: &[SortKey],
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         let check = self
@@ -72,10 +71,10 @@ impl Timelines {
             .expression_attribute_values(":no", truth(false))
             .expression_attribute_values(":at", text(unfollowed.changed_at.to_string()));
         let check = check.build()?;
-        self.purge_while(check, viewer, sort_keys, enough, deadline).await
+        self.purge_while(check, viewer, sort_keys, begin_until, deadline).await
     }
 
-    /// The same for a viewer who never followed the actor: as long as there is no edge.
+    /// Like [`Self::purge`], for a viewer who never followed the actor: as long as there is no edge.
     ///
     /// # Errors
     /// [`DynamoError`]: some may still be there, hidden from readers. Purging again is right.
@@ -102,15 +101,15 @@ impl Timelines {
         check: ConditionCheck,
         viewer: &ViewerId,
         sort_keys: &[SortKey],
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
-        // All that a transaction holds, less the check.
+        // The limit of a transaction, less one for the check.
         let most = self.table().limits().transaction_items.saturating_sub(1).max(1);
         let (mut done, mut size, mut backoff) = (0, most, Backoff::default());
         let mut is_busy = false;
         while done < sort_keys.len() {
-            if enough.has_passed() {
+            if begin_until.has_passed() {
                 return Ok(Purge::Stopped(done));
             }
             let keys = &sort_keys[done..sort_keys.len().min(done + size)];
@@ -170,7 +169,7 @@ impl Timelines {
     }
 }
 
-/// How long so many entries take at the pace of a purge.
+/// How long a purge takes for `entries` entries.
 fn time_for(entries: usize) -> Duration {
     Duration::from_secs(1) * u32::try_from(entries).unwrap_or(u32::MAX) / PACE
 }

@@ -1,5 +1,4 @@
-//! Reading timelines: which entries there are. [`hydration`](super::hydration) says whether they are
-//! shown.
+//! Reads the entries of timelines. [`hydration`](super::hydration) decides whether they are shown.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +11,7 @@ use crate::dynamo::{BATCH_GET, DynamoError, Query};
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Order, SortKey, Span, ViewerId};
 
-/// An entry as it stands in the table, which anybody with write access may have put there.
+/// An entry as stored. Anybody with write access to the table may have put it there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryRow {
     /// The sort key as stored.
@@ -24,7 +23,7 @@ pub struct EntryRow {
 }
 
 impl EntryRow {
-    /// What the entry points at, if it is one that a writer could have written.
+    /// The activity that the entry points at; `None` if no writer can have written the entry.
     #[must_use]
     pub fn target(&self) -> Option<(SortKey, ActorId)> {
         let sort_key = SortKey::parse(&self.sort_key).ok()?;
@@ -33,11 +32,8 @@ impl EntryRow {
 }
 
 impl Timelines {
-    /// Reads at most `limit` entries of a stretch, beyond a stored sort key if one is given.
-    /// Returns the sort key to go on from if the table may hold more.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads at most `limit` entries of a span, after a stored sort key if one is given. Returns the sort key to
+    /// go on from if there may be more.
     pub async fn entries(
         &self,
         viewer: &ViewerId,
@@ -65,10 +61,7 @@ impl Timelines {
         Ok((rows.collect(), next))
     }
 
-    /// Which of these viewers have an entry at a sort key. No viewer may be named twice.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Those of these viewers that have an entry at a sort key. The viewers must differ.
     pub async fn holders<'v>(
         &self,
         viewers: &'v [ViewerId],
@@ -86,7 +79,6 @@ impl Timelines {
     }
 }
 
-/// The key of an entry.
 #[must_use]
 pub fn entry_key(viewer: &ViewerId, sort_key: &str) -> Item {
     let viewer = ("viewer_id".to_owned(), text(viewer.as_str()));

@@ -22,7 +22,6 @@ pub enum IdError {
         /// How many there may be.
         most: usize,
     },
-    /// A character outside the alphabet.
     #[error("expected only A-Z a-z 0-9 . _ : @ -, got {found:?} as character {position}")]
     Character {
         /// The first character that is not allowed.
@@ -114,7 +113,6 @@ ids! {
     ActorId(MAX_ID_LENGTH);
     /// What was published. Unique across actors.
     ActivityId(MAX_ID_LENGTH);
-    /// A question that viewers vote on.
     PollId(MAX_ID_LENGTH);
     /// One of the answers to a poll. Like an id, but shorter.
     Choice(MAX_CHOICE_LENGTH);
@@ -122,26 +120,20 @@ ids! {
     BattleId(MAX_ID_LENGTH);
     /// A blow in a battle. Unique within it.
     HitId(MAX_ID_LENGTH);
-    /// Where people talk.
     RoomId(MAX_ID_LENGTH);
     /// What somebody said in a room. Unique within it.
     MessageId(MAX_ID_LENGTH);
     /// A team that reports what its customers do.
     TenantId(MAX_ID_LENGTH);
-    /// A customer of a tenant.
     CustomerId(MAX_ID_LENGTH);
     /// What a customer did. Unique for an instant of theirs.
     EventId(MAX_ID_LENGTH);
-    /// A rule of a tenant.
     RuleId(MAX_ID_LENGTH);
-    /// A score of a tenant.
     ScoreId(MAX_ID_LENGTH);
-    /// An alert of a tenant.
     AlertId(MAX_ID_LENGTH);
 }
 
 impl AlertId {
-    /// One that is a digest.
     #[must_use]
     pub fn of_digest(digest: u128) -> Self {
         Self(format!("{digest:032x}"))

@@ -28,7 +28,6 @@ impl Packer {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    /// All that was written.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
@@ -69,12 +68,10 @@ impl<'a> Unpacker<'a> {
         None
     }
 
-    /// An instant.
     pub fn instant(&mut self) -> Option<Timestamp> {
         self.take().map(i64::from_be_bytes).map(Timestamp::from_unix_millis)
     }
 
-    /// A text.
     pub fn text(&mut self) -> Option<&'a str> {
         let length = usize::try_from(self.number()?).ok()?;
         let (text, rest) = self.0.split_at_checked(length)?;

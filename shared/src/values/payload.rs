@@ -24,10 +24,8 @@ pub struct Payload(Box<RawValue>);
 /// Why a text is not a payload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    /// Longer than [`MAX_PAYLOAD_BYTES`].
     #[error("expected at most 4096 bytes of JSON, got {0}")]
     TooLong(usize),
-    /// Not one JSON value.
     #[error("expected a JSON value")]
     NotJson,
     /// More than [`MAX_PAYLOAD_DEPTH`] arrays and objects inside each other.

@@ -14,7 +14,6 @@ use super::timestamp::{TIMESTAMP_LENGTH, Timestamp};
 pub struct SortKey {
     /// When the activity was published.
     pub published_at: Timestamp,
-    /// Which activity it is.
     pub activity_id: ActivityId,
 }
 

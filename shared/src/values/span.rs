@@ -19,7 +19,6 @@ pub struct Span {
     pub from: Timestamp,
     /// The first instant beyond it, if it ends.
     pub to: Option<Timestamp>,
-    /// Which end to begin at.
     pub order: Order,
 }
 
@@ -28,7 +27,6 @@ pub struct Span {
 pub struct SpanKeys {
     /// The first text that may be in it.
     pub first: String,
-    /// The last.
     pub last: String,
     /// The key beyond which to begin, if that lies within.
     pub start: Option<String>,

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use fastrand::Rng;
+use nagare::Failure;
+use nagare::print::{print_json, say};
 use serde::Serialize;
 use shared::activities::{Activities, ActivityKey, Delete, Publish, Update};
 use shared::command::Command;
@@ -16,8 +18,6 @@ use super::deliveries::SEED;
 use super::running::{Running, TIMEOUT, WRITERS, queue, send};
 use super::stage::{Stage, broken};
 use super::{Setting, in_flight, number, share};
-use nagare::Failure;
-use nagare::print::{print_json, say};
 
 /// Actors whose activities are edited.
 const ACTORS: usize = 10;

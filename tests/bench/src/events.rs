@@ -4,6 +4,9 @@
 
 use clap::Args;
 use fastrand::Rng;
+use nagare::Failure;
+use nagare::print::{print_json, say};
+use nagare_local::schema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::command::Command;
@@ -18,9 +21,6 @@ use super::deliveries::{SEED, repeated};
 use super::running::{Running, TIMEOUT, WRITERS, queue, send};
 use super::stage::{Stage, broken};
 use super::{Setting, in_flight, number, share};
-use nagare::Failure;
-use nagare::print::{print_json, say};
-use nagare_local::schema;
 
 const TENANT: &str = "bench";
 /// Bytes of the properties of an event. With keys and names it takes a write unit.

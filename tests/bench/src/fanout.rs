@@ -7,14 +7,6 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::dynamo::Usage;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::timelines::{EntryWrite, Timelines};
-use shared::values::{ActivityId, ActorId, Retention, SortKey, ViewerId};
-
-use super::report::Measurement;
-use super::{ACTOR, follower, in_flight, tables_at};
 use nagare::Failure;
 use nagare::print::print_json;
 use nagare_client::tables::Tables;
@@ -23,6 +15,14 @@ use nagare_local::engine::Engine;
 use nagare_local::schema;
 use nagare_local::sqs::{Queues, Wire};
 use nagare_operator::progress;
+use shared::dynamo::Usage;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::timelines::{EntryWrite, Timelines};
+use shared::values::{ActivityId, ActorId, Retention, SortKey, ViewerId};
+
+use super::report::Measurement;
+use super::{ACTOR, follower, in_flight, tables_at};
 
 /// Followers whose entries are written at once, as in the writer.
 const PAGE: usize = 2_500;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use aws_lambda_events::encodings::Body;
 use clap::Args;
+use nagare::Failure;
+use nagare::print::print_json;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,8 +15,6 @@ use tokio::time::Instant;
 use super::ACTOR;
 use super::read::{event, page, reader};
 use super::report::{Measurement, peak_rss_mb};
-use nagare::Failure;
-use nagare::print::print_json;
 
 #[derive(Debug, Args)]
 pub(crate) struct Followers {

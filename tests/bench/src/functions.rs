@@ -1,6 +1,8 @@
 //! The functions, built as their own programs build them.
 
-use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
+use nagare::Failure;
+use nagare_local::{COMMANDS, DEAD_LETTERS};
 use projector::Projector;
 use shared::activities::ChangeLog;
 use shared::command::InternalSeal;
@@ -14,8 +16,6 @@ use shared::runtime::metrics::Metrics;
 use shared::values::Retention;
 
 use super::stage::{Stage, broken};
-use nagare::Failure;
-use nagare_local::{COMMANDS, DEAD_LETTERS};
 
 /// The writer, otherwise as the function builds it.
 pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
@@ -27,7 +27,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         timelines: stage.tables.timelines.clone(),
         commands: CommandQueue::new(sender(stage, COMMANDS), InternalSeal::new(&secrets)),
         dead_letters: DeadLetterQueue::new(sender(stage, DEAD_LETTERS), LetterSeal::new(&secrets)),
-        sizes: Sizes::default(),
+        limits: FanOutLimits::default(),
         retention: Retention::default(),
         metrics: Metrics::off(),
         clock: stage.clock.clone(),

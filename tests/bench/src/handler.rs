@@ -8,7 +8,13 @@ use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
-use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, Sizes, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, FanOutLimits, Writer};
+use nagare::Failure;
+use nagare::print::print_json;
+use nagare_local::connector::{self, InProcess};
+use nagare_local::engine::Engine;
+use nagare_local::sqs::{Queue, QueueConfig, Queues, Wire};
+use nagare_local::{COMMANDS, DEAD_LETTERS};
 use shared::activities::ChangeLog;
 use shared::activities::Publish;
 use shared::command::{Command, InternalSeal};
@@ -25,12 +31,6 @@ use shared::values::{ActivityId, ActorId, Kind, Payload, Retention};
 
 use super::report::Measurement;
 use super::{ACTOR, in_flight, tables_at};
-use nagare::Failure;
-use nagare::print::print_json;
-use nagare_local::connector::{self, InProcess};
-use nagare_local::engine::Engine;
-use nagare_local::sqs::{Queue, QueueConfig, Queues, Wire};
-use nagare_local::{COMMANDS, DEAD_LETTERS};
 
 /// How long an invocation may take, as the template sets it.
 const TIMEOUT: Duration = Duration::from_secs(58);
@@ -79,7 +79,7 @@ impl Handler {
                 Sender::new(sqs, wire.queue_url(DEAD_LETTERS)),
                 LetterSeal::new(&secrets),
             ),
-            sizes: Sizes::default(),
+            limits: FanOutLimits::default(),
             retention: Retention::default(),
             metrics: Metrics::off(),
             clock: clock.clone(),

@@ -2,7 +2,7 @@
 //!
 //! Pages of viewers chosen at random are read at a rate, over a graph and its posts, by as many readers as that
 //! rate keeps busy. What is on top of each timeline at each instant follows from the graph. What a reader has
-//! kept, and for how long, is decided by the code that ships ([`KeptRecords`]).
+//! kept, and for how long, is decided by the code that ships ([`RecordCache`]).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,15 +10,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fastrand::Rng;
-use serde::Serialize;
-use shared::activities::changes::Changes;
-use shared::activities::{ActivityKey, KeptRecords, Published};
-use shared::values::{ActivityId, ActorId, Payload, Timestamp};
-
 use nagare::Failure;
 use nagare::print::print_json;
 use nagare::{follows_in, posts_in};
 use nagare_operator::progress;
+use serde::Serialize;
+use shared::activities::changes::Changes;
+use shared::activities::{ActivityKey, Published, RecordCache};
+use shared::values::{ActivityId, ActorId, Payload, Timestamp};
 
 /// Activities of a page, with the one beyond it.
 const PAGE: usize = 21;
@@ -164,7 +163,7 @@ impl Kept {
     fn measure(&self, graph: &Graph, rate: f64) -> Result<Report, Failure> {
         let mut random = Rng::with_seed(self.seed);
         let count = (rate / PAGES_A_SECOND).ceil().max(1.0) as usize;
-        let readers: Vec<_> = (0..count).map(|_| KeptRecords::default()).collect();
+        let readers: Vec<_> = (0..count).map(|_| RecordCache::default()).collect();
         let nothing = Changes::default();
         readers.iter().for_each(|reader| reader.observe(&reader.begin(), &nothing));
         // The pages end when the posts do; before that there may be too few of them to fill timelines.

@@ -55,13 +55,12 @@ use std::process::ExitCode;
 
 use aws_sdk_dynamodb::Client;
 use clap::{Parser, Subcommand};
-use shared::runtime::env;
-
 use nagare::Failure;
 use nagare_client::aws;
 use nagare_client::tables::{TableNames, Tables};
 use nagare_local::faults::{Faults, FaultsError};
 use nagare_local::schema;
+use shared::runtime::env;
 
 /// The actor whose followers are written to.
 const ACTOR: &str = "bench";

@@ -24,6 +24,10 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
+use nagare::Failure;
+use nagare::print::print_json;
+use nagare_local::schema;
+use nagare_operator::progress;
 use shared::dynamo::{IN_FLIGHT, Usage};
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
@@ -31,10 +35,6 @@ use shared::values::Retention;
 
 use super::report::Measurement;
 use super::{follower, in_flight};
-use nagare::Failure;
-use nagare::print::print_json;
-use nagare_local::schema;
-use nagare_operator::progress;
 
 /// Items one BatchWriteItem call takes.
 const BATCH: u64 = 25;

@@ -9,6 +9,11 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{Credentials, Region};
 use clap::Args;
+use nagare::Failure;
+use nagare::print::print_json;
+use nagare_client::local_stack::ACCESS_KEY;
+use nagare_client::local_stack::REGION;
+use nagare_local::schema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::crypto::seal::Secrets;
@@ -24,11 +29,6 @@ use tokio::time::Instant;
 
 use super::dataset::{self, many_activities, many_follows};
 use super::report::Measurement;
-use nagare::Failure;
-use nagare::print::print_json;
-use nagare_client::local_stack::ACCESS_KEY;
-use nagare_client::local_stack::REGION;
-use nagare_local::schema;
 
 /// Pages read before measuring starts.
 const WARM: usize = 50;
@@ -160,7 +160,7 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         views: tables.views,
         timelines: tables.timelines,
         objects: None,
-        kept: Arc::default(),
+        records: Arc::default(),
         counts: Arc::default(),
         events: tables.events,
         hold: Hold::default(),

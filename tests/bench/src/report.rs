@@ -1,12 +1,11 @@
 //! What a run cost, measured from inside the process.
 
+use nagare::Failure;
 use nix::sys::resource::{Usage as Resources, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde::Serialize;
 use shared::dynamo::Usage;
 use tokio::time::Instant;
-
-use nagare::Failure;
 
 /// The cost of writing some entries.
 #[derive(Debug, Serialize)]

@@ -5,6 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fanout_writer::Writer;
+use nagare::Failure;
+use nagare_local::event_source::EventSource;
+use nagare_local::given_up::GivingUp;
+use nagare_local::sqs::{NewMessage, Queue};
+use nagare_local::stream_source::StreamSource;
+use nagare_local::{COMMANDS, DEAD_LETTERS};
 use parking_lot::Mutex;
 use projector::StreamEvent;
 use shared::activities::ChangeLog;
@@ -18,12 +24,6 @@ use super::folded::Folded;
 use super::functions::{projector, sender, writer};
 use super::lag::Lags;
 use super::stage::{Stage, broken};
-use nagare::Failure;
-use nagare_local::event_source::EventSource;
-use nagare_local::given_up::GivingUp;
-use nagare_local::sqs::{NewMessage, Queue};
-use nagare_local::stream_source::StreamSource;
-use nagare_local::{COMMANDS, DEAD_LETTERS};
 
 /// How long one invocation may take, as the template sets it.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);

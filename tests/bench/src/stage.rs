@@ -3,10 +3,6 @@
 use std::sync::Arc;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use shared::runtime::clock::Clock;
-use tokio::time::Instant;
-
-use super::meter::Meter;
 use nagare::Failure;
 use nagare_client::tables::Tables;
 use nagare_local::connector::{self, InProcess};
@@ -15,6 +11,10 @@ use nagare_local::faults::{Deliveries, Faults, Faulty};
 use nagare_local::schema;
 use nagare_local::sqs::{QueueConfig, Queues, Wire};
 use nagare_local::{COMMANDS, DEAD_LETTERS};
+use shared::runtime::clock::Clock;
+use tokio::time::Instant;
+
+use super::meter::Meter;
 
 pub(super) struct Stage {
     pub(super) engine: Engine,

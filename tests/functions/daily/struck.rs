@@ -53,7 +53,7 @@ fn told(world: &World) -> BTreeSet<String> {
 /// Days pass, the first two at once, with one blow. Returns the calls before and behind which the keeper makes its own.
 async fn life(blow: Option<(usize, Blow)>) -> (usize, usize) {
     let steps = Steps::with(blow);
-    let month = begin(World::telling(|inside| steps.before(inside))).await;
+    let month = begin(World::with_bus(|inside| steps.before(inside))).await;
     let before = steps.taken();
     let mut minute = 0;
     for day in [4, 5, 6] {

@@ -5,8 +5,8 @@ use shared::events::PeriodState;
 use tests::{World, soon};
 
 use super::{
-    DROPPED, EXPIRED, SEALED, Sizes, bring, check_archive, check_nothing_is_lost, find, in_table,
-    keeping, mapped, record, row, table,
+    DROPPED, EXPIRED, KeeperLimits, SEALED, bring, check_archive, check_nothing_is_lost, find,
+    in_table, keeping, mapped, record, row, table,
 };
 use crate::blows::{Blow, Steps};
 
@@ -27,8 +27,8 @@ fn check_mapped(world: &World) {
 async fn life(blow: Option<(usize, Blow)>) -> (usize, World) {
     let steps = Steps::with(blow);
     let mut world = keeping(World::behind(|inside| steps.before(inside)));
-    world.keeper.sizes =
-        Sizes { chunk_bytes: 4_000, segment_bytes: 4_000, page_items: None, ..super::SIZES };
+    world.keeper.limits =
+        KeeperLimits { chunk_bytes: 4_000, segment_bytes: 4_000, page_items: None, ..super::SIZES };
     let mut recorded = std::collections::BTreeSet::new();
     for at in [super::WITHIN, SEALED, DROPPED, EXPIRED] {
         world.set_clock(at);

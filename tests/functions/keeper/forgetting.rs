@@ -149,7 +149,7 @@ fn check_manifest(world: &World, events: usize) {
     assert_eq!(listed, objects.keys().map(String::as_str).collect());
 }
 
-/// Whatever is left of the period comes to its end: a day after something was taken out of it, and as far as the stream has brought it.
+/// Whatever is left of the period comes to its end: a day after something was removed from it, and as far as the stream has brought it.
 async fn check_end(world: &World) {
     for at in [SEALED, DROPPED, "2026-12-12T00:00:00Z"] {
         world.set_clock(at);
@@ -247,7 +247,7 @@ async fn keepers_at_work_are_waited_for() {
     check_erased(&world, &recorded, &scope).await;
 }
 
-/// While an archive is made nothing is taken out of its period.
+/// While an archive is made nothing is removed from its period.
 #[tokio::test]
 async fn what_is_being_archived_waits() {
     let world = keeping(World::new());

@@ -8,8 +8,8 @@ use shared::events::PeriodState;
 use tests::{World, soon};
 
 use super::{
-    DROPPED, SEALED, Sizes, bring, check_archive, check_nothing_is_lost, keeping, mapped, record,
-    row,
+    DROPPED, KeeperLimits, SEALED, bring, check_archive, check_nothing_is_lost, keeping, mapped,
+    record, row,
 };
 use crate::yielding::Yielding;
 
@@ -22,10 +22,10 @@ async fn two_keepers_make_one_archive() {
         let random = Arc::new(Mutex::new(Rng::with_seed(seed)));
         let behind = |inside| SharedHttpConnector::new(Yielding { inside, random });
         let mut world = keeping(World::behind(behind));
-        world.keeper.sizes = Sizes { chunk_bytes: 3_000, ..super::SIZES };
+        world.keeper.limits = KeeperLimits { chunk_bytes: 3_000, ..super::SIZES };
         // The second one ends its chunks elsewhere, if nobody has told it where they end.
         let mut other = world.keeper.clone();
-        other.sizes = Sizes { chunk_bytes: 3_000, page_items: Some(5), ..super::SIZES };
+        other.limits = KeeperLimits { chunk_bytes: 3_000, page_items: Some(5), ..super::SIZES };
         let mut recorded = std::collections::BTreeSet::new();
         for at in [super::WITHIN, SEALED, DROPPED] {
             world.set_clock(at);
@@ -61,7 +61,7 @@ async fn where_a_chunk_ends_is_decided_once() {
         let behind = |inside| SharedHttpConnector::new(Yielding { inside, random });
         let world = keeping(World::behind(behind));
         let mut other = world.keeper.clone();
-        other.sizes.chunk_bytes = 1_700;
+        other.limits.chunk_bytes = 1_700;
         let recorded = super::lived_until(&world, super::WITHIN).await;
         world.set_clock(SEALED);
         for _ in 0..4 {

@@ -18,7 +18,7 @@ use crate::projecting::records;
 #[tokio::test(start_paused = true)]
 async fn who_takes_the_bus_away_stops_nothing_for_good() {
     let steps = Steps::with(None);
-    let world = World::telling(|inside| {
+    let world = World::with_bus(|inside| {
         let inside = SharedHttpConnector::new(Denying(inside));
         steps.before(inside)
     });
@@ -48,7 +48,7 @@ async fn who_takes_the_bus_away_stops_nothing_for_good() {
 async fn a_busy_bus_uses_up_no_receives() {
     for (takes, is_busy) in [(Duration::from_millis(700), true), (Duration::from_secs(3600), false)]
     {
-        let world = World::telling(|inside| SharedHttpConnector::new(Slow { inside, takes }));
+        let world = World::with_bus(|inside| SharedHttpConnector::new(Slow { inside, takes }));
         let bodies = (0..120).map(|n| publish("anna", &format!("post-{n}"), &at(1)).to_string());
         let bodies: Vec<_> = bodies.collect();
         let messages = bodies.iter().enumerate();

@@ -19,7 +19,7 @@ use crate::units::UnitCounter;
 
 const MINUTE: i64 = 60_000;
 
-/// A message so many milliseconds before now.
+/// A message `ago` milliseconds before now.
 fn said(id: &str, ago: i64) -> Value {
     let mut post = post("r", id, "bob", 1);
     let now: Timestamp = NOW.parse().unwrap();
@@ -155,7 +155,7 @@ async fn what_comes_into_its_place_while_a_page_is_read_comes_once() {
     }
 }
 
-/// Takes the rows of a message out, as if they were not written yet. It has arrived all the same.
+/// Takes the rows of a message out, as if they were not written yet. It has arrived anyway.
 fn take_out(world: &World, message: &str) {
     let (_, ledger) =
         world.engine.call("Scan", json!({"TableName": "nagare-ledger"}).to_string().as_bytes());
@@ -173,7 +173,7 @@ fn take_out(world: &World, message: &str) {
     }
 }
 
-/// Lets so many calls through and none after them.
+/// Lets N calls through and none after them.
 #[derive(Debug, Clone)]
 struct CutOff {
     inside: SharedHttpConnector,

@@ -4,7 +4,7 @@
 use nagare_operator::cost::rooms::{self, Message};
 use nagare_operator::cost::work::Work;
 use serde_json::{Value, json};
-use shared::rooms::{Arrived, Asked, Effort, MessageList, Rooms, Shards};
+use shared::rooms::{ArrivalPosition, Effort, MessageList, MessagesQuery, Rooms, Shards};
 use shared::values::{Order, RoomId, Span};
 use tests::{World, soon};
 
@@ -64,8 +64,8 @@ async fn what_is_read_once_more_is_within_the_bound_of_a_page() {
         for reading in 0..2 {
             let list = MessageList { room: &room, shards: Shards::ONE, author: None };
             let span = Span::all(Order::Newest);
-            let until = Arrived::end_of(u64::MAX >> 8);
-            let asked = Asked { span, after: None, wanted: 21, until };
+            let until = ArrivalPosition::end_of(u64::MAX >> 8);
+            let asked = MessagesQuery { span, after: None, wanted: 21, until };
             let read = rooms.messages(list, asked, &mut effort, soon()).await.unwrap();
             assert!(read.rows.is_empty() && read.next.is_some(), "{reading}: it comes further");
         }

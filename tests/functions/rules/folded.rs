@@ -76,7 +76,7 @@ async fn the_writer_decides_on_customers_who_were_there_before_and_once() {
     counter.apply(&[rule("acme")]).await;
     let again = counter.take();
     assert!(first.writes > 4.0 && again.writes == 0.0 && again.calls <= 2, "{first:?} {again:?}");
-    // Defined anew it decides again.
+    // Once defined again, it decides again.
     let mut later = rule("acme");
     later["at"] = json!("2026-11-20T11:30:00Z");
     counter.apply(&[later]).await;
@@ -93,7 +93,7 @@ async fn a_definition_that_cannot_be_read_holds_up_no_other_tenant() {
     record(&world, &[logins("bad"), logins("acme")].concat()).await;
     fold(&world).await;
     assert_eq!(alerted(&world, "acme").await, ["c-1", "c-2"]);
-    // Once the rule is defined anew, nobody who reached the count is left out.
+    // Once the rule is defined again, nobody who reached the count is left out.
     world.writer.ledger.delete(keys::rule(&bad, &id), soon()).await.unwrap();
     world.done(&[rule("bad")]).await;
     assert_eq!(alerted(&world, "bad").await, ["c-1", "c-2"]);

@@ -50,7 +50,7 @@ async fn superseded(blow: Option<(usize, Blow)>) -> usize {
     let customer = super::customer("c-9");
     for rule in [&first, &second, &nothing] {
         for _ in 0..3 {
-            let decision = rules.decide_anew(rule, &customer, &counted, world.clock.now(), soon());
+            let decision = rules.decide_again(rule, &customer, &counted, world.clock.now(), soon());
             tokio::select! {
                 decided = decision => if decided.is_ok() { break },
                 () = steps.died() => {}
@@ -114,7 +114,7 @@ async fn who_decides_beside_others_leaves_nothing_of_an_earlier_definition() {
         random.shuffle(&mut decisions);
         let (rules, counted, now) = (&rules, &counted, world.clock.now());
         let decisions = decisions.iter().map(async |(rule, customer)| {
-            rules.decide_anew(rule, customer, counted, now, soon()).await.unwrap();
+            rules.decide_again(rule, customer, counted, now, soon()).await.unwrap();
         });
         join_all(decisions).await;
         assert_eq!(rows(&world), 2 * 3 * 2, "seed {seed}");

@@ -1,4 +1,4 @@
-//! A tenant, or one of its customers, is taken out of all that is counted, wherever that dies and whatever is folded meanwhile.
+//! A tenant, or one of its customers, is removed from all that is counted, wherever that dies and whatever is folded meanwhile.
 
 use nagare_local::faults::Fault;
 use nagare_operator::erasure::events::{EventErasure, EventErasureError};

@@ -83,7 +83,6 @@ pub(crate) struct UnitCounter {
 }
 
 impl UnitCounter {
-    /// Over empty tables.
     pub(crate) fn new() -> Self {
         Self::behind(Duration::ZERO)
     }

@@ -82,7 +82,6 @@ fn identity(event: &Value) -> Identity<'_> {
     (event["at"].as_str().unwrap(), event["event_id"].as_str().unwrap())
 }
 
-/// Name and properties.
 fn content(event: &Value) -> String {
     format!("{} {}", event["name"], event["properties"])
 }

@@ -71,7 +71,7 @@ pub(super) fn paths() -> Vec<String> {
 }
 
 /// What some commands say.
-struct Said {
+struct NotificationCommands {
     /// By activity and viewer: the earliest like.
     likes: BTreeMap<String, BTreeMap<String, String>>,
     /// By viewer and activity: how many likes are read, by the greatest mark.
@@ -83,8 +83,8 @@ struct Said {
     marked_blindly: BTreeSet<(String, String)>,
 }
 
-fn said(reference: &Reference) -> Said {
-    let mut said = Said {
+fn said(reference: &Reference) -> NotificationCommands {
+    let mut said = NotificationCommands {
         likes: BTreeMap::new(),
         read: BTreeMap::new(),
         marked_all: BTreeSet::new(),
@@ -200,7 +200,7 @@ fn judge_item(
     item: &Item,
     viewer: &str,
     commands: &Commands<'_>,
-    started: &Said,
+    started: &NotificationCommands,
 ) -> Option<String> {
     let Item { activity, count, names, first_at, last_at, .. } = item;
     let variants = commands.started.publishes.get(activity);
@@ -225,7 +225,7 @@ fn judge_in_the_end(
     viewer: &str,
     items: Vec<&Item>,
     commands: &Commands<'_>,
-    said: &Said,
+    said: &NotificationCommands,
     only_unread: bool,
 ) -> Option<String> {
     let variants = commands.done.publishes.get(activity);

@@ -13,7 +13,6 @@ pub(super) type Change = (String, bool);
 pub(super) struct Pair {
     /// The latest that is done.
     done: Option<Change>,
-    /// All that were started.
     pub(super) started: BTreeSet<Change>,
 }
 

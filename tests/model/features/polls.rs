@@ -60,15 +60,14 @@ fn paths() -> Vec<String> {
 }
 
 /// What some commands say of one poll.
-struct Said<'a> {
+struct PollCommands<'a> {
     opened: bool,
     /// The ends that its actor asked for.
     ends: BTreeSet<&'a str>,
-    /// By viewer the votes, by time.
     votes: BTreeMap<&'a str, BTreeSet<(&'a str, &'a str)>>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> PollCommands<'a> {
     fn of(reference: &'a Reference, poll: &str) -> Self {
         let mut said = Self { opened: false, ends: BTreeSet::new(), votes: BTreeMap::new() };
         for command in reference.features.iter().filter(|command| command["poll_id"] == poll) {
@@ -128,7 +127,8 @@ fn can_be(sums: &BTreeMap<&str, i64>, viewers: &[Vec<Option<&str>>]) -> bool {
 
 fn judge(path: &str, status: i64, answer: &Value, commands: &Commands<'_>) -> Option<String> {
     let (poll, viewer) = path.strip_prefix("/v1/polls/").unwrap().split_once("?viewer=").unwrap();
-    let (done, started) = (Said::of(commands.done, poll), Said::of(commands.started, poll));
+    let (done, started) =
+        (PollCommands::of(commands.done, poll), PollCommands::of(commands.started, poll));
     match status {
         404 if !done.opened => return None,
         200 if started.opened => {}

@@ -66,7 +66,6 @@ fn paths() -> Vec<String> {
     paths
 }
 
-/// What is asked for.
 struct Asked<'a> {
     room: &'a str,
     viewer: Option<&'a str>,
@@ -88,7 +87,7 @@ impl<'a> Asked<'a> {
 
 /// What some commands say of a room.
 #[derive(Default)]
-struct Said<'a> {
+struct RoomCommands<'a> {
     /// By id: what was posted under it.
     posts: BTreeMap<&'a str, Vec<&'a Value>>,
     /// Ids, and by whom they were deleted.
@@ -99,8 +98,8 @@ struct Said<'a> {
     private: bool,
 }
 
-fn said<'a>(commands: &'a [Value], room: &str) -> Said<'a> {
-    let mut said = Said::default();
+fn said<'a>(commands: &'a [Value], room: &str) -> RoomCommands<'a> {
+    let mut said = RoomCommands::default();
     for command in commands.iter().filter(|command| command["room_id"] == room) {
         let text = |name: &str| command[name].as_str().unwrap_or_default();
         match text("type") {
@@ -125,7 +124,12 @@ fn said<'a>(commands: &'a [Value], room: &str) -> Said<'a> {
 }
 
 /// Whether somebody may be in a room, or may not be.
-fn may_be_in(viewer: &str, done: &Said<'_>, started: &Said<'_>, present: bool) -> bool {
+fn may_be_in(
+    viewer: &str,
+    done: &RoomCommands<'_>,
+    started: &RoomCommands<'_>,
+    present: bool,
+) -> bool {
     let sure = done.changes.get(viewer).and_then(BTreeSet::last);
     let started = started.changes.get(viewer).into_iter().flatten();
     let later = started.map(Some).filter(|change| *change > sure);
@@ -156,8 +160,8 @@ fn judge(path: &str, status: i64, answer: &Value, commands: &Commands<'_>) -> Op
 fn judge_privacy(
     asked: &Asked<'_>,
     answer: &Value,
-    done: &Said<'_>,
-    started: &Said<'_>,
+    done: &RoomCommands<'_>,
+    started: &RoomCommands<'_>,
 ) -> Option<String> {
     let is_private = |item: &&Value| {
         let posts = started.posts.get(item["message_id"].as_str().unwrap());
@@ -171,8 +175,8 @@ fn judge_privacy(
 fn judge_page(
     asked: &Asked<'_>,
     answer: &Value,
-    done: &Said<'_>,
-    started: &Said<'_>,
+    done: &RoomCommands<'_>,
+    started: &RoomCommands<'_>,
 ) -> Option<String> {
     let items = answer["items"].as_array().unwrap();
     let place =

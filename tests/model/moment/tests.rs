@@ -15,11 +15,9 @@ use crate::walk::Walk;
 enum Step {
     /// A handler is given a command.
     Begun(What),
-    /// A command is in effect.
     InEffect(What),
     /// Both, one right after the other.
     Done(What),
-    /// The page is asked for.
     Asked,
 }
 use Step::{Asked, Begun, Done, InEffect};

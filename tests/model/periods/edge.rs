@@ -15,13 +15,9 @@ use tests::EVENTS_TABLE_PREFIX;
 pub(super) enum Done {
     /// A table of a period was made.
     Made(String),
-    /// An item was put into it.
     Put(Value),
-    /// It was deleted.
     Deleted(String),
-    /// An object was written.
     Written(String),
-    /// An object was deleted.
     Erased(String),
 }
 

@@ -12,8 +12,7 @@ use crate::history::DAY;
 use crate::scheduler::Task;
 use crate::usage::count;
 
-/// The stream of one table.
-pub(super) struct Lane<'a> {
+pub(super) struct TableStream<'a> {
     world: &'a World,
     table: String,
     /// The number of the last record that was worked off.
@@ -25,7 +24,7 @@ pub(super) struct Lane<'a> {
     batch: Option<(Vec<i64>, Task<'a, StreamResponse>)>,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> TableStream<'a> {
     pub(super) fn new(world: &'a World, table: String) -> Self {
         Self { world, table, behind: 0, left_since: None, passed: Vec::new(), batch: None }
     }
@@ -34,7 +33,6 @@ impl<'a> Lane<'a> {
         self.batch.is_some()
     }
 
-    /// Something was put.
     pub(super) fn changed(&mut self) {
         self.left_since.get_or_insert(self.world.clock.now().unix_millis());
     }

@@ -27,7 +27,6 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// One that is due.
     fn now(id: String, message: SqsMessage) -> Self {
         let (body, attributes) = (message.body.unwrap(), message.message_attributes);
         Self { id, body, due: 0, receives: 1, attributes }
@@ -77,7 +76,6 @@ pub(super) fn command(body: &str) -> Value {
     said
 }
 
-/// What is on the queue.
 pub(super) struct Queue {
     arriving: Vec<Delivery>,
     /// Messages that the functions have put there, or somebody for them.

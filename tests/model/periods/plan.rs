@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fastrand::Rng;
-use period_keeper::Sizes;
+use period_keeper::KeeperLimits;
 use serde_json::{Value, json};
 use shared::events::{EventSettings, Period, PeriodLength};
 use shared::values::Timestamp;
@@ -24,7 +24,7 @@ pub(super) struct Plan {
     /// By how many milliseconds the clock of each writer is ahead.
     pub(super) writers: Vec<i64>,
     /// The same of each keeper, and how much it does at once.
-    pub(super) keepers: Vec<(i64, Sizes)>,
+    pub(super) keepers: Vec<(i64, KeeperLimits)>,
     /// Of a hundred calls, how many fail.
     pub(super) faults: u8,
     /// How often, of a hundred times, the latest call overtakes all others: then the others wait while days pass.
@@ -49,14 +49,14 @@ impl Plan {
         let apart = random.choice([0, 3, 4 * MINUTE]).unwrap();
         let writers = (0..2).map(|_| random.i64(-apart..=apart)).collect();
         // Where a chunk ends depends on whoever is first to say so.
-        let sizes = |random: &mut Rng| Sizes {
+        let limits = |random: &mut Rng| KeeperLimits {
             chunk_bytes: random.choice([600, 1_500, 4_000]).unwrap(),
             segment_bytes: random.choice([500, 2_000]).unwrap(),
             segments_at_once: random.choice([1, 4]).unwrap(),
             page_items: random.choice([Some(1), Some(3), None]).unwrap(),
         };
         let apart = random.choice([0, 10 * MINUTE]).unwrap();
-        let keepers = (0..2).map(|_| (random.i64(-apart..=apart), sizes(random))).collect();
+        let keepers = (0..2).map(|_| (random.i64(-apart..=apart), limits(random))).collect();
         Self {
             settings,
             writers,

@@ -19,7 +19,7 @@ use shared::runtime::clock::Clock;
 use tests::{EVENTS_TABLE_PREFIX, World, event, soon, unfinished_ids};
 
 use super::edge::{Done, Log, Watched, may_befall};
-use super::folding::Lane;
+use super::folding::TableStream;
 use super::messages::{Delivery, Queue};
 use super::plan::{Plan, Sent};
 use super::reading;
@@ -89,7 +89,7 @@ struct Run<'a> {
     keepers: Vec<Keeper>,
     /// Ticks, and when each began.
     keeping: Vec<(i64, Task<'a, ()>)>,
-    lanes: BTreeMap<Period, Lane<'a>>,
+    streams: BTreeMap<Period, TableStream<'a>>,
     readers: Vec<Task<'a, Result<(), String>>>,
 }
 
@@ -108,9 +108,9 @@ impl<'a> Run<'a> {
             events: events(world, plan.settings),
             ..world.writer.clone()
         };
-        let keeper = |(_, sizes): &(i64, _)| Keeper {
+        let keeper = |(_, limits): &(i64, _)| Keeper {
             clock: clock(),
-            sizes: *sizes,
+            limits: *limits,
             settings: plan.settings,
             ..world.keeper.clone()
         };
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
             writing: Vec::new(),
             keepers: plan.keepers.iter().map(keeper).collect(),
             keeping: Vec::new(),
-            lanes: BTreeMap::new(),
+            streams: BTreeMap::new(),
             readers: Vec::new(),
         };
         run.set_time(START);
@@ -148,10 +148,10 @@ impl<'a> Run<'a> {
                 23..25 => self.die(),
                 25 => self.stand_still(),
                 26..40 => {
-                    let lanes = self.lanes.len().max(1);
-                    let n = self.random.usize(0..lanes);
-                    let lane = self.lanes.values_mut().nth(n);
-                    lane.into_iter().for_each(|lane| lane.happen(&mut self.random));
+                    let streams = self.streams.len().max(1);
+                    let n = self.random.usize(0..streams);
+                    let stream = self.streams.values_mut().nth(n);
+                    stream.into_iter().for_each(|stream| stream.happen(&mut self.random));
                 }
                 n if n >= 200 - self.plan.time => self.let_time_pass(),
                 _ if self.waiting.any() => self.release(),
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
 
     fn anybody_at_work(&self) -> bool {
         !(self.writing.is_empty() && self.keeping.is_empty() && self.readers.is_empty())
-            || self.lanes.values().any(Lane::is_at_work)
+            || self.streams.values().any(TableStream::is_at_work)
     }
 
     fn now(&self) -> i64 {
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
             4 => next - 1,
             _ => next + self.random.i64(0..2 * APART),
         };
-        let latest = self.lanes.values().map(Lane::latest).min().unwrap_or(i64::MAX);
+        let latest = self.streams.values().map(TableStream::latest).min().unwrap_or(i64::MAX);
         self.set_time(then.min(latest).max(now));
         self.keeping.retain(|(begun, _)| then - begun < LONGEST_TICK);
     }
@@ -306,7 +306,7 @@ impl<'a> Run<'a> {
             }
         }
         self.keeping.retain_mut(|(_, tick)| tick.go_on().is_pending());
-        self.lanes.values_mut().for_each(Lane::go_on);
+        self.streams.values_mut().for_each(TableStream::go_on);
         self.note()?;
         self.queue.take_sent(self.world, self.truth).await?;
         while let Some((writing, response)) = finished.pop() {
@@ -350,15 +350,15 @@ impl<'a> Run<'a> {
         for done in self.log.take() {
             let mut truth = self.truth.borrow_mut();
             if let Done::Put(item) = &done {
-                let lane = self.lanes.get_mut(&truth.period(&stored(item).0));
-                lane.into_iter().for_each(Lane::changed);
+                let stream = self.streams.get_mut(&truth.period(&stored(item).0));
+                stream.into_iter().for_each(TableStream::changed);
             }
             truth.note(self.world, done.clone())?;
             match done {
                 Done::Made(table) => {
                     count("periods: tables made");
                     let period = table.strip_prefix(EVENTS_TABLE_PREFIX).unwrap().parse().unwrap();
-                    self.lanes.insert(period, Lane::new(self.world, table));
+                    self.streams.insert(period, TableStream::new(self.world, table));
                 }
                 Done::Deleted(_) => count("periods: tables dropped"),
                 Done::Written(key) if key.ends_with(".gz") => {

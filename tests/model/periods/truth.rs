@@ -22,13 +22,10 @@ pub(super) type Id = [String; 4];
 /// What is true of events.
 pub(super) struct Truth {
     settings: EventSettings,
-    /// What was put, and its content.
     pub(super) taken: BTreeMap<Id, String>,
-    /// What became a dead letter for good.
+    /// What became a dead letter permanently.
     pub(super) refused: BTreeSet<(Id, String)>,
-    /// The tables that were made.
     pub(super) made: BTreeSet<Period>,
-    /// Those that were deleted.
     pub(super) dropped: BTreeSet<Period>,
     /// The periods of whose objects the bucket has changed one.
     pub(super) mangled: BTreeSet<Period>,
@@ -52,7 +49,6 @@ fn period_of_table(table: &str) -> Period {
     table.strip_prefix(EVENTS_TABLE_PREFIX).unwrap().parse().unwrap()
 }
 
-/// The period that an object is of.
 pub(super) fn period_of_object(key: &str) -> Period {
     key.split('/').nth(1).unwrap().parse().unwrap()
 }

@@ -18,13 +18,10 @@ const FRONT: f64 = 0.9;
 /// Somebody who publishes, or deletes.
 #[derive(Debug, Clone, Copy)]
 pub struct Actor {
-    /// When.
     pub at: f64,
     /// The number of followers.
     pub followers: f64,
-    /// The position of the edges.
     pub edges: Span,
-    /// The position of the activity's record.
     pub record: Span,
 }
 
@@ -32,12 +29,10 @@ pub struct Actor {
 #[derive(Debug, Clone, Copy)]
 struct Job {
     actor: usize,
-    /// Its edges.
     edges: Span,
     followers: f64,
     read: f64,
     written: f64,
-    /// Its own segments do the work.
     is_plan: bool,
 }
 
@@ -99,7 +94,6 @@ impl FanOuts {
         self
     }
 
-    /// Entries written so far.
     #[must_use]
     pub fn delivered(&self) -> Rc<Cell<f64>> {
         Rc::clone(&self.delivered)
@@ -210,7 +204,7 @@ impl Load for FanOuts {
             }
         }
         asks.push(timelines.want(Units::Write, Span::ALL, writes * self.product.entry_writes()));
-        let pages = self.last / f64::from(self.product.sizes.page);
+        let pages = self.last / f64::from(self.product.limits.page);
         let looks = pages * self.product.record_reads();
         asks.push(progress.want(Units::Write, progress.span, pages));
         asks.push(record.want(Units::Read, record.span, looks));

@@ -59,9 +59,7 @@ pub struct Storm {
     pub seconds: f64,
     /// What the actor has published within retention: one activity at least.
     pub activities: f64,
-    /// Where the actor's edges are.
     pub edges: Span,
-    /// Where the actor's outbox is.
     pub outbox: Span,
 }
 
@@ -110,7 +108,6 @@ impl Follows {
         }
     }
 
-    /// From command to effect.
     #[must_use]
     pub fn delays(&self) -> &Delays {
         &self.delays

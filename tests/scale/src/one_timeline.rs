@@ -26,7 +26,6 @@ impl OneTimeline {
         Self { timeline, entries, done: 0.0, each, delays: Delays::default() }
     }
 
-    /// From command to entry.
     #[must_use]
     pub fn delays(&self) -> &Delays {
         &self.delays

@@ -16,7 +16,6 @@ const ALIKE: f64 = 1e-9;
 /// Seconds after which a cut is looked for again, where there was none.
 const AGAIN: f64 = 60.0;
 
-/// Which units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Units {
     /// 4 KB read consistently.
@@ -26,7 +25,6 @@ pub enum Units {
 }
 
 impl Units {
-    /// Both.
     pub const BOTH: [Self; 2] = [Self::Read, Self::Write];
 
     /// Units a second that a partition, and so a single item, gives.
@@ -38,7 +36,6 @@ impl Units {
         }
     }
 
-    /// What it is called.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,16 +48,13 @@ impl Units {
 /// Some load on a stretch of a key space, spread evenly over it.
 #[derive(Debug, Clone, Copy)]
 pub struct Heat {
-    /// Where.
     pub span: Span,
     /// As a share of what a partition can do.
     pub load: f64,
 }
 
-/// A partition.
 #[derive(Debug, Clone)]
 pub struct Partition {
-    /// Its keys.
     pub span: Span,
     /// What it gives of each kind of units.
     buckets: [Bucket; 2],
@@ -80,7 +74,6 @@ impl Partition {
         Self { span, buckets, hot_for: 0.0, minute: ([0.0; 2], 0.0), served: [0.0; 2] }
     }
 
-    /// Lets a tick begin.
     pub fn begin(&mut self, seconds: f64) {
         self.buckets.iter_mut().for_each(|bucket| bucket.fill(seconds));
         self.served = [0.0; 2];
@@ -134,7 +127,7 @@ impl Partition {
     }
 }
 
-/// How busy units served within so many seconds make a partition.
+/// How busy a partition is, by the units that it served within `seconds`.
 fn busy(served: &[f64; 2], seconds: f64) -> f64 {
     let share = |units: Units| served[units as usize] / units.of_partition() / seconds;
     share(Units::Read).max(share(Units::Write))

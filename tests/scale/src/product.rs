@@ -1,7 +1,7 @@
 //! What Nagare needs of its tables: sizes by the real key codec, and the real constants where they are
 //! public. A test compares the result with `nagare estimate`.
 
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use shared::activities::ActivityKey;
 use shared::follows::keys;
 use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
@@ -30,23 +30,19 @@ pub const PATIENCE: f64 = 5.0;
 #[derive(Debug, Clone, Copy)]
 pub struct Product {
     /// When a fan-out is cut into segments, and into how many.
-    pub sizes: Sizes,
-    /// An edge.
+    pub limits: FanOutLimits,
     pub edge: f64,
-    /// A row of an outbox.
     pub row: f64,
-    /// An activity record.
     pub record: f64,
-    /// An entry.
     pub entry: f64,
 }
 
 impl Product {
     /// With ids of ten characters.
     #[must_use]
-    pub fn new(sizes: Sizes) -> Self {
+    pub fn new(limits: FanOutLimits) -> Self {
         let Some(sample) = Sample::new() else {
-            return Self { sizes, edge: 0.0, row: 0.0, record: 0.0, entry: 0.0 };
+            return Self { limits, edge: 0.0, row: 0.0, record: 0.0, entry: 0.0 };
         };
         let Sample { viewer, actor, sort_key, .. } = &sample;
         let edge = keys::edge(viewer, actor);
@@ -57,13 +53,13 @@ impl Product {
             + named("changed_at", sort_key.published_at.to_string().len());
         let row = keyed(&shared::activities::keys::outbox(actor), &sort_key.to_string())
             + named("activity_id", sort_key.activity_id.as_str().len());
-        Self { sizes, edge, row, record: sample.record(), entry: sample.entry() }
+        Self { limits, edge, row, record: sample.record(), entry: sample.entry() }
     }
 
     /// Read units that reading one edge costs, as one of a page of a fan-out.
     #[must_use]
     pub fn edge_reads(&self) -> f64 {
-        let page = f64::from(self.sizes.page);
+        let page = f64::from(self.limits.page);
         reads(page * self.edge) / page
     }
 
@@ -94,18 +90,18 @@ impl Product {
     /// The number of segments that a fan-out is cut into: none, if it is done at once.
     #[must_use]
     pub fn segments(&self, followers: f64) -> usize {
-        if followers < f64::from(self.sizes.page) {
+        if followers < f64::from(self.limits.page) {
             return 0;
         }
-        let segments = (followers / f64::from(self.sizes.segment)).ceil() as usize;
-        segments.clamp(2, self.sizes.segments.max(2))
+        let segments = (followers / f64::from(self.limits.segment)).ceil() as usize;
+        segments.clamp(2, self.limits.segments.max(2))
     }
 
     /// Followers of a segment that are read and not yet written, at most: its pages in work, twice,
     /// because what one tick reads the next one writes.
     #[must_use]
     pub fn ahead(&self) -> f64 {
-        2.0 * PAGES * f64::from(self.sizes.page)
+        2.0 * PAGES * f64::from(self.limits.page)
     }
 }
 
@@ -177,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_fan_out_asks_for_what_the_estimate_says() {
-        let product = Product::new(Sizes::default());
+        let product = Product::new(FanOutLimits::default());
         let followers = 1e6;
         let estimate = work::publish(&ACTIVITY, &Audience { followers, ids: followers * 10.0 });
         near(followers * product.entry_writes(), estimate.writes);
@@ -186,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_follow_asks_for_what_the_estimate_says() {
-        let product = Product::new(Sizes::default());
+        let product = Product::new(FanOutLimits::default());
         let edge = Edge { follower: 10.0, followee: 10.0 };
         let estimate = work::follow(&edge, 100.0, &ACTIVITY);
         near(5.0 + 100.0 * product.entry_writes(), estimate.writes);
@@ -195,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_page_asks_for_what_the_estimate_says() {
-        let product = Product::new(Sizes::default());
+        let product = Product::new(FanOutLimits::default());
         let estimate = work::page(PAGE, PAGE, 10.0, &ACTIVITY);
         near(product.entries_reads() + 2.0 + PAGE * product.record_reads(), estimate.reads);
     }

@@ -31,18 +31,14 @@ pub enum Arrivals {
     Even {
         /// Viewers a second.
         rate: f64,
-        /// Seconds.
         seconds: f64,
     },
     /// A share of those who got an entry, within some seconds of it on average.
     Woken {
-        /// Entries so far.
         delivered: Rc<Cell<f64>>,
-        /// The share of followers who look.
         share: f64,
         /// The seconds that they take on average.
         after: f64,
-        /// Entries in all.
         entries: f64,
     },
 }
@@ -86,7 +82,6 @@ pub struct Readers {
     waking: f64,
     seen: f64,
     over: bool,
-    /// Of pages that were served.
     delays: Delays,
     /// Answered 429.
     refused: f64,

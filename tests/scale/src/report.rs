@@ -18,22 +18,16 @@ pub const PER_MILLION_WRITES: f64 = 0.625;
 /// How long things of one kind took, in seconds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Delivery {
-    /// What they are.
     pub what: &'static str,
-    /// How many were done.
     pub count: u64,
-    /// Half of them within.
     pub p50: f64,
-    /// Ninety-nine of a hundred within.
     pub p99: f64,
-    /// The last.
     pub last: f64,
 }
 
 /// One item collection and one kind of units.
 #[derive(Debug, Clone, Serialize)]
 pub struct Line {
-    /// The collection.
     pub collection: &'static str,
     /// `read` or `write`.
     pub units: &'static str,
@@ -41,7 +35,6 @@ pub struct Line {
     pub wanted: f64,
     /// Units a second it could give at first.
     pub capacity: f64,
-    /// And in the end.
     pub capacity_at_last: f64,
     /// Units in all.
     pub served: f64,
@@ -58,11 +51,8 @@ pub struct Line {
 /// A scenario.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Its name.
     pub scenario: &'static str,
-    /// What happens.
     pub about: &'static str,
-    /// What was prepared.
     pub prepared: Prepared,
     /// Writers at once.
     pub writers: usize,
@@ -70,24 +60,20 @@ pub struct Report {
     pub segments: usize,
     /// Seconds until all was over.
     pub seconds: f64,
-    /// How long what took.
     pub deliveries: Vec<Delivery>,
     /// Pages turned away: answered 429 at once, 503 after the reader's patience.
     pub turned_away: Option<[u64; 2]>,
-    /// Each collection.
     pub collections: Vec<Line>,
     /// Units read in all.
     pub reads: f64,
     /// Units written in all.
     pub writes: f64,
-    /// What these cost.
     pub dollars: f64,
     /// Partitions in the end: timelines, ledger, index.
     pub partitions: [usize; 3],
 }
 
 impl Delivery {
-    /// The sum of delays.
     #[must_use]
     pub fn new(what: &'static str, delays: &Delays) -> Self {
         let at = |share| tenths(delays.quantile(share));

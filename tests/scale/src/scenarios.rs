@@ -4,10 +4,8 @@ use crate::report::Report;
 use crate::setup::{Prepared, Settings, Setup};
 use crate::stage::Stage;
 
-/// What happens.
 #[derive(Debug, Clone, Copy)]
 enum Happening {
-    /// One actor publishes to N followers.
     Publish(f64),
     /// The same, with the edges in M partitions from earlier heat.
     PublishSplit(f64, usize),
@@ -25,17 +23,14 @@ enum Happening {
     OneTimeline(f64, f64),
 }
 
-/// A scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
-    /// Its name.
     pub name: &'static str,
     about: &'static str,
     prepared: Prepared,
     happening: Happening,
 }
 
-/// All scenarios.
 #[must_use]
 pub fn all() -> Vec<Scenario> {
     use Happening::{
@@ -111,7 +106,6 @@ pub fn all() -> Vec<Scenario> {
 }
 
 impl Scenario {
-    /// Runs it.
     #[must_use]
     pub fn run(&self, settings: &Settings) -> Report {
         let setup = Setup::new(self.prepared, settings);
@@ -137,7 +131,7 @@ impl Scenario {
             about: self.about,
             prepared: self.prepared,
             writers: setup.writers,
-            segments: setup.product.sizes.segments,
+            segments: setup.product.limits.segments,
             seconds: 0.0,
             deliveries: Vec::new(),
             turned_away: None,

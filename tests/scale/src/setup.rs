@@ -1,6 +1,6 @@
 //! How Nagare is deployed, and what a scenario may change.
 
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use serde::Serialize;
 
 use crate::product::Product;
@@ -33,7 +33,6 @@ pub enum Prepared {
 pub struct Settings {
     /// Where partition keys lie, and who has how many followers.
     pub seed: u64,
-    /// How DynamoDB behaves.
     pub rules: Rules,
     /// The most segments of a fan-out.
     pub segments: Option<usize>,
@@ -46,19 +45,13 @@ pub struct Settings {
 /// A deployment.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
-    /// What was prepared.
     pub prepared: Prepared,
-    /// The timelines table.
     pub timelines: Warmth,
-    /// The ledger, and its index.
     pub ledger: Warmth,
     /// Writers at once.
     pub writers: usize,
-    /// The limits that pages meet.
     pub api: Api,
-    /// How DynamoDB behaves.
     pub rules: Rules,
-    /// What is asked of the tables.
     pub product: Product,
 }
 
@@ -80,10 +73,11 @@ impl Setup {
                 (timelines, ledger, MANY_WRITERS, Api { rate: 40_000.0, concurrency: 10_000.0 })
             }
         };
-        let deployed = Sizes::default();
-        let sizes = Sizes { segments: settings.segments.unwrap_or(deployed.segments), ..deployed };
+        let deployed = FanOutLimits::default();
+        let limits =
+            FanOutLimits { segments: settings.segments.unwrap_or(deployed.segments), ..deployed };
         let writers = settings.writers.unwrap_or(writers);
-        let (rules, product) = (settings.rules, Product::new(sizes));
+        let (rules, product) = (settings.rules, Product::new(limits));
         Self { prepared, timelines, ledger, writers, api, rules, product }
     }
 }

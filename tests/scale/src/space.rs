@@ -12,7 +12,6 @@ use shared::follows::FollowerRange;
 pub struct Span {
     /// Its first position.
     pub first: u128,
-    /// Its last.
     pub last: u128,
 }
 

@@ -47,15 +47,11 @@ impl Warmth {
 /// Some units wanted within one tick, spread evenly over a stretch of keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Want {
-    /// Which units.
     pub units: Units,
-    /// Of which keys.
     pub span: Span,
-    /// How many.
     pub amount: f64,
 }
 
-/// A table.
 #[derive(Debug, Clone)]
 pub struct Table {
     rules: Rules,

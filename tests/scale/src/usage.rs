@@ -11,9 +11,7 @@ const NOTHING: f64 = 1e-6;
 /// One collection and one kind of units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Usage {
-    /// The collection's name.
     pub name: &'static str,
-    /// Which units.
     pub units: Units,
     /// Units a second that were wanted at the peak.
     pub wanted: f64,
@@ -64,23 +62,19 @@ impl Usages {
         usage.capacity[1] = capacity;
     }
 
-    /// Ends a tick.
     pub fn end_tick(&mut self, now: f64) {
         self.0.iter_mut().for_each(|usage| usage.end_tick(now));
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Usage> {
         self.0.iter()
     }
 
-    /// One of them.
     #[must_use]
     pub fn of(&self, name: &str, units: Units) -> Option<&Usage> {
         self.0.iter().find(|usage| usage.name == name && usage.units == units)
     }
 
-    /// Units served in all.
     #[must_use]
     pub fn served(&self, units: Units) -> f64 {
         self.0

@@ -8,12 +8,9 @@ use crate::usage::Usages;
 /// Seconds of a tick.
 pub const TICK: f64 = 0.1;
 
-/// Which table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableId {
-    /// Entries by viewer.
     Timelines,
-    /// Edges, activities, outboxes, progress.
     Ledger,
     /// The ledger's index of edges by follower.
     Index,
@@ -22,11 +19,8 @@ pub enum TableId {
 /// A named item collection, or all that go by one name.
 #[derive(Debug, Clone, Copy)]
 pub struct Collection {
-    /// What it is called in reports.
     pub name: &'static str,
-    /// The table it is in.
     pub table: TableId,
-    /// Where it lies in that table.
     pub span: Span,
 }
 
@@ -41,9 +35,7 @@ impl Collection {
 /// Some units of a collection wanted within a tick.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
-    /// The collection that they belong to.
     pub collection: Collection,
-    /// What is wanted.
     pub want: Want,
 }
 
@@ -69,7 +61,6 @@ pub struct World {
 /// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What was asked of each collection.
     pub usages: Usages,
     /// Seconds until all was over, or the longest that it may take.
     pub seconds: f64,

@@ -8,7 +8,6 @@ const RAMP: (f64, f64) = (5.0, 5.0);
 /// A message on the queue.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Message {
-    /// Which job it is about.
     pub job: usize,
     /// Its group: waiting messages whose group has the fewest in flight go first.
     pub group: usize,

@@ -7,14 +7,14 @@ use shared::dynamo::DynamoError;
 use shared::fanout::FanOutKind;
 use shared::outbound::Happened;
 
-use super::tags::{self, Listed};
+use super::tags::{self, ListingProgress};
 use crate::fanout::FanOut;
 use crate::{Context, Disposition, Failure};
 
-/// Claims the id, records the activity, lists it in its actor's outbox, and only then looks for
-/// followers: a follow that comes meanwhile finds it in the outbox. Who was tagged in it before has it listed then; who is
-/// tagged meanwhile finds the claim. What is older than retention is recorded as well, because pages of actors and of those
-/// who are tagged show activities of any age, and reaches no timeline.
+/// Claims the id, records the activity, lists it in its actor's outbox, and only then reads the followers: a follow that comes
+/// meanwhile finds it in the outbox. It is then listed for everybody who was tagged before; a later tag finds the claim.
+/// An activity older than retention is recorded too, because pages of actors and of tagged people show any age, but it reaches
+/// no timeline.
 pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Disposition, Failure> {
     let deadline = cx.delivery.deadline;
     if cx.activities.claim(&publish, deadline).await? == Claim::Taken {
@@ -26,15 +26,15 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
     let was_published = merged.before.published.is_some();
     let (mut is_over, mut has_listed_many) = (false, false);
-    // What was deleted before it was published is nobody's concern.
+    // Nothing is left to do for an activity that was deleted before it was published.
     if !deleted {
-        // One after the other, as all of the above: fan-outs of one batch are not to begin at the same moment.
+        // One after the other, like all of the above: fan-outs of one batch must not begin at the same moment.
         owned(cx, &key, false).await?;
         is_over = has_ended(cx, &key, FanOutKind::Insert, was_published).await?;
         if !is_over {
             match tags::list_all(cx, &key.actor_id, &sort_key).await? {
-                Listed::All { many } => has_listed_many = many,
-                Listed::Stopped => return cx.hand_on(Command::Publish(publish)).await,
+                ListingProgress::All { many } => has_listed_many = many,
+                ListingProgress::Stopped => return cx.hand_on(Command::Publish(publish)).await,
             }
         }
     }
@@ -44,8 +44,8 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
         }
         return Ok(Disposition::Expired);
     }
-    // Whoever deleted it clears what was written before. Only a delivery that wrote and died may
-    // have left something, and none has written before the record says that it is published.
+    // The delete removes what was written before. Only a delivery that wrote and died may have left something, and none
+    // writes before the record says that the activity is published.
     match (deleted, was_published) {
         (true, false) => return Ok(Disposition::Suppressed),
         (true, true) if !cx.delivery.redelivered => return Ok(Disposition::Applied(None)),
@@ -61,7 +61,7 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     {
         note_ended(cx, &key, end.entries).await?;
     }
-    // What is left of it goes on by itself. A large audience is not served yet, but its timelines are being written.
+    // The segments continue by themselves. A large audience is not served yet, but its timelines are being written.
     if let Some(Published { at, kind, payload }) = merged.now.visible() {
         let ActivityKey { activity_id, actor_id } = key;
         cx.tell(Happened::ActivityPublished { activity_id, actor_id, kind, payload }, at).await?;
@@ -77,8 +77,7 @@ pub(crate) async fn update(cx: &Context, update: Update) -> Result<Disposition, 
     Ok(Disposition::Applied(None))
 }
 
-/// Records the tombstone, which hides the activity from every reader at once; then clears its
-/// entries away.
+/// Records the tombstone, which hides the activity from all readers at once, and then removes its entries.
 pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, Failure> {
     let deadline = cx.delivery.deadline;
     let (key, change): (ActivityKey, Change) = delete.into();
@@ -98,9 +97,9 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
     FanOut::new(cx, key, sort_key, FanOutKind::Remove).run().await
 }
 
-/// True if it is noted that all that a command asks for is done. That is asked where the record was before as it is now, so that a command
-/// that comes for the first time reads nothing for it; and not behind a delivery that may have died, nor by the rest of one, which has
-/// notes of its own to remove.
+/// True if a command is noted as complete. This is only read if the record has not changed, so that a command that comes for the
+/// first time makes no read for it; and neither after a delivery that may have died, nor for handed-on work, which has notes of
+/// its own to remove.
 async fn has_ended(
     cx: &Context,
     key: &ActivityKey,
@@ -111,14 +110,14 @@ async fn has_ended(
     Ok(may_have_ended && cx.fan_outs.has_ended(key, kind, cx.delivery.deadline).await?)
 }
 
-/// Notes of a publish that has listed many tags that all is done.
+/// Notes that a publish with many tags is complete.
 async fn note_ended(cx: &Context, key: &ActivityKey, entries: u64) -> Result<(), DynamoError> {
     let (now, deadline) = (cx.clock.now(), cx.delivery.deadline);
     cx.fan_outs.note_ended(key, FanOutKind::Insert, [now, now], entries, deadline).await
 }
 
-/// Records among the facts who published an activity, once its record says so: the projector, which folds likes of it,
-/// relies on that order.
+/// Records among the facts who published an activity, after its record says so. The projector, which folds its likes, relies
+/// on that order.
 async fn owned(cx: &Context, key: &ActivityKey, deleted: bool) -> Result<(), DynamoError> {
     let owner = Owner { actor_id: key.actor_id.clone(), deleted };
     owner.record(&cx.facts, &key.activity_id, cx.delivery.deadline).await

@@ -1,9 +1,9 @@
-//! Events. One stands for itself; of several, each does.
+//! Events, alone or several in one message.
 //!
-//! Lateness, repetition and conflict are the concern of [`shared::events`]. Here is what becomes of several that came with one
-//! message: they are put up to [`AT_ONCE`] at a time. What can never be recorded becomes a dead letter of its own, once nothing
-//! else of the message is left to be tried again. So a message that comes again says the same of each of its events, and makes
-//! the same letters.
+//! [`shared::events`] decides on lateness, repetition and conflict. This module handles several events of one message: up to
+//! [`PUTS_IN_FLIGHT`] are put at a time. An event that can never be recorded becomes a dead letter of its own, once no other event
+//! of the message has to be tried again. So a repeated message has the same result for each of its events, and makes the same
+//! letters.
 //!
 //! Two events of one message with the same identity are put one after the other: the first of them stays.
 
@@ -13,15 +13,15 @@ use futures::{StreamExt, stream};
 use shared::dynamo::DynamoError;
 use shared::events::{Event, EventKey, EventRecorded, EventsRecorded, Recorded, SentEvent};
 use shared::log_subject;
-use shared::message::{CommandError, Fact, MemberError};
+use shared::message::{CommandError, CommandPayload, MemberError};
 
 use crate::dead_letters::RefusedEvent;
 use crate::{Context, Disposition, Failure};
 
 /// Events of one message that are put at once.
-const AT_ONCE: usize = 16;
+const PUTS_IN_FLIGHT: usize = 16;
 
-/// Records an event, unless it is too late for that, or another one has its place.
+/// Records an event, unless it is too late or another event has its identity.
 pub(crate) async fn record(cx: &Context, event: EventRecorded) -> Result<Disposition, Failure> {
     recorded(cx, &event.0).await?;
     Ok(Disposition::Applied(None))
@@ -38,7 +38,7 @@ pub(crate) async fn record_all(
     for some in by_turn(&events.events) {
         let puts: Vec<_> =
             some.into_iter().map(|(index, event)| placed(cx, index, event)).collect();
-        let mut ended = stream::iter(puts).buffer_unordered(AT_ONCE);
+        let mut ended = stream::iter(puts).buffer_unordered(PUTS_IN_FLIGHT);
         let mut passing = None;
         while let Some((index, event, ended)) = ended.next().await {
             match ended {
@@ -62,7 +62,7 @@ pub(crate) async fn record_all(
     Ok(Disposition::AppliedBut(refused.len()))
 }
 
-/// Events with their places: the first of each identity, and the others.
+/// Events with their indices: the first of each identity, and the others.
 fn by_turn(events: &[SentEvent]) -> [Vec<(usize, &SentEvent)>; 2] {
     let mut seen = HashSet::<&EventKey>::new();
     let places = events.iter().enumerate();
@@ -108,7 +108,7 @@ async fn recorded(cx: &Context, event: &Event) -> Result<(), Failure> {
     }
 }
 
-/// The line of an event that was refused. That of its message says how many there were.
+/// The log line of a refused event. The line of its message says how many there were.
 fn log(cx: &Context, refused: &RefusedEvent<'_>) {
     let RefusedEvent { index, event, failure } = refused;
     let subject = event.event.as_ref().ok().map(Event::subject).unwrap_or_default();

@@ -8,9 +8,9 @@ use shared::outbound::Happened;
 use crate::reconcile::Step;
 use crate::{Context, Disposition, Failure};
 
-/// Records what the command says, unless a later one is on record, and reconciles the timeline with
-/// what is on record then. A command that was overtaken reconciles too: an earlier delivery of it
-/// may have died half-way. One that is repeated has nothing to reconcile, if it is noted that the timeline agrees.
+/// Records the command, unless a later one is on record, and reconciles the timeline with what is on record. A command that
+/// was overtaken reconciles too, because an earlier delivery of it may have died half-way. A repeated command has nothing to
+/// reconcile if the timeline is noted to agree.
 pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposition, Failure> {
     let (fan_outs, delivery, deadline) = (&cx.fan_outs, &cx.delivery, cx.delivery.deadline);
     let (now, retention) = (cx.clock.now(), cx.retention);
@@ -21,7 +21,7 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
         true => fan_outs.reconciled_up_to(reconciliation, edge.state, deadline).await?,
         false => None,
     };
-    // What was handed on has noted something, be it of a state that is no longer the edge's.
+    // Handed-on work has a note, even if the edge has another state by now.
     let mut noted = delivery.continued || position.is_some();
     let reconciler = cx.reconciler();
     let mut pair = reconciler.pair(viewer, actor, edge.state, position);
@@ -35,17 +35,17 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
             fan_outs.note_reconciled(reconciliation, pair.state, position, deadline).await?;
             noted = true;
         }
-        if delivery.enough.has_passed() {
+        if delivery.checkpoint_at.has_passed() {
             return cx.hand_on(Command::Follow(change)).await;
         }
     }
-    if noted || pair.passed > cx.sizes.repeated {
+    if noted || pair.passed > cx.limits.repeated {
         cx.follows.note_complete(viewer, actor, pair.state, deadline).await?;
     }
     if noted {
         fan_outs.end_reconciliation(reconciliation, deadline).await?;
     }
-    // What another command has overtaken is that one's to tell.
+    // A command that was overtaken tells nothing: the later one does.
     if pair.state == change.state && change.state.following {
         let (at, happened) = (change.state.changed_at, followed(change));
         cx.tell(happened, at).await?;

@@ -21,12 +21,12 @@ use shared::facts::Claim;
 
 use crate::{Context, Disposition, Failure};
 
-/// Applies one command. Applying it again, or late, or in another order, ends the same.
+/// Applies one command. Commands are idempotent and order-independent.
 ///
 /// # Errors
 /// [`Failure`]; parts of the command may be in effect, and applying it again completes them.
 pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition, Failure> {
-    // In boxes: what the largest of them keeps while it waits is not copied along for all.
+    // Boxed, so that the largest future does not determine the size of all.
     match command {
         Command::Publish(publish) => Box::pin(activities::publish(cx, publish)).await,
         Command::Update(update) => Box::pin(activities::update(cx, update)).await,
@@ -59,8 +59,8 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
     }
 }
 
-/// Applied if the command's content is what is recorded under its id, a failure if another content was recorded
-/// there first. `member` is the member of the command that has the id, for the failure.
+/// Applied if the command is recorded under its id; a failure if other content was recorded there first. `member` is the member
+/// of the command with the id, for the failure.
 fn unless_taken(
     claim: Claim,
     member: &'static str,

@@ -17,15 +17,15 @@ pub(crate) async fn open(cx: &Context, opened: PollOpened) -> Result<Disposition
     Ok(disposition)
 }
 
-/// Records that an actor ended a poll: whether it is theirs to end is known once the poll is.
+/// Records that an actor ended a poll. Whether the actor may do so is known once the poll is.
 pub(crate) async fn close(cx: &Context, closed: PollClosed) -> Result<Disposition, Failure> {
     polls(cx).close(&closed, cx.delivery.deadline).await?;
     tell_of_end(cx, &closed.poll_id, &closed.actor_id).await?;
     Ok(Disposition::Applied(None))
 }
 
-/// Tells the bus of the end that an actor has given a poll, if it is theirs: looked for after the poll or its end was written, by whoever
-/// has written the one or the other.
+/// Tells the bus that an actor has ended a poll, if it is their poll. Both the command that opens a poll and the one that ends it
+/// check this after writing.
 async fn tell_of_end(cx: &Context, poll: &PollId, by: &ActorId) -> Result<(), Failure> {
     if !cx.bus.is_on() {
         return Ok(());

@@ -14,7 +14,7 @@ pub(crate) async fn post(cx: &Context, post: MessagePosted) -> Result<Dispositio
     }
 }
 
-/// Deletes a message, or keeps for it that its author has.
+/// Deletes a message, or notes the delete for when the message comes.
 pub(crate) async fn delete(cx: &Context, delete: MessageDeleted) -> Result<Disposition, Failure> {
     rooms(cx).delete(&delete, cx.clock.now(), cx.delivery.deadline).await?;
     Ok(Disposition::Applied(None))

@@ -5,8 +5,7 @@ use shared::fanout::{FanOutKind, FanOutSegment};
 use crate::fanout::FanOut;
 use crate::{Context, Disposition, Failure};
 
-/// Works on one segment, as far as half of the time goes. What it does to timelines is what the record
-/// says now.
+/// Processes one segment for up to half of the time. The current record decides whether entries are inserted or removed.
 pub(crate) async fn segment(cx: &Context, segment: FanOutSegment) -> Result<Disposition, Failure> {
     if !cx.retains(segment.published_at) {
         return Ok(Disposition::Expired);

@@ -9,11 +9,10 @@ use crate::{Context, Disposition, Failure};
 /// Tags that are read at once when an activity is published.
 const PAGE: usize = 500;
 /// Listings that are written at once, each in a partition of its own.
-const AT_ONCE: usize = 32;
+const LISTINGS_IN_FLIGHT: usize = 32;
 
-/// Records a tag or an untag, unless one that wins over it is on record. Then it lists the activity among what the
-/// person is tagged in, as the tag that is on record says, if the activity is published; otherwise its publish does
-/// ([`list_all`]).
+/// Records a tag or an untag, unless one that wins over it is on record. If the activity is published, it is then listed for the
+/// person according to the tag on record; otherwise its publish lists it ([`list_all`]).
 pub(crate) async fn tag(cx: &Context, change: TagChange) -> Result<Disposition, Failure> {
     let deadline = cx.delivery.deadline;
     let state = cx.tags.record(&change, deadline).await?;
@@ -28,10 +27,11 @@ pub(crate) async fn tag(cx: &Context, change: TagChange) -> Result<Disposition, 
 }
 
 /// How far an activity was listed.
-pub(super) enum Listed {
-    /// For everybody who is tagged in it, who may be many.
-    All { many: bool },
-    /// Time is up.
+pub(super) enum ListingProgress {
+    /// For everybody who is tagged in it; `many` if these are many.
+    All {
+        many: bool,
+    },
     Stopped,
 }
 
@@ -40,7 +40,7 @@ pub(super) async fn list_all(
     cx: &Context,
     actor: &ActorId,
     sort_key: &SortKey,
-) -> Result<Listed, Failure> {
+) -> Result<ListingProgress, Failure> {
     let (tags, delivery, deadline) = (&cx.tags, &cx.delivery, cx.delivery.deadline);
     let (activity, origin) = (&sort_key.activity_id, &delivery.origin);
     let mut position = match delivery.may_have_progress() {
@@ -56,13 +56,13 @@ pub(super) async fn list_all(
         let lists: Vec<_> =
             in_force.map(|tag| tags.list(tag, actor, sort_key, now, deadline)).collect();
         listed += lists.len();
-        stream::iter(lists).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+        stream::iter(lists).buffer_unordered(LISTINGS_IN_FLIGHT).try_collect::<()>().await?;
         let Some(next) = page.next else { break };
         if slice.has_passed() {
             tags.note_listed(activity, origin, &next, deadline).await?;
             noted = true;
-            if delivery.enough.has_passed() {
-                return Ok(Listed::Stopped);
+            if delivery.checkpoint_at.has_passed() {
+                return Ok(ListingProgress::Stopped);
             }
             slice = delivery.slice();
         }
@@ -71,5 +71,5 @@ pub(super) async fn list_all(
     if noted {
         tags.end_listing(activity, origin, deadline).await?;
     }
-    Ok(Listed::All { many: noted || listed > cx.sizes.repeated })
+    Ok(ListingProgress::All { many: noted || listed > cx.limits.repeated })
 }

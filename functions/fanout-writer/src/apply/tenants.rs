@@ -1,4 +1,4 @@
-//! What tenants say of their customers, and want to be told.
+//! Commands of tenants: customers, rules, scores, and alerts that were read.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::command::Command;
@@ -14,10 +14,10 @@ use shared::values::TenantId;
 use crate::reconcile::Step;
 use crate::{Context, Disposition, Failure};
 
-/// Customers that a new rule decides on before it looks whether time is up: a hundred views are one call.
+/// Customers that a new rule decides on before it checks the time: a hundred views are one call.
 const PAGE: usize = 100;
 
-/// Records what is said of a customer, unless something later is on record.
+/// Records the payload of a customer, unless a later one is on record.
 pub(crate) async fn update_customer(
     cx: &Context,
     update: CustomerUpdated,
@@ -26,18 +26,18 @@ pub(crate) async fn update_customer(
     Ok(Disposition::Applied(None))
 }
 
-/// Records a rule, or that it was deleted. A rule that counts then decides on all customers that have been folded, once: on those that
-/// are folded meanwhile or later the projector decides, which reads rules after it has written a view. What is decided by day the keeper of
-/// periods decides, which finds the tenant in the register.
+/// Records a rule, or that it was deleted. A counting rule then decides once on all customers that have been folded. The projector,
+/// which reads rules after it has written a view, decides on customers that are folded meanwhile or later. The keeper of periods,
+/// which finds the tenant in its register, decides on daily rules.
 pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
-    let (rules, deadline) = (Rules::new(&cx.ledger).telling(&cx.bus), cx.delivery.deadline);
+    let (rules, deadline) = (Rules::new(&cx.ledger).with_bus(&cx.bus), cx.delivery.deadline);
     if change.is_daily() {
         Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now(), deadline).await?;
     }
     let definitions = Definitions::new(&cx.ledger);
     definitions.record_rule(&change, cx.clock.now(), deadline).await??;
     let RuleChange { tenant_id, rule_id, .. } = &change;
-    // Where a later one is in force, its own command decides, and removes what this one has given.
+    // If a later rule is in force, its own command decides, and removes the alerts of this one.
     let in_force = rules.undecided(tenant_id, rule_id, deadline).await?;
     let Some(rule) = in_force.filter(|rule| change.defines(rule)) else {
         return Ok(Disposition::Applied(None));
@@ -69,7 +69,7 @@ async fn decide_on_all(
         let deciding = page.into_iter().map(|(customer_id, summary)| {
             let customer = Customer { tenant_id: tenant.clone(), customer_id };
             let now = cx.clock.now();
-            async move { rules.decide_anew(rule, &customer, &summary, now, deadline).await }
+            async move { rules.decide_again(rule, &customer, &summary, now, deadline).await }
         });
         stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
         let Some(next) = last.filter(|_| !is_last) else { break };
@@ -80,7 +80,7 @@ async fn decide_on_all(
         if slice.has_passed() {
             rules.note_decided(tenant, &delivery.origin, &next, deadline).await?;
             noted = true;
-            if delivery.enough.has_passed() {
+            if delivery.checkpoint_at.has_passed() {
                 return Ok(Step::Stopped);
             }
             slice = delivery.slice();
@@ -93,7 +93,7 @@ async fn decide_on_all(
     Ok(Step::Whole)
 }
 
-/// Records a score, or that it was deleted. Readers compute it, and the keeper of periods gives its alerts, likewise.
+/// Records a score, or that it was deleted. Readers compute it, and the keeper of periods gives its alerts.
 pub(crate) async fn score(cx: &Context, change: ScoreChange) -> Result<Disposition, Failure> {
     let deadline = cx.delivery.deadline;
     if change.is_daily() {
@@ -104,7 +104,6 @@ pub(crate) async fn score(cx: &Context, change: ScoreChange) -> Result<Dispositi
     Ok(Disposition::Applied(None))
 }
 
-/// Marks alerts as read.
 pub(crate) async fn read_alerts(cx: &Context, read: AlertsRead) -> Result<Disposition, Failure> {
     let alerts = Alerts::new(&cx.ledger);
     for alert in &read.read {

@@ -21,7 +21,7 @@ use shared::values::{SortKey, Timestamp};
 
 use crate::{Context, FanOutEnd};
 
-pub use start::Sizes;
+pub use start::FanOutLimits;
 
 /// The fan-out of one activity.
 pub(crate) struct FanOut<'a> {
@@ -29,7 +29,7 @@ pub(crate) struct FanOut<'a> {
     key: ActivityKey,
     sort_key: SortKey,
     kind: FanOutKind,
-    /// It takes long, so it gives way to others.
+    /// True if it takes long, so that it gives way to others.
     bulk: AtomicBool,
     /// The printed sort key, as entries have it.
     entry_key: String,
@@ -46,7 +46,6 @@ impl<'a> FanOut<'a> {
         Self { cx, key, sort_key, kind, bulk, entry_key }
     }
 
-    /// Its end, now.
     fn end(&self, entries: u64, begun_at: Option<Timestamp>) -> FanOutEnd {
         let now = self.cx.clock.now();
         let inserted = self.kind == FanOutKind::Insert && entries > 0;

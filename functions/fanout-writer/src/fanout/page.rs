@@ -1,9 +1,8 @@
-//! Some followers of an activity's actor: insert its entry into their timelines, or remove it.
+//! Inserts the entry of an activity into the timelines of some followers, or removes it.
 //!
-//! After some were written the fan-out checks again what it relied on, the activity and the edges, and
-//! takes back what it should not have written (see [`shared::fanout`] for why that is enough). A table may
-//! take so little that time runs out in the middle of a page of followers; then the fan-out says how many
-//! it has passed.
+//! After writing, the fan-out checks again what it relied on, the activity and the edges, and removes what it should not
+//! have written ([`shared::fanout`] argues why that is enough). On a slow table, time may run out in the middle of a page of
+//! followers; the fan-out then says how many it has processed.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -27,36 +26,38 @@ const PURGES: usize = 16;
 
 /// How far a write has come through some edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Passed {
-    /// Edges, from the first on, that nothing is left to do for.
+pub(crate) struct PageProgress {
+    /// The number of leading edges that are done.
     pub(crate) edges: usize,
-    /// Timelines that were written for them.
     pub(crate) written: u64,
 }
 
 /// What a second check after writing says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SecondCheck {
-    /// Go on.
     Unchanged,
-    /// The activity was deleted meanwhile; whoever deleted it clears what was written before.
+    /// The activity was deleted meanwhile; the delete removes what was written before.
     Deleted,
 }
 
 impl FanOut<'_> {
-    /// Reads some followers, those who left included.
+    /// Reads some followers, including those who left.
     pub(crate) async fn page(
         &self,
         range: FollowerRange,
         after: Option<&str>,
     ) -> Result<EdgePage, Failure> {
-        let (follows, size) = (&self.cx.follows, self.cx.sizes.page);
+        let (follows, size) = (&self.cx.follows, self.cx.limits.page);
         Ok(follows.edges(&self.key.actor_id, range, after, size, self.deadline()).await?)
     }
 
-    /// Makes timelines of followers agree with the activity, beginning no call after `enough`.
-    /// Those who left are passed over: they took the entry out when they left.
-    pub(crate) async fn write(&self, edges: &[Edge], enough: Deadline) -> Result<Passed, Failure> {
+    /// Makes timelines of followers agree with the activity, beginning no call after `begin_until`.
+    /// Followers who left are skipped: their unfollow has removed the entry.
+    pub(crate) async fn write(
+        &self,
+        edges: &[Edge],
+        begin_until: Deadline,
+    ) -> Result<PageProgress, Failure> {
         let followers: Vec<_> =
             edges.iter().enumerate().filter(|(_, edge)| edge.following).collect();
         let expires_at = self.cx.retention.expires_at(self.sort_key.published_at);
@@ -65,9 +66,9 @@ impl FanOut<'_> {
             FanOutKind::Insert => EntryWrite::Put { viewer, sort_key, actor, expires_at },
             FanOutKind::Remove => EntryWrite::Delete { viewer, sort_key },
         });
-        let written = self.timelines().write(writes, enough, self.deadline()).await?;
+        let written = self.timelines().write(writes, begin_until, self.deadline()).await?;
         let edges = followers.get(written.leading).map_or(edges.len(), |(index, _)| *index);
-        Ok(Passed { edges, written: written.leading as u64 })
+        Ok(PageProgress { edges, written: written.leading as u64 })
     }
 
     fn timelines(&self) -> Cow<'_, Timelines> {
@@ -77,14 +78,13 @@ impl FanOut<'_> {
         }
     }
 
-    /// Until when to write before the time is checked. What nobody has waited long for has normal priority
-    /// for a moment only.
+    /// Until when to write before the time is checked. A fan-out that has just begun has normal priority, for a moment only.
     pub(crate) fn slice(&self) -> Deadline {
         let slice = self.cx.delivery.slice();
         if self.bulk.load(Ordering::Relaxed) { slice } else { slice.within(NORMAL) }
     }
 
-    /// It takes long: from now on it gives way to others, and keeps strictly to the pace.
+    /// Gives way to others from now on, and keeps strictly to the pace, because it takes long.
     pub(crate) fn give_way(&self) {
         self.bulk.store(true, Ordering::Relaxed);
     }
@@ -116,7 +116,7 @@ impl FanOut<'_> {
         Ok(SecondCheck::Unchanged)
     }
 
-    /// Takes the entry out of timelines, whatever the edges say: the activity was deleted.
+    /// Removes the entry from timelines whatever the edges say, because the activity was deleted.
     pub(crate) async fn remove(
         &self,
         viewers: impl Iterator<Item = &ViewerId>,
@@ -128,7 +128,7 @@ impl FanOut<'_> {
         Ok(())
     }
 
-    /// Which of these viewers have the entry in their timelines.
+    /// Those of these viewers who have the entry in their timelines.
     pub(crate) async fn holders<'v>(
         &self,
         viewers: &'v [ViewerId],
@@ -136,7 +136,7 @@ impl FanOut<'_> {
         Ok(self.cx.timelines.holders(viewers, &self.entry_key, self.deadline()).await?)
     }
 
-    /// Takes the entry out again where viewers have left.
+    /// Removes the entry from the timelines of viewers who have left.
     pub(crate) async fn purge_all(&self, viewers: &[&ViewerId]) -> Result<(), Failure> {
         let purges: Vec<_> = viewers.iter().map(|viewer| self.purge(viewer)).collect();
         stream::iter(purges).buffer_unordered(PURGES).try_collect::<()>().await

@@ -1,9 +1,8 @@
-//! What deliveries that died may have left behind.
+//! The recheck: removes what deliveries that died may have left behind.
 //!
-//! They may have written an entry and not checked the edges or the activity again. So it is asked,
-//! a hundred timelines a call, which of those that should not have the entry have it, and only these
-//! are written to: of an insertion those of former followers, of an activity that was deleted all. This
-//! comes after the range was gone through, so nobody waits for it.
+//! They may have written an entry without checking the edges or the activity again. So the timelines that must not have the
+//! entry are read, a hundred in one call, and it is deleted where it is found. These are the timelines of former followers, or
+//! all of them if the activity was deleted. This comes after the range was processed, so nobody waits for it.
 
 use shared::fanout::{FanOutKind, Pass, Progress};
 use shared::follows::EdgePage;
@@ -14,13 +13,13 @@ use super::segment::Segment;
 use crate::Failure;
 use crate::delivery::SLICE;
 
-/// Timelines that are asked at once.
+/// Timelines that are read at once.
 const ASKED: usize = 100;
 /// Timelines that are written to before the time is checked.
 const WRITTEN: usize = 25;
 
 impl Segment<'_> {
-    /// Goes on with the recheck from where it is. True if it is done; otherwise time is up.
+    /// Continues the recheck. Returns false if time is up before it is done.
     pub(crate) async fn recheck(&self) -> Result<bool, Failure> {
         let (mut progress, mut noted_at) = (self.rechecked().await?, Instant::now());
         let mut noted = progress != Progress::default();
@@ -42,7 +41,7 @@ impl Segment<'_> {
         Ok(true)
     }
 
-    /// Some of those who should not have the entry.
+    /// A page of followers who must not have the entry.
     async fn suspects(&self, after: Option<&str>) -> Result<EdgePage, Failure> {
         let fan_out = self.fan_out;
         match fan_out.kind {
@@ -54,12 +53,12 @@ impl Segment<'_> {
         }
     }
 
-    /// Takes the entry out of the timelines of a page. False if time is up before its end.
+    /// Removes the entry from the timelines of a page. Returns false if time is up before its end.
     async fn clear(&self, page: &EdgePage, progress: &mut Progress) -> Result<bool, Failure> {
         for edges in page.edges.chunks(ASKED) {
             let viewers: Vec<_> = edges.iter().map(|edge| edge.follower.clone()).collect();
             for holders in self.fan_out.holders(&viewers).await?.chunks(WRITTEN) {
-                if self.fan_out.cx.delivery.enough.has_passed() {
+                if self.fan_out.cx.delivery.checkpoint_at.has_passed() {
                     return Ok(false);
                 }
                 self.take_out(holders).await?;
@@ -67,7 +66,7 @@ impl Segment<'_> {
             }
             progress.position = edges.last().map(|edge| edge.sort_key.clone());
         }
-        Ok(!self.fan_out.cx.delivery.enough.has_passed() || page.next.is_none())
+        Ok(!self.fan_out.cx.delivery.checkpoint_at.has_passed() || page.next.is_none())
     }
 
     async fn take_out(&self, viewers: &[&ViewerId]) -> Result<(), Failure> {

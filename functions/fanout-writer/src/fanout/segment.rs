@@ -1,12 +1,11 @@
-//! The followers of one range, page after page, for as long as one delivery has time.
+//! Processes the followers of one range, page after page, as long as one delivery has time.
 //!
-//! While one page is checked again the next is written, so that the table never waits; a page
-//! that has not begun all of its calls keeps its turn, so that no page's last calls wait for those of the
-//! next. How far the segment has come is noted every few seconds. When half of the time is gone the
-//! rest is handed on: however slow the table is, a delivery comes some way, and no receive is used up.
+//! While one page is checked again, the next is written, so that the table never idles. A page keeps its turn until all of
+//! its calls have begun, so that its last calls do not wait for those of the next page. Progress is noted every few seconds.
+//! After half of the time the rest is handed on: however slow the table is, each delivery advances, and no receive is used up.
 //!
-//! A delivery that died may have written and not checked again. What is delivered after it first goes on,
-//! and then [rechecks](super::recheck) the range; that is noted, and handed on, in the same way.
+//! A delivery that died may have written without checking again. The next delivery first finishes the range and then
+//! [rechecks](super::recheck) it; progress of the recheck is noted and handed on in the same way.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,9 +22,9 @@ use super::page::SecondCheck;
 use crate::delivery::SLICE;
 use crate::{Disposition, Failure};
 
-/// This many followers are written to with normal priority: a few calls. More give way.
+/// The number of followers that are written to with normal priority: a few calls. More give way to others.
 const NORMAL: usize = 250;
-/// Pages in memory at once: one is checked again, one is written.
+/// Pages in memory at once: one that is checked again, one that is written.
 const PAGES: usize = 2;
 
 /// A range of an activity's followers.
@@ -35,22 +34,21 @@ pub(crate) struct Segment<'a> {
     noting: Mutex<Noting>,
     /// Held by the page that is written.
     turn: Mutex<()>,
-    /// Time is up, or the activity was deleted: no other page is begun.
+    /// True if time is up or the activity was deleted, so that no other page is begun.
     stopped: AtomicBool,
     deleted: AtomicBool,
 }
 
-/// How far it has come, and how far of that is in the ledger.
+/// The progress, and what of it is noted in the ledger.
 struct Noting {
     progress: Progress,
     noted_at: Instant,
-    /// Missing if the fan-out is planned already; otherwise it is planned, from when it began, before
-    /// anything is noted.
+    /// When the fan-out began, if it is not planned yet; it is planned before progress is noted. `None` if it is planned.
     unplanned_since: Option<Timestamp>,
 }
 
 impl<'a> Segment<'a> {
-    /// One of the segments of a fan-out that is planned.
+    /// A segment of a planned fan-out.
     pub(crate) fn planned(
         fan_out: &'a FanOut<'a>,
         range: FollowerRange,
@@ -59,7 +57,7 @@ impl<'a> Segment<'a> {
         Self::new(fan_out, range, progress, None)
     }
 
-    /// All followers of an actor who has few. It is planned only if it takes long.
+    /// All followers of an actor who has few. The fan-out is planned only if it takes long.
     pub(crate) fn unplanned(
         fan_out: &'a FanOut<'a>,
         progress: Progress,
@@ -80,8 +78,7 @@ impl<'a> Segment<'a> {
         Self { fan_out, range, noting, turn, stopped, deleted }
     }
 
-    /// Goes on from where it is, with this page if it was read already, and ends the fan-out if
-    /// this was the last of its segments.
+    /// Continues the segment, with this page if it was read already, and ends the fan-out if it was the last segment.
     pub(crate) async fn run(&self, first: Option<EdgePage>) -> Result<Disposition, Failure> {
         if !self.is_done().await {
             self.go_through(first).await?;
@@ -103,7 +100,7 @@ impl<'a> Segment<'a> {
         let pages = self.pages(first, after).map_ok(|page| self.page(page));
         let mut pages = pin!(pages.try_buffered(PAGES));
         while pages.try_next().await?.is_some() {}
-        // Who deleted it clears what was written before, and each page has cleared itself.
+        // The delete removes what was written before, and each page has removed its own.
         let done = self.deleted.load(Ordering::Relaxed) || !self.stopped.load(Ordering::Relaxed);
         let mut noting = self.noting.lock().await;
         noting.progress.done = done;
@@ -113,7 +110,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Reads pages of followers, as long as the next is to be begun.
+    /// Reads pages of followers until it is stopped.
     fn pages(
         &self,
         first: Option<EdgePage>,
@@ -167,11 +164,11 @@ impl<'a> Segment<'a> {
     }
 
     fn time_is_up(&self) -> bool {
-        self.fan_out.cx.delivery.enough.has_passed()
+        self.fan_out.cx.delivery.checkpoint_at.has_passed()
     }
 
-    /// Records that all edges up to a position are done, and the number of timelines written. It is noted
-    /// in the ledger every few seconds.
+    /// Records that all edges up to a position are done, with the number of timelines written. Notes it in the ledger every
+    /// few seconds.
     async fn passed(&self, position: Option<String>, written: u64) -> Result<(), Failure> {
         let mut noting = self.noting.lock().await;
         noting.progress.written += written;
@@ -213,12 +210,12 @@ impl<'a> Segment<'a> {
                 return Ok(Disposition::Applied(None));
             }
             let written = noting.progress.written;
-            if written > cx.sizes.repeated as u64 {
+            if written > cx.limits.repeated as u64 {
                 fan_outs.note_ended(key, *kind, [begun_at, now], written, deadline).await?;
             }
             return Ok(Disposition::Applied(Some(fan_out.end(written, Some(begun_at)))));
         }
-        // Asked for even if this segment was done before: whoever did it may have died before asking.
+        // Also if this segment was done before: that delivery may have died before this.
         let ended = fan_outs.end(key, *kind, now, deadline).await?;
         Ok(Disposition::Applied(ended.map(|all| fan_out.end(all.written(), all.begun_at))))
     }

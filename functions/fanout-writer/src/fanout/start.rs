@@ -1,16 +1,14 @@
-//! The beginning of a fan-out: few followers are served at once, large audiences are cut into segments
-//! that many invocations work on at once.
+//! The beginning of a fan-out: few followers are served at once, large audiences are cut into segments that many
+//! invocations process in parallel.
 //!
 //! Followers are kept in the order of a hash, so the followers of an actor can be cut into ranges
-//! of much the same size without counting them first: the first page says how dense they are.
-//! Each range goes back to the command queue as a message of its own, in the actor's group, so
-//! that fair queues let others through between them. A segment that is delivered again goes on where it
-//! was, and one that is done costs two reads (see [`super::segment`]). The last segment to be done ends
-//! the fan-out, which is when its size and its latency are known.
+//! of much the same size without counting them first: the first page tells their density.
+//! Each range goes back to the command queue as a message of its own, in the actor's group, so that fair queues let others
+//! through between them. A segment that is delivered again continues where it was, and one that is done costs two reads (see
+//! [`super::segment`]). The last segment ends the fan-out; then its size and its latency are known.
 //!
-//! An actor with a million followers is not to stop everybody else. So there are never more than a
-//! few segments, however large they are (others find free invocations beside them), and what they
-//! write has less priority than what other deliveries of the same process write
+//! An actor with a million followers must not block everybody else. So there are only a few segments, however large, which
+//! leaves invocations to others, and their writes have lower priority than those of other deliveries of the same process
 //! ([`shared::dynamo::pacing`]).
 
 use shared::command::Command;
@@ -22,24 +20,25 @@ use super::FanOut;
 use super::segment::Segment;
 use crate::{Disposition, Failure};
 
-/// How large the pieces of a fan-out are.
+/// The limits of the pieces of a fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
-    /// Followers read at once; what an invocation holds in memory is two of these. An actor with fewer
-    /// is served at once.
+pub struct FanOutLimits {
+    /// Followers read at once; an invocation holds two such pages in memory. An actor with fewer followers is served at
+    /// once.
     pub page: u16,
-    /// Followers in a segment, about, as long as that makes no more than [`Sizes::segments`].
+    /// The approximate number of followers in a segment, unless that makes more than [`FanOutLimits::segments`].
     pub segment: u32,
-    /// The most segments of one fan-out: invocations that work on it at once.
+    /// The most segments of one fan-out, which are processed in parallel.
     pub segments: usize,
-    /// Entries, and listings of tags, that a command which is repeated may write again. One that has written more notes that it is complete.
+    /// Entries, and listings of tags, that a repeated command may write again. A command that has written more notes that it is
+    /// complete.
     pub repeated: usize,
 }
 
-impl Default for Sizes {
-    /// A page is a hundred batches; a segment is half a second's work for one invocation where the table
-    /// admits 40,000 writes a second, which is much less than a few invocations can write. The note that a command is complete is a
-    /// hundredth of what it has written at most.
+impl Default for FanOutLimits {
+    /// A page is a hundred batches. A segment is half a second's work for one invocation if the table admits 40,000 writes a
+    /// second, which is much less than a few invocations can write. The note that a command is complete costs at most a hundredth
+    /// of what it has written.
     fn default() -> Self {
         Self { page: 2_500, segment: 20_000, segments: 4, repeated: 100 }
     }
@@ -62,7 +61,6 @@ impl FanOut<'_> {
         }
     }
 
-    /// Works on one segment.
     pub(crate) async fn run_segment(
         &self,
         followers: FollowerRange,
@@ -78,14 +76,14 @@ impl FanOut<'_> {
         reached: &str,
         now: Timestamp,
     ) -> Result<Disposition, Failure> {
-        let sizes = self.cx.sizes;
+        let limits = self.cx.limits;
         let followers = first.edges.len() as f64 / FollowerRange::ALL.share_up_to(reached);
-        let segments = (followers / f64::from(sizes.segment)).ceil() as usize;
-        let segments = segments.clamp(2, sizes.segments.max(2));
+        let segments = (followers / f64::from(limits.segment)).ceil() as usize;
+        let segments = segments.clamp(2, limits.segments.max(2));
         let (fan_outs, deadline) = (&self.cx.fan_outs, self.deadline());
         let segments = fan_outs.plan(&self.key, self.kind, segments, now, deadline).await?;
         let ranges = FollowerRange::split(segments).into_iter();
-        // Of what may have died before, the segments have to know.
+        // The segments have to know that an earlier delivery may have died.
         let segments: Vec<_> = match self.cx.delivery.redelivered {
             true => ranges.map(|range| self.cx.delivery.rest(self.segment_of(range))).collect(),
             false => ranges.map(|range| self.segment_of(range)).collect(),

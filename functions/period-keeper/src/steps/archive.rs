@@ -1,11 +1,11 @@
-//! The events of a sealed table are put into objects.
+//! Puts the events of a sealed table into objects.
 //!
-//! A table is scanned in segments, each of them in chunks. A chunk is made in two strides: the first decides where it ends and
-//! notes that, the second puts its objects. A keeper that finds the end noted scans up to it. Nothing is written to the table any more, and a scan
-//! goes through a segment in one order, so every keeper finds the same events.
+//! A table is scanned in segments, and a segment in chunks. A chunk is made in two steps: the first one decides where it ends and
+//! notes that, the second one puts its objects. A keeper that finds a noted end scans up to it. The table does not change any more, and
+//! a scan reads a segment in a fixed order, so every keeper finds the same events.
 //!
-//! Some segments are archived at once. None knows of another: each has its own progress and its own objects, so the bytes are the same however many
-//! are at work.
+//! Some segments are archived in parallel. They are independent, with their own progress and objects, so the bytes are the same
+//! whatever runs in parallel.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::item::{Item, Key};
@@ -22,9 +22,9 @@ use crate::{Keeper, KeeperError};
 /// The most segments of a table.
 const MOST_SEGMENTS: u64 = 64;
 /// Objects that are put at once.
-const TOGETHER: usize = 16;
+const PUTS_IN_FLIGHT: usize = 16;
 
-/// A segment of the table of a period, and of how many.
+/// A segment of the table of a period, and the number of segments.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     period: Period,
@@ -32,14 +32,14 @@ struct Segment {
     of: u32,
 }
 
-/// What a scan of a chunk came to.
+/// The result of the scan of a chunk.
 struct Scanned {
     chunk: Chunk,
     end: ChunkEnd,
 }
 
 impl Keeper {
-    /// Puts all events of a table into objects, and then a manifest of these.
+    /// Puts all events of a table into objects, and then a manifest.
     pub(crate) async fn archive(
         &self,
         row: &PeriodRow,
@@ -52,10 +52,10 @@ impl Keeper {
             let segment = Segment { period: row.period, number, of: row.segments };
             self.archive_segment(segment, deadline)
         });
-        let segments = stream::iter(segments).buffer_unordered(self.sizes.segments_at_once);
+        let segments = stream::iter(segments).buffer_unordered(self.limits.segments_at_once);
         let segments: Vec<SegmentProgress> = match segments.try_collect().await {
             Ok(segments) => segments,
-            // Nobody can say any more what was recorded. It stays in the table.
+            // It is unknown what was recorded. The item stays in the table.
             Err(KeeperError::Dynamo(error @ DynamoError::Corrupt { .. })) => {
                 return self.dispute(row, format!("it cannot be read: {error}"), deadline).await;
             }
@@ -72,7 +72,7 @@ impl Keeper {
         self.moved(row, deadline).await
     }
 
-    /// Fixes in how many segments the table is archived, by its size.
+    /// Fixes the number of segments of a table by its size.
     async fn divide(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
         let table = self.tables.table(row.period);
         if let Some(why) = self.stranger(row, &table, deadline).await? {
@@ -81,12 +81,12 @@ impl Keeper {
         let found = describe(&table, deadline).await?;
         let bytes = found.and_then(|it| it.table_size_bytes).and_then(|it| u64::try_from(it).ok());
         let bytes = bytes.unwrap_or_default();
-        let segments = (bytes / self.sizes.segment_bytes + 1).min(MOST_SEGMENTS);
+        let segments = (bytes / self.limits.segment_bytes + 1).min(MOST_SEGMENTS);
         let segments = u32::try_from(segments).unwrap_or(1);
         self.moved(PeriodRow { segments, ..row.clone() }, deadline).await
     }
 
-    /// Archives the chunks of a segment that are left. Returns what all of them came to.
+    /// Archives the remaining chunks of a segment. Returns the result of all its chunks.
     async fn archive_segment(
         &self,
         segment: Segment,
@@ -110,7 +110,7 @@ impl Keeper {
         }
     }
 
-    /// Notes where a chunk ends, unless that is noted already. Nothing if somebody else has noted something meanwhile.
+    /// Notes the end of a chunk, unless it is noted already. Returns `None` if another keeper has written meanwhile.
     async fn decide(
         &self,
         segment: Segment,
@@ -125,7 +125,7 @@ impl Keeper {
         self.note(segment, decided, deadline).await
     }
 
-    /// Puts the objects of a chunk, then their rows, then the progress behind it.
+    /// Puts the objects of a chunk, then their rows, then the progress after it.
     async fn put(
         &self,
         segment: Segment,
@@ -142,7 +142,7 @@ impl Keeper {
                 Ok::<_, KeeperError>(object.tally)
             }
         });
-        let put: Vec<Tally> = stream::iter(put).buffered(TOGETHER).try_collect().await?;
+        let put: Vec<Tally> = stream::iter(put).buffered(PUTS_IN_FLIGHT).try_collect().await?;
         let SegmentProgress { version, chunk, end, mut tally, mut objects, .. } = progress;
         objects += put.len() as u64;
         put.into_iter().for_each(|of_object| tally.add(of_object));
@@ -164,7 +164,7 @@ impl Keeper {
         Ok(is_noted.then_some(SegmentProgress { version, ..progress }))
     }
 
-    /// Scans a chunk: up to its end where that is noted, otherwise to what fills it.
+    /// Scans a chunk, up to its noted end, or until it is full.
     async fn scan(
         &self,
         segment: Segment,
@@ -176,7 +176,7 @@ impl Keeper {
         let mut query = Query {
             segment: Some((number(segment.number), number(segment.of))),
             start: progress.start.clone().map(Key::into_item),
-            limit: self.sizes.page_items,
+            limit: self.limits.page_items,
             ..Query::default()
         };
         let (mut chunk, mut last) = (Chunk::default(), None);
@@ -190,7 +190,7 @@ impl Keeper {
                 chunk.add(Event::read(row)?);
                 let is_full = match &progress.end {
                     Some(end) => end.last.as_ref() == Some(&key),
-                    None => chunk.weight() >= self.sizes.chunk_bytes,
+                    None => chunk.weight() >= self.limits.chunk_bytes,
                 };
                 last = Some(key);
                 if is_full {
@@ -204,7 +204,7 @@ impl Keeper {
                 break;
             }
         }
-        // Where a chunk ends is the key of an event that is there, for nothing deletes events of a sealed table.
+        // The end of a chunk is the key of an existing event, because nothing deletes events of a sealed table.
         if progress.end.is_some() {
             return Err(table.row(Item::new()).corrupt("pk", "the last event of a chunk").into());
         }

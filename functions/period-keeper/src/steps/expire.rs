@@ -1,4 +1,4 @@
-//! An archive that is old enough is deleted, with what is known of it. The row of its period stays.
+//! Deletes an archive that is old enough, with its rows. The row of its period stays.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::events::PeriodRow;
@@ -10,17 +10,17 @@ use super::Outcome;
 use crate::{Keeper, KeeperError};
 
 /// Objects that are deleted at once.
-const TOGETHER: usize = 16;
+const DELETES_IN_FLIGHT: usize = 16;
 
 impl Keeper {
-    /// Deletes each object and then its rows: what has no row any more is gone.
+    /// Deletes each object and then its rows, so that every object has a row until it is gone.
     pub(crate) async fn expire(
         &self,
         row: &PeriodRow,
         deadline: Deadline,
     ) -> Result<Outcome, KeeperError> {
         let period = row.period;
-        // While the first file is there, nobody knows how many there were: it goes last.
+        // The first file is deleted last, because it determines the number of files.
         let mut objects = 0;
         for segment in 0..row.segments {
             objects += self.archives.segment(period, segment, deadline).await?.objects;
@@ -34,7 +34,7 @@ impl Keeper {
                 self.objects.delete(&object.key(), deadline).await?;
                 self.archives.forget(&object, deadline).await.map_err(KeeperError::from)
             });
-            stream::iter(deleted).buffered(TOGETHER).try_collect::<Vec<_>>().await?;
+            stream::iter(deleted).buffered(DELETES_IN_FLIGHT).try_collect::<Vec<_>>().await?;
             if next.is_none() {
                 break;
             }

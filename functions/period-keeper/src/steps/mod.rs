@@ -8,14 +8,14 @@ mod verify;
 
 use shared::events::PeriodRow;
 
-/// How a step ended that did not fail.
+/// The result of a step that did not fail.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(crate) enum Outcome {
-    /// The row is another one now: this step's, or what somebody else has made of it.
+    /// The row has changed: by this step, or by somebody else.
     Moved(PeriodRow),
-    /// It goes on with the next tick.
+    /// It continues with the next tick.
     Waiting,
-    /// Nothing is to be done before something else has happened.
+    /// It waits for something else.
     Unchanged,
 }

@@ -1,8 +1,8 @@
-//! The stream of a period's table: mapped to the projector, compared with the archive, unmapped.
+//! Maps the stream of a period's table to the projector, compares it with the archive, and unmaps it.
 //!
-//! What the stream has brought is the witness of the period: the number of its events, over all tenants, their bytes and the sum of their digests, added
-//! up by the projector, which has read neither the table nor the archive. Equal to the archive's tally it says that all that was archived is
-//! in the summaries, each once, and that nothing was put that the archive lacks.
+//! The witness of a period is what its stream has brought: the number of events over all tenants, their bytes and the sum of their
+//! digests. The projector adds them up, and reads neither the table nor the archive. If the witness equals the archive's tally,
+//! everything archived is in the summaries exactly once, and the archive lacks no put.
 
 use aws_sdk_dynamodb::types::TableDescription;
 use shared::events::keeping::StreamCare;
@@ -15,7 +15,7 @@ use super::table::{describe, strange};
 use crate::{Keeper, KeeperError};
 
 impl Keeper {
-    /// Does what a stream needs, as far as that can be done now.
+    /// Does what a stream needs now.
     pub(crate) async fn care_for_stream(
         &self,
         care: StreamCare,
@@ -35,7 +35,7 @@ impl Keeper {
             return self.moved(healed, deadline).await;
         }
         let table = self.tables.table(row.period);
-        // A table that is gone is for the step that drops it.
+        // The step that drops tables handles a missing one.
         let Some(found) = describe(&table, deadline).await? else { return Ok(Outcome::Unchanged) };
         if !self.unmap(&found, deadline).await? {
             return Ok(Outcome::Waiting);
@@ -43,10 +43,10 @@ impl Keeper {
         self.moved(PeriodRow { stream: StreamMapping::Folded, ..row.clone() }, deadline).await
     }
 
-    /// Maps the stream of a table that was made without. It brings what it still has: the last day.
+    /// Maps the stream of a table that was made without a mapping. It brings the last day, which is all that it still has.
     async fn map_late(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
         let found = describe(&self.tables.table(row.period), deadline).await?;
-        // Another table, or none, is for the next step to dispute.
+        // The next step disputes another table, or none.
         let Some(found) = found.filter(|found| strange(row, found).is_none()) else {
             return Ok(Outcome::Unchanged);
         };
@@ -56,7 +56,7 @@ impl Keeper {
         self.moved(PeriodRow { stream: StreamMapping::Mapped, ..row.clone() }, deadline).await
     }
 
-    /// Maps the stream of a table, if it is not mapped. False if that is not known yet.
+    /// Maps the stream of a table, if it is not mapped. Returns false if that is unknown yet.
     pub(crate) async fn map(
         &self,
         found: &TableDescription,
@@ -68,7 +68,7 @@ impl Keeper {
         }
     }
 
-    /// Deletes whatever maps the stream of a table. False if that has to be tried again.
+    /// Deletes mappings of the stream of a table. Returns false if that has to be tried again.
     pub(crate) async fn unmap(
         &self,
         found: &TableDescription,
@@ -80,7 +80,7 @@ impl Keeper {
         }
     }
 
-    /// In what the stream has brought something else than the archive holds, if it has.
+    /// The difference between the witness and the archive, if there is one.
     pub(crate) async fn witness_differs(
         &self,
         row: &PeriodRow,

@@ -1,4 +1,4 @@
-//! The table of a period: made, sealed, dropped.
+//! Makes, seals and drops the table of a period.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use shared::runtime::retry::Backoff;
 use super::Outcome;
 use crate::{Keeper, KeeperError};
 
-/// A table is waited for so long within a tick. Mostly it takes a few seconds.
+/// How long a tick waits for a table, which usually takes a few seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Keeper {
-    /// Makes the table, has it backed up, maps its stream, and notes which one it is.
+    /// Makes the table, turns on its backups, maps its stream, and notes its ARN.
     pub(crate) async fn make(
         &self,
         row: &PeriodRow,
@@ -46,7 +46,7 @@ impl Keeper {
         self.moved(PeriodRow { state, stream, table: Some(made), ..row.clone() }, deadline).await
     }
 
-    /// Has the table refuse whatever writes items, from everybody.
+    /// Denies everybody all writes of items.
     pub(crate) async fn seal(
         &self,
         row: &PeriodRow,
@@ -71,7 +71,7 @@ impl Keeper {
         let table = self.tables.table(row.period);
         let found = match describe(&table, deadline).await? {
             Some(found) => found,
-            // The tick that dropped it died before it could say so.
+            // The tick that dropped it died before it noted that.
             None if row.dropping => return self.dropped(row, deadline).await,
             None => {
                 let why = format!("the table {} is gone, and nobody has dropped it", table.name());
@@ -89,7 +89,7 @@ impl Keeper {
             return self.moved(row, deadline).await;
         }
         if found.table_status != Some(TableStatus::Deleting) {
-            // There is one if a keeper that had stood still has made it since.
+            // A keeper that was frozen may have made one since.
             if !self.unmap(&found, deadline).await? {
                 return Ok(Outcome::Waiting);
             }
@@ -110,7 +110,7 @@ impl Keeper {
     }
 
     async fn dropped(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
-        // How its customers were spread nobody asks any more, and its row stays for good.
+        // The spread of its customers is no longer needed, and its row stays permanently.
         let spread = std::collections::BTreeMap::new();
         let (state, stream) = (PeriodState::Dropped, StreamMapping::Folded);
         let row = PeriodRow { state, stream, spread, ..row.clone() };
@@ -130,7 +130,7 @@ impl Keeper {
     }
 }
 
-/// Why a table is not what was archived. By the time of the drop its number of items is final.
+/// Why a table is not the archived one. By the time of the drop its number of items is final.
 fn differs_from_archive(row: &PeriodRow, found: &TableDescription) -> Option<String> {
     if let Some(why) = strange(row, found) {
         return Some(why);
@@ -143,7 +143,7 @@ fn differs_from_archive(row: &PeriodRow, found: &TableDescription) -> Option<Str
         .then(|| format!("the table has {items} items, and its archive {} events", tally.events))
 }
 
-/// Why a table is not the one that a row has, if it is not.
+/// Why a table is not the one in a row, if it is not.
 pub(super) fn strange(row: &PeriodRow, found: &TableDescription) -> Option<String> {
     let found = identity(found);
     if found.is_some() && found == row.table {
@@ -157,7 +157,7 @@ pub(super) fn strange(row: &PeriodRow, found: &TableDescription) -> Option<Strin
     Some(format!("the table is {found}, and {noted} was noted"))
 }
 
-/// What a table is known by.
+/// The identity of a table.
 fn identity(found: &TableDescription) -> Option<MadeTable> {
     let created = found.creation_date_time.as_ref()?;
     let created_millis = created.to_millis().ok()?;
@@ -179,8 +179,8 @@ pub(super) async fn set_recovery(
     set.await.map(|_| ())
 }
 
-/// Has a table be of the class that is read rarely: its storage costs two fifths, its reads a quarter more. What is refused is not tried again:
-/// nothing depends on it but the price.
+/// Moves a table to the class for infrequent access: its storage costs two fifths, its reads a quarter more. A refusal is not retried,
+/// because only the price depends on it.
 pub(super) async fn set_rarely_read(table: &Table, deadline: Deadline) {
     let deadline = deadline.within(PATIENCE);
     if let Err(error) = rarely_read(table, deadline).await {
@@ -215,7 +215,7 @@ pub(crate) async fn describe(
     }
 }
 
-/// Gone, or somebody else is at it: whoever asked looks at it next.
+/// The table is gone, or somebody else is changing it: the caller reads its state next.
 fn unless_missing(outcome: Result<(), DynamoError>) -> Result<(), DynamoError> {
     match outcome {
         Err(DynamoError::TableMissing(_)) => Ok(()),
@@ -223,7 +223,7 @@ fn unless_missing(outcome: Result<(), DynamoError>) -> Result<(), DynamoError> {
     }
 }
 
-/// Asks for the table. That there is one already is seen when it is looked at.
+/// Requests the table. An existing one is noticed when its state is read.
 async fn create(table: &Table, deadline: Deadline) -> Result<(), KeeperError> {
     let create = || {
         let create = table.client().create_table().table_name(table.name());
@@ -237,7 +237,7 @@ async fn create(table: &Table, deadline: Deadline) -> Result<(), KeeperError> {
             .set_stream_specification(stream)
             .send()
     };
-    // `ResourceInUseException`: somebody has made it, perhaps an attempt whose answer was lost.
+    // `ResourceInUseException`: it exists, perhaps from an attempt whose response was lost.
     Ok(unless_missing(table.attempt(deadline, create).await.map(drop))?)
 }
 
@@ -255,7 +255,7 @@ fn keys() -> Vec<KeySchemaElement> {
     [("pk", KeyType::Hash), ("sk", KeyType::Range)].into_iter().filter_map(key).collect()
 }
 
-/// In what a table is not what we make, if it is not.
+/// The difference between a table and what this makes, if there is one.
 fn difference(found: &TableDescription) -> Option<&'static str> {
     let is_on_demand = found.billing_mode_summary.as_ref().and_then(|it| it.billing_mode.as_ref())
         == Some(&BillingMode::PayPerRequest);
@@ -273,7 +273,7 @@ fn difference(found: &TableDescription) -> Option<&'static str> {
     differs.into_iter().find_map(|(differs, what)| differs.then_some(what))
 }
 
-/// Waits until a table has a status, and not for long.
+/// Waits a little until a table has a status.
 async fn wait_for(
     table: &Table,
     status: TableStatus,
@@ -291,7 +291,7 @@ async fn wait_for(
     }
 }
 
-/// Waits until a table is gone, and not for long. False if it still is not.
+/// Waits a little until a table is gone. Returns false if it is not.
 async fn wait_until_gone(table: &Table, deadline: Deadline) -> Result<bool, KeeperError> {
     let (mut backoff, patience) = (Backoff::default(), deadline.within(PATIENCE));
     loop {

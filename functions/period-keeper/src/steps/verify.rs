@@ -1,7 +1,7 @@
-//! The objects of an archive are read back, and have to hold what was scanned.
+//! Reads the objects of an archive back, and compares them with the scan.
 //!
-//! How far that has come is noted after each page of objects, with the tally up to there. Only a difference in what was read is a dispute: a
-//! bucket that does not answer is asked again with the next tick.
+//! Progress is noted after each page of objects, with the tally so far. Only a difference in what was read is a dispute: a bucket that
+//! does not answer is read again with the next tick.
 
 use shared::crypto::hash::sha256;
 use shared::dynamo::DynamoError;
@@ -13,11 +13,11 @@ use shared::runtime::deadline::Deadline;
 use super::{Outcome, table};
 use crate::{Keeper, KeeperError};
 
-/// Objects after which it is noted how far it has come.
+/// Objects between two notes of progress.
 const NOTED_AFTER: i32 = 50;
 
 impl Keeper {
-    /// Reads the objects back that are left.
+    /// Reads the remaining objects back.
     pub(crate) async fn verify(
         &self,
         row: &PeriodRow,
@@ -49,7 +49,7 @@ impl Keeper {
         }
     }
 
-    /// What is in an object, or why it is not what was put.
+    /// The tally of an object, or why it is not what was put.
     async fn check(
         &self,
         object: &ArchivedObject,
@@ -74,7 +74,7 @@ impl Keeper {
         })
     }
 
-    /// What was read back has to be what was scanned.
+    /// Compares what was read back with what was scanned.
     async fn compare(
         &self,
         row: &PeriodRow,
@@ -82,7 +82,7 @@ impl Keeper {
         deadline: Deadline,
     ) -> Result<Outcome, KeeperError> {
         if row.tally == Some(tally) {
-            // From here on the archive is the copy, and costs a fiftieth.
+            // From here on the archive is the copy, at a fiftieth of the cost.
             let table = self.tables.table(row.period);
             match table::set_recovery(&table, false, deadline).await {
                 // Another keeper is ahead.

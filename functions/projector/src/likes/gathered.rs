@@ -1,4 +1,4 @@
-//! What is written together with the inbox of an actor, weighed before it is added.
+//! The writes of one transaction with the inbox of an actor, weighed before they are added.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use shared::dynamo::Limits;
 use shared::dynamo::item::Item;
 use shared::likes;
 use shared::notifications::Inbox;
-use shared::notifications::keys::{self, Place};
+use shared::notifications::keys::{self, NotificationKey};
 use shared::projection::{View, Write};
 use shared::values::{Retention, ViewerId};
 
@@ -20,18 +20,18 @@ pub(super) struct Gathered<'g> {
     pub(super) limits: &'g Limits,
     pub(super) inbox: View<Inbox>,
     pub(super) views: Vec<Write>,
-    pub(super) items: BTreeMap<Place, Write>,
+    pub(super) items: BTreeMap<NotificationKey, Write>,
 }
 
 impl Gathered<'_> {
-    /// The same with one more view.
+    /// Adds a view.
     pub(super) fn with(&self, ready: &Ready<'_>) -> Self {
         let (mut more, Ready { task, before, view, .. }) = (self.clone(), ready);
         more.views.push(view.write(likes::keys::count(&task.activity)));
         more.inbox.state.update(&task.activity, before.listing(), view.state.listing());
-        for (place, read) in view.state.moves() {
-            let item = read.as_ref().map(|it| it.write(place, self.viewer, self.kept));
-            more.items.insert(place.clone(), put_or_delete(place, self.viewer, item));
+        for (position, read) in view.state.moves() {
+            let item = read.as_ref().map(|it| it.write(position, self.viewer, self.kept));
+            more.items.insert(position.clone(), put_or_delete(position, self.viewer, item));
         }
         more
     }
@@ -43,9 +43,9 @@ impl Gathered<'_> {
     }
 
     pub(super) fn writes(mut self) -> Vec<Write> {
-        for (place, listed) in self.inbox.state.spills() {
+        for (position, listed) in self.inbox.state.spills() {
             let item = listed.as_ref().map(|it| it.write(self.viewer));
-            self.items.insert(place.clone(), put_or_delete(place, self.viewer, item));
+            self.items.insert(position.clone(), put_or_delete(position, self.viewer, item));
         }
         let mut writes = self.views;
         writes.push(self.inbox.write(keys::inbox(self.viewer)));
@@ -55,6 +55,6 @@ impl Gathered<'_> {
 }
 
 /// Puts the item of a notification, or deletes it if there is none any more.
-fn put_or_delete(place: &Place, viewer: &ViewerId, item: Option<Item>) -> Write {
-    item.map_or_else(|| Write::Delete(place.key(viewer)), Write::Put)
+fn put_or_delete(position: &NotificationKey, viewer: &ViewerId, item: Option<Item>) -> Write {
+    item.map_or_else(|| Write::Delete(position.key(viewer)), Write::Put)
 }

@@ -1,4 +1,4 @@
-//! Changes of one activity on their way into its view, and what becomes of them.
+//! The task of folding changes of one activity into its view, and how it ends.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ pub(super) struct Task<'a> {
     pub(super) activity: ActivityId,
     pub(super) changes: Vec<&'a Change>,
     pub(super) outcome: Outcome,
-    /// Its view was written without knowing who the actor is, so that has to be asked once more.
+    /// True if its view was written without knowing the actor, who then has to be read once more.
     pub(super) asked_again: bool,
-    /// How many of its changes, from the first on, need not be folded again.
+    /// The number of leading changes that are done.
     pub(super) begin: usize,
     /// At most how many are folded at once.
     pub(super) most: usize,
-    /// It shares no transaction with others.
+    /// True if it shares no transaction with others.
     pub(super) alone: bool,
     /// Changes that the store refuses.
     pub(super) refused: Refused,
 }
 
-/// A task of which some changes are folded, and the view before and after.
+/// A task with some changes folded, and the view before and after.
 pub(super) struct Ready<'a> {
     pub(super) task: Task<'a>,
     pub(super) before: ActivityLikes,
@@ -35,7 +35,7 @@ pub(super) struct Ready<'a> {
     pub(super) folded: Folded,
     /// The first change that is folded.
     pub(super) first: usize,
-    /// That behind the last one.
+    /// The end of the folded changes, excluded.
     pub(super) end: usize,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum End<'a> {
 }
 
 impl<'a> Ready<'a> {
-    /// The actor who is told of something, if there is one.
+    /// The actor who is notified, if any.
     pub(super) fn notified(&self) -> Option<ActorId> {
         let Self { before, view, .. } = self;
         let is_news = before.listing() != view.state.listing() || !view.state.moves().is_empty();
@@ -58,7 +58,7 @@ impl<'a> Ready<'a> {
         self.end - self.first
     }
 
-    /// True if nobody knows the actor, who may have published meanwhile.
+    /// True if the actor is unknown. They may have published meanwhile.
     pub(super) fn is_unowned(&self) -> bool {
         self.view.state.actor().is_none() && !self.task.asked_again
     }
@@ -68,7 +68,6 @@ impl<'a> Ready<'a> {
         Task { asked_again: true, outcome: task.outcome.written(folded), ..task }
     }
 
-    /// It is written.
     pub(super) fn written(self) -> End<'a> {
         let Self { task, folded, end, .. } = self;
         Task { outcome: task.outcome.written(folded), ..task }.go_on(end)
@@ -115,14 +114,14 @@ impl<'a> Ready<'a> {
                 self.task.refused.insert(one, why);
                 End::Again(self.task)
             }
-            // Not even that can be written.
+            // Not even the note that it is set aside can be written.
             None => otherwise(self.task, self.first),
         }
     }
 }
 
 impl<'a> Task<'a> {
-    /// Goes on with the changes from the nth on, if there are any.
+    /// Continues from the nth change, if there is one.
     pub(super) fn go_on(mut self, end: usize) -> End<'a> {
         if end == self.changes.len() {
             return End::Done(self.outcome);
@@ -137,7 +136,7 @@ impl<'a> Task<'a> {
         self
     }
 
-    /// It may be written, or not: the view will tell.
+    /// It may have been written: the next reading of the view tells.
     pub(super) fn held_up(mut self, is_conflict: bool, failure: Arc<Failure>) -> Self {
         self.outcome.conflicts += u64::from(is_conflict);
         self.outcome.failure = Some(failure);

@@ -3,7 +3,7 @@
 use futures::future::try_join;
 use serde::Serialize;
 use shared::activities::{Activities, Published};
-use shared::likes::Standing;
+use shared::likes::LikeSummary;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 
 use crate::Context;
@@ -21,7 +21,7 @@ pub(crate) struct Activity<'a> {
     published_at: Timestamp,
     payload: &'a Payload,
     #[serde(skip_serializing_if = "Option::is_none")]
-    likes: Option<Standing>,
+    likes: Option<LikeSummary>,
 }
 
 impl<'a> Activity<'a> {
@@ -35,7 +35,7 @@ impl<'a> Activity<'a> {
     }
 
     /// The same with how many like it.
-    pub(crate) fn with_likes(self, likes: Option<Standing>) -> Self {
+    pub(crate) fn with_likes(self, likes: Option<LikeSummary>) -> Self {
         Self { likes, ..self }
     }
 }

@@ -3,7 +3,7 @@
 
 use shared::activities::{Activities, Published};
 use shared::dynamo::DynamoError;
-use shared::paging::{List, Stretch};
+use shared::paging::{List, RowChunk};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActorId, SortKey, Span, Timestamp};
 
@@ -11,7 +11,8 @@ use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::response::Shareable;
 use crate::page::{
-    AskedLikes, Head, Kinds, Moment, Paging, Request, Rows, Target, answer, parameters,
+    AskedLikes, ConsistentPageReader, Head, Kinds, Paging, Request, Rows, Target, answer,
+    parameters,
 };
 
 /// What an actor published.
@@ -28,7 +29,7 @@ impl Outbox<'_> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Target>, DynamoError> {
+    ) -> Result<RowChunk<Target>, DynamoError> {
         let Self { activities, actor, deadline, .. } = self;
         let rows = activities.published_by(actor, span, after, limit, *deadline);
         Ok(self.targets(rows.await?))
@@ -39,16 +40,16 @@ impl Outbox<'_> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Target>, DynamoError> {
+    ) -> Result<RowChunk<Target>, DynamoError> {
         let Self { activities, actor, kinds, deadline } = self;
         let rows =
             activities.published_of_kinds(actor, kinds.iter(), span, after, limit, *deadline);
         Ok(self.targets(rows.await?))
     }
 
-    fn targets(&self, rows: Stretch<SortKey>) -> Stretch<Target> {
+    fn targets(&self, rows: RowChunk<SortKey>) -> RowChunk<Target> {
         let targets = rows.rows.into_iter().map(|key| (key, self.actor.clone()));
-        Stretch { rows: targets.collect(), read: rows.read, next: rows.next }
+        RowChunk { rows: targets.collect(), read: rows.read, next: rows.next }
     }
 }
 
@@ -58,7 +59,7 @@ impl Rows for Outbox<'_> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Target>, DynamoError> {
+    ) -> Result<RowChunk<Target>, DynamoError> {
         match self.kinds.is_all() {
             true => self.of_all_kinds(span, after, limit).await,
             false => self.of_its_kinds(span, after, limit).await,
@@ -72,7 +73,7 @@ impl Rows for Outbox<'_> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Target>, DynamoError> {
+    ) -> Result<RowChunk<Target>, DynamoError> {
         match self.kinds.len() {
             1 => self.of_its_kinds(span, after, limit).await,
             _ => self.of_all_kinds(span, after, limit).await,
@@ -103,7 +104,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
         deadline: cx.deadline,
     };
     let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
-    let page = Moment::new(cx, &outbox, &timelines, &likes, cx.now).page(&paging).await?;
+    let page =
+        ConsistentPageReader::new(cx, &outbox, &timelines, &likes, cx.now).page(&paging).await?;
     let head = Head::Actor { actor_id: &actor };
     let answer = answer(cx, &paging, &page, &likes.shown(), head).await?;
     Ok(Shareable { answer, is_public: request.own.is_none() })

@@ -1,8 +1,7 @@
-//! The alerts of a tenant (docs/QUERIES.md), the latest first: those of counts, of rules as they are defined now, and all that were
-//! decided by day.
+//! The alerts of a tenant (docs/QUERIES.md), latest first: those of counting rules as they are defined now, and all daily ones.
 //!
-//! Alerts of counts by rules that were redefined or deleted are skipped, and so are read ones where only unread ones are asked for. A page makes at
-//! most [`ROUNDS`] calls. If most of what these find is skipped, the page is short or empty, and has a cursor.
+//! Alerts of counting rules that were redefined or deleted are skipped, as are read ones if only unread ones are requested. A page makes
+//! at most [`ROUNDS`] calls. If most of what they return is skipped, the page is short or empty, and has a cursor.
 
 use serde::Serialize;
 use shared::tenants::keys::of_alert;
@@ -21,7 +20,7 @@ const LIST: &str = "alerts";
 const UNREAD: &str = "unread";
 /// Calls that a page makes to find its alerts.
 const ROUNDS: usize = 4;
-/// Alerts looked at in one call: half a kilobyte each.
+/// Alerts read in one call: half a kilobyte each.
 const LOOKED_AT: usize = 200;
 
 #[derive(Serialize)]
@@ -46,7 +45,7 @@ struct DecidedOn {
     events: u64,
 }
 
-/// Where a page goes on: behind an alert.
+/// Where a page continues: behind an alert.
 type Position = (Timestamp, AlertId);
 
 impl From<Alert> for Item {
@@ -93,7 +92,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     list::answer(alerts.into_iter().map(Item::from).collect(), next_cursor)
 }
 
-/// At most so many alerts behind one, and behind which to go on if there may be more.
+/// Up to `limit` alerts behind a position, and the position to continue from if there may be more.
 async fn read(
     cx: &Context<'_>,
     tenant: &TenantId,
@@ -134,7 +133,7 @@ fn seal(cx: &Context<'_>, tenant: &TenantId, unread_only: bool, (at, id): &Posit
     cx.reader.seal.seal_in(LIST, tenant, position.as_bytes())
 }
 
-/// Behind which alert a cursor goes on, and whether of those alone that are unread.
+/// The alert that a cursor continues behind, and whether only unread ones are shown.
 fn position(position: &[u8]) -> Option<(bool, Position)> {
     let (unread_only, behind) = match list::text(position)?.split_at_checked(1)? {
         ("u", behind) => (true, behind),

@@ -1,12 +1,11 @@
-//! The archives of a tenant's events (docs/QUERIES.md): which objects there are of each period, and addresses that read them for
-//! a quarter of an hour.
+//! The archives of a tenant's events (docs/QUERIES.md): the objects of each period, with addresses that work for a quarter of an hour.
 //!
-//! Only whole archives are shown: from the state `archived` on, until they are deleted. A disputed one is left out: nobody knows whether it
-//! holds what was recorded, and its events are still in their table. What a row says is read before the objects that are shown: one that says
-//! `archived` has all of them by then, and objects that were read before it may be those that a keeper had put until then. So objects are read to learn which rows matter, and
-//! then again.
+//! Only complete archives are shown, from the state `archived` on, until they are deleted. A disputed one is left out: it may not have
+//! what was recorded, and its events are still in their table. A row is read before the objects that are shown: a row with `archived`
+//! has all of its objects by then, and objects that were read before may be incomplete. So objects are read to find out which rows
+//! matter, and then again.
 //!
-//! A page is the objects of some periods, never half of one. It ends early, with a cursor, once it has [`MOST_OBJECTS`].
+//! A page has the objects of whole periods. It ends early, with a cursor, once it has [`MOST_OBJECTS`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +28,7 @@ use crate::page::{DEFAULT_LIMIT, limit};
 const LIST: &str = "archives";
 /// How long an address works.
 const VALID: Duration = Duration::from_secs(15 * 60);
-/// The objects of a page. The period that reaches this is its last. The address of an object has a kilobyte and a half.
+/// The objects of a page. The period that reaches this is its last. The address of an object has about 1.5 KB.
 const MOST_OBJECTS: usize = 1_000;
 
 #[derive(Serialize)]
@@ -39,7 +38,6 @@ struct Item {
     to: Timestamp,
     state: String,
     events: u64,
-    /// Of all objects together.
     bytes: u64,
     objects: Vec<Object>,
 }
@@ -86,7 +84,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     list::answer(items, next_cursor)
 }
 
-/// The objects of at most so many periods before one, the newest first, and before which to go on if there may be more.
+/// The objects of up to `limit` periods before one, newest first, and the period to continue before if there may be more.
 async fn read(
     cx: &Context<'_>,
     tenant: &TenantId,
@@ -150,12 +148,12 @@ async fn item(
     Ok(Item { period: period.to_string(), from, to, state, events, bytes, objects })
 }
 
-/// There is nothing to sign with: credentials come a moment later, or never.
+/// The problem of missing credentials, which may come a moment later.
 fn unsigned(failure: ObjectError) -> Problem {
     DynamoError::Unavailable(failure.to_string()).into()
 }
 
-/// Before which period a cursor goes on.
+/// The period that a cursor continues before.
 fn earlier_than(position: &[u8]) -> Option<Period> {
     list::text(position)?.parse().ok()
 }

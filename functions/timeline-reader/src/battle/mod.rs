@@ -21,7 +21,7 @@ struct Body<'a> {
     hp_left: u64,
     hits: u64,
     last_hit: Option<LastHit<'a>>,
-    viewer: Option<Share>,
+    viewer: Option<ViewerHits>,
 }
 
 #[derive(Serialize)]
@@ -47,7 +47,7 @@ impl<'a> From<&'a Hit> for LastHit<'a> {
 }
 
 #[derive(Serialize)]
-struct Share {
+struct ViewerHits {
     hits: u64,
     damage: u64,
 }
@@ -57,7 +57,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let id = cx.path.parameter("battle_id", BattleId::new)?;
     let viewer = cx.own_part(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
     let battle = battles(cx).battle(&id, viewer.as_ref(), cx.deadline).await?;
-    let Battle { definition, shown, share } = battle.ok_or(Problem::NotFound(&[]))?;
+    let Battle { definition, shown, viewer_hits } = battle.ok_or(Problem::NotFound(&[]))?;
     let Shown { hp_left, hits, last_hit } = shown;
     let Definition { actor_id, hp, payload, .. } = &definition;
     let body = Body {
@@ -69,7 +69,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
         hp_left,
         hits,
         last_hit: last_hit.as_ref().map(LastHit::from),
-        viewer: share.map(|share| Share { hits: share.hits, damage: share.damage }),
+        viewer: viewer_hits
+            .map(|viewer_hits| ViewerHits { hits: viewer_hits.hits, damage: viewer_hits.damage }),
     };
     let answer = Answer { body: serde_json::to_string(&body)?, items: 1 };
     Ok(Shareable { answer, is_public: viewer.is_none() })

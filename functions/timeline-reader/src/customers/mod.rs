@@ -1,8 +1,8 @@
 //! The customers of a tenant, by id, each with what they did (docs/QUERIES.md).
 //!
-//! A page is one query for the ids of those who did something, one for those of whom something is said, one for the scores of the tenant, and
-//! then one call for the views of a hundred of them; after these, the names of customers who have more than a view has, and the days that
-//! scores ask for. A page ends early where names would be [`MOST_BLOCKS`] bytes.
+//! A page takes one query for the ids of customers with events, one for those with payloads, one for the scores of the tenant, and then
+//! one call for the views of a hundred customers. After these, it reads names beyond the views, and the days that scores need. A page
+//! ends early if the names would be [`MOST_BLOCKS`] bytes.
 
 pub(crate) mod one;
 
@@ -96,7 +96,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let summaries = Summaries::new(&cx.reader.views).over(cx.dynamo);
     let ledger = cx.reader.ledger.over(cx.dynamo);
     let (customers, definitions) = (Customers::new(&ledger), Definitions::new(&ledger));
-    // One more of each tells whether there are more. Who is among the first of both is among the first of each.
+    // One more of each tells whether there are more. The first customers of both together are among the first of each.
     let (ids, (said, _), in_force) = futures::try_join!(
         summaries.ids(&tenant, after.as_ref(), limit + 1, cx.deadline),
         customers.page(&tenant, after.as_ref(), limit + 1, cx.deadline),
@@ -129,13 +129,13 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     list::answer(items, next_cursor)
 }
 
-/// The first day that any score asks for; none where there are no scores.
+/// The first day that any score needs; `None` without scores.
 fn first_day(scores: &[ScoreDefinition], today: Period) -> Option<Day> {
     let days = scores.iter().map(|it| it.score.days()).max()?;
     Some(day_of(today.from()).saturating_sub(Day::from(days) - 1))
 }
 
-/// Of how many customers, from the first on, a page reads the blocks.
+/// The number of leading customers whose blocks a page reads.
 fn fitting(views: &[CustomerView]) -> usize {
     let mut size = 0;
     let fits = |view: &&CustomerView| {
@@ -145,7 +145,7 @@ fn fitting(views: &[CustomerView]) -> usize {
     views.iter().take_while(fits).count().max(1).min(views.len())
 }
 
-/// Behind which customer a cursor goes on.
+/// The customer that a cursor continues behind.
 fn behind(position: &[u8]) -> Option<CustomerId> {
     CustomerId::new(list::text(position)?).ok()
 }

@@ -1,16 +1,16 @@
 //! A page of what a customer of a tenant did (docs/QUERIES.md).
 //!
-//! It is read as other lists in the order of time are (`page/`), and bounded by [`shared::events::History`] besides. An event
-//! is put once and never changes, so a page needs no moment: one that was read while events were put shows nothing that was not
-//! recorded, and lacks at most what was put meanwhile. That is no different from a page that was read earlier: what
-//! a client has not been shown, within an hour of the newest, its `newer_cursor` brings, whichever table it is put into.
+//! It is read like other lists in the order of time (`page/`), and also bounded by [`shared::events::History`]. An event is put once and
+//! never changes, so a page need not be of one moment: a page that was read while events were put only shows recorded events, and may
+//! lack events put meanwhile. That is no different from a page that was read earlier: its `newer_cursor` returns what the client has not
+//! been shown, within an hour of the newest, whichever table it is put into.
 //!
-//! What is of other names than those asked for is read and passed.
+//! Events with other names than the requested ones are read and skipped.
 
 use serde::Serialize;
 use shared::dynamo::DynamoError;
 use shared::events::{Customer, History, ListedEvent, keys};
-use shared::paging::{List, Stretch};
+use shared::paging::{List, RowChunk};
 use shared::values::{
     ActivityId, CustomerId, EventName, Payload, SortKey, Span, TenantId, Timestamp,
 };
@@ -35,7 +35,7 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 struct Item<'a> {
-    /// Events stand at the sort keys of activities.
+    /// Events have the sort keys of activities.
     event_id: &'a ActivityId,
     name: &'a EventName,
     at: Timestamp,
@@ -61,7 +61,7 @@ impl Source for Named {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<ListedEvent>, DynamoError> {
+    ) -> Result<RowChunk<ListedEvent>, DynamoError> {
         self.history.read(span, after, limit).await
     }
 

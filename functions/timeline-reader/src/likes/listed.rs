@@ -1,8 +1,7 @@
-//! A page of what a viewer likes: entries of the list, less those that are not in force, and those whose activities are
-//! unknown or deleted.
+//! A page of what a viewer likes: entries of the list, without those that are not in force and those of unknown or deleted activities.
 //!
-//! However many of those there are, the list is asked [twice](PASSES) at most, for as many entries as make a page and
-//! once for some more. A page that is not full then goes on from the last entry that was looked at.
+//! However many of those there are, the list is read at most [twice](PASSES): once for the entries of a page, and once for some more.
+//! If the page is not full then, the next one continues from the last entry examined.
 
 use std::collections::VecDeque;
 
@@ -15,9 +14,9 @@ use shared::values::{ActorId, ViewerId};
 
 use crate::Context;
 
-/// How often the list is asked for one page.
+/// The most reads of the list for one page.
 const PASSES: usize = 2;
-/// How many entries are looked at at least where the first of them do not make a page. Each takes three units.
+/// The fewest entries of the second read. Each takes three units.
 const SOME: usize = 34;
 
 /// An activity that is liked.
@@ -34,9 +33,8 @@ pub(super) struct Listed<'a> {
 
 /// Where likes come from.
 enum Source {
-    /// The list.
     List,
-    /// The rows, where the list is not whole.
+    /// The rows, if the list is not complete.
     Rows(VecDeque<Like>),
 }
 
@@ -48,7 +46,7 @@ impl<'a> Listed<'a> {
         Self { viewer, cx, list, likes, activities }
     }
 
-    /// What is liked beyond a like, and from which to go on if there may be more.
+    /// Likes after one of them, and the like to continue from if there may be more.
     pub(super) async fn page(
         &self,
         mut after: Option<Like>,
@@ -96,7 +94,7 @@ impl<'a> Listed<'a> {
 
     /// Those of some likes that are shown.
     async fn shown(&self, likes: &[Like]) -> Result<Vec<Found>, DynamoError> {
-        // One that was liked again is listed twice for a moment.
+        // An activity that was liked again is listed twice for a moment.
         let mut each_once: Vec<_> = likes.iter().map(|like| like.activity_id.clone()).collect();
         each_once.sort_unstable();
         each_once.dedup();

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use futures::future::try_join;
 use serde::Serialize;
 use shared::dynamo::DynamoError;
-use shared::likes::{Like, LikeCounts, Likes, Standing};
+use shared::likes::{Like, LikeCounts, LikeSummary, Likes};
 use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
@@ -19,13 +19,13 @@ use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
 use listed::Listed;
 
-/// How many like each of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and whether this viewer does. Of one, it is as
-/// it is now; of a page, as it was a moment ago.
+/// The likes of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), with that of this viewer. For a single activity they
+/// are current; for a page they may be a moment old.
 pub(crate) async fn of_activities(
     cx: &Context<'_>,
     viewer: Option<&ViewerId>,
     activities: &[ActivityId],
-) -> Result<HashMap<ActivityId, Standing>, DynamoError> {
+) -> Result<HashMap<ActivityId, LikeSummary>, DynamoError> {
     let counts = LikeCounts::new(&cx.reader.views.over(cx.dynamo));
     let likes = Likes::new(&cx.reader.facts.over(cx.dynamo));
     let liked = async {
@@ -44,8 +44,8 @@ pub(crate) async fn of_activities(
     let standing = |activity: &ActivityId| {
         let counted = counts.get(activity).cloned().unwrap_or_default();
         let standing = match viewer.zip(liked.as_ref()) {
-            Some((viewer, liked)) => counted.standing(viewer, liked.contains(activity)),
-            None => Standing { count: counted.count, liked: None },
+            Some((viewer, liked)) => counted.summary(viewer, liked.contains(activity)),
+            None => LikeSummary { count: counted.count, liked: None },
         };
         (activity.clone(), standing)
     };

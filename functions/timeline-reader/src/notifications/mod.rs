@@ -1,8 +1,8 @@
 //! What a viewer is notified of.
 
 use serde::Serialize;
-use shared::notifications::keys::Place;
-use shared::notifications::{After, Notification, Notifications, Wanted};
+use shared::notifications::keys::NotificationKey;
+use shared::notifications::{After, Notification, Notifications, NotificationsQuery};
 use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
@@ -60,10 +60,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read(&viewer)?;
     let parameters = Parameters::of(cx.event, &["limit", "cursor", "state"])?;
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let mut wanted = Wanted { limit, after: None, unread_only: false };
+    let mut wanted = NotificationsQuery { limit, after: None, unread_only: false };
     if let Some(cursor) = parameters.get("cursor") {
         let (unread_only, after) = list::open(cx, LIST, &viewer, cursor, read)?;
-        wanted = Wanted { unread_only, after: Some(after), ..wanted };
+        wanted = NotificationsQuery { unread_only, after: Some(after), ..wanted };
     }
     match parameters.get("state") {
         None => {}
@@ -99,7 +99,7 @@ fn seal(cx: &Context<'_>, viewer: &ViewerId, unread_only: bool, after: &After) -
     let flag = |set: bool, flag: u64| if set { flag } else { 0 };
     let mut packer = Packer::default();
     packer.number(flag(unread_only, UNREAD_ONLY) | flag(carries, CARRIES));
-    packer.text(&after.place.to_text());
+    packer.text(&after.position.to_text());
     ids.iter().filter(|_| carries).for_each(|id| packer.text(id.as_str()));
     cx.reader.seal.seal_in(LIST, viewer, &packer.into_bytes())
 }
@@ -107,11 +107,11 @@ fn seal(cx: &Context<'_>, viewer: &ViewerId, unread_only: bool, after: &After) -
 fn read(position: &[u8]) -> Option<(bool, After)> {
     let mut unpacker = Unpacker::new(position);
     let flags = unpacker.number()?;
-    let place = Place::of_text(unpacker.text()?)?;
+    let position = NotificationKey::of_text(unpacker.text()?)?;
     let mut ids = Vec::new();
     while !unpacker.is_empty() {
         ids.push(ActivityId::new(unpacker.text()?).ok()?);
     }
     let listed = (flags & CARRIES != 0).then_some(ids);
-    Some((flags & UNREAD_ONLY != 0, After { place, listed }))
+    Some((flags & UNREAD_ONLY != 0, After { position, listed }))
 }

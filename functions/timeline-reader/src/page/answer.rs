@@ -3,25 +3,22 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use shared::likes::Standing;
+use shared::likes::LikeSummary;
 use shared::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
-use super::moment::Shown;
+use super::consistent::Shown;
 use super::{Cursors, Page, Paging};
 use crate::Context;
 use crate::activity::Activity;
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
 
-/// What a list says of itself.
+/// The members of an answer that describe the list.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Head<'a> {
-    /// Whose timeline it is.
     Timeline { viewer_id: &'a ViewerId },
-    /// Who published all of it.
     Actor { actor_id: &'a ActorId },
-    /// Who is tagged.
     Tagged { viewer_id: &'a ViewerId },
 }
 
@@ -36,12 +33,12 @@ struct Body<'a> {
     retained_from: Option<Timestamp>,
 }
 
-/// The answer that carries a page, with a cursor to go on and one to come back for newer ones.
+/// The answer for a page, with a cursor to go on and one to poll for newer activities.
 pub(crate) async fn answer(
     cx: &Context<'_>,
     paging: &Paging<'_>,
     page: &Page<Shown>,
-    likes: &HashMap<ActivityId, Standing>,
+    likes: &HashMap<ActivityId, LikeSummary>,
     head: Head<'_>,
 ) -> Result<Answer, Problem> {
     let seal = &cx.reader.seal;

@@ -1,21 +1,20 @@
-//! The cursors of a page: one to go on with, one to come back with for what becomes visible later.
+//! The cursors of a page: one to go on, and one to poll for what becomes visible later.
 //!
-//! Both carry [what was shown](Seen) since the start, this page included, so that the `newer_cursor` of any page of a
-//! walk brings what none of its pages has shown. A page of the newest leaves what lies below it to its
-//! `next_cursor`; one of the oldest leaves what lies above it to both.
+//! Both carry [what was shown](Seen) since the start, this page included. So the `newer_cursor` of any page of a walk
+//! returns what none of its pages has shown. What lies below a newest-first page is left to its `next_cursor`; what lies above
+//! an oldest-first page is left to both.
 //!
 //! # Pages that are cut
 //!
-//! A page that [ends](Page::end) before it is full, because too much is hidden, is gone on with from there. A poll then has
-//! two places: its floor, which stays, and where the walk has come to. Each page of it goes on beyond the last row that
-//! was looked at, the full ones too, so what is hidden is passed once in a walk. The page that ends the walk has a
-//! `newer_cursor` with the floor alone: the next poll begins again at the start of the window, which was
-//! [held](shared::paging::Seen) meanwhile, and brings what has appeared behind. Until then its `newer_cursor` goes on as its
-//! `next_cursor` does, so it makes no difference which of them a client follows.
+//! A page may [end](Page::end) before it is full, because too much is hidden; the next one continues from there. A poll then has
+//! two positions: its floor, which stays, and the position of the walk. Each page of the walk, full or not, continues after the
+//! last row that was examined, so hidden rows are skipped once in a walk. The page that ends the walk has a `newer_cursor` with
+//! the floor alone: the next poll begins again at the start of the window, which was [held](shared::paging::Seen) meanwhile, and
+//! returns what has appeared behind. Until then `newer_cursor` and `next_cursor` continue alike, so a client may follow either.
 //!
-//! Beside the longest filter and the longest ids a cursor has no room for both. Then the second names the beginning of a
-//! row's id, and some rows are looked at again. If even all that were looked at have that beginning, and the instant, the floor
-//! moves there: what appears behind it is not brought any more.
+//! With the longest filter and the longest ids, a cursor has no room for both positions. The second then has only the
+//! beginning of a row's id, and some rows are examined again. If all rows that were examined share that beginning and the
+//! instant, the floor moves there, and what appears behind it is no longer returned.
 
 use shared::dynamo::DynamoError;
 use shared::paging::{Cursor, CursorSeal, Floor, Position, Seen};
@@ -26,13 +25,13 @@ use super::{Page, Paging};
 /// The cursors of a page.
 #[derive(Debug)]
 pub(crate) struct Cursors {
-    /// If there is more beyond the page.
+    /// `None` if there is nothing beyond the page.
     pub(crate) next: Option<Cursor>,
     pub(crate) newer: Cursor,
 }
 
 impl Cursors {
-    /// Those of a page that was read. What they have no room for is stored before.
+    /// The cursors of a page that was read. What does not fit into them is stored first.
     pub(crate) async fn of<T>(
         paging: &Paging<'_>,
         page: &Page<T>,
@@ -59,7 +58,7 @@ impl Cursors {
     }
 }
 
-/// Where a page in an order leads on, and where a poll begins after it.
+/// The position after a page in an order, and the position where a poll begins after it.
 fn pages<T>(order: Order, after: Option<&SortKey>, page: &Page<T>) -> (Option<Position>, Position) {
     let last = page.keys().last().filter(|_| page.end.is_none());
     let last = page.end.as_ref().or(last).or(after).cloned();
@@ -68,7 +67,7 @@ fn pages<T>(order: Order, after: Option<&SortKey>, page: &Page<T>) -> (Option<Po
     (next, Position::Newer { floor, after: None })
 }
 
-/// Where a poll above a floor goes on, or begins again.
+/// The position where a poll above a floor continues, or begins again.
 fn polled<T>(
     floor: Option<Floor>,
     after: Option<&SortKey>,
@@ -97,8 +96,8 @@ fn floor_key(floor: Option<&Floor>) -> Option<&SortKey> {
     }
 }
 
-/// Where the window begins at the latest, if a poll is walked that was cut: where it did when the walk had begun, and what lies
-/// beyond the place where it was cut is yet to be read.
+/// The latest start of the window while a poll that was cut is walked: the start when the walk began, because what lies beyond
+/// the cut is yet to be read.
 fn held(of: &Cursor, position: &Position) -> Option<Timestamp> {
     match (&of.position, position) {
         (Position::Newer { after: Some(_), .. }, _) => of.seen.as_ref().map(Seen::window),
@@ -107,7 +106,7 @@ fn held(of: &Cursor, position: &Position) -> Option<Timestamp> {
     }
 }
 
-/// What has been shown, now that this page is.
+/// What has been shown, including this page.
 async fn seen_after<T>(
     paging: &Paging<'_>,
     page: &Page<T>,
@@ -118,7 +117,7 @@ async fn seen_after<T>(
     let Cursor { seen: before, filter, .. } = &paging.request.cursor;
     let newest = page.keys().map(|key| key.published_at).max();
     let (seen, set) = match (before, paging.seen().await?) {
-        // A poll begins again with what it shows, above a floor.
+        // A poll above a floor begins again with what it shows.
         (Some(seen), Some(set)) if paging.request.is_newer() && set.lost_until().is_some() => {
             (seen.forgotten(), seen.forgotten().with_stored(None))
         }
@@ -138,7 +137,7 @@ async fn seen_after<T>(
     Ok(Some(seen))
 }
 
-/// Without a floor that lies below the window: it says nothing.
+/// Drops a floor below the window, which has no effect.
 fn in_window(position: Position, seen: Option<&Seen>) -> Position {
     let (Position::Newer { floor, after }, Some(seen)) = (position.clone(), seen) else {
         return position;

@@ -5,39 +5,39 @@ use std::time::Duration;
 
 use shared::follows::EdgeState;
 use shared::runtime::hold::Hold;
-use shared::timelines::{Hydration, View};
+use shared::timelines::{Hydration, VisibilitySnapshot};
 use shared::values::ActorId;
 
-use super::moment::Target;
+use super::consistent::Target;
 
-/// From which row on a page is in doubt.
+/// The part of a page that is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// From none on.
+    /// Nothing.
     None,
-    /// From the n-th row that was read on.
+    /// Everything from the n-th row that was read.
     From(usize),
 }
 
 /// One reading of the rows of a page, between two views.
 pub(super) struct Between<'a> {
     /// Read before the rows.
-    pub(super) view: &'a View,
+    pub(super) view: &'a VisibilitySnapshot,
     /// Read after them.
-    pub(super) later: &'a View,
-    /// From when the first was asked for until the rows were answered.
+    pub(super) later: &'a VisibilitySnapshot,
+    /// From the request of the first view to the answer with the rows.
     pub(super) took: Duration,
-    /// What was read before that; nothing if that may have been after the first view.
+    /// The rows of the reading before; `None` if they may have been read after the first view.
     pub(super) rows_before: Option<&'a [Target]>,
     pub(super) rows: &'a [Target],
-    /// What edges said before the rows were read.
+    /// The edges as they were before the rows were read.
     pub(super) edges_before: &'a HashMap<ActorId, Option<EdgeState>>,
     pub(super) hydration: &'a Hydration,
     pub(super) hold: Hold,
 }
 
 impl Between<'_> {
-    /// Who is joining by now and was not when the view was read, if nothing else about actors is in doubt.
+    /// The actors who have begun to join since the first view; `None` if anything else about actors is in doubt.
     pub(super) fn joining(&self) -> Option<HashSet<ActorId>> {
         let change = self.later.hidden_since(self.view)?;
         let is_in_time = self.hold.long().spans(self.took);
@@ -50,13 +50,13 @@ impl Between<'_> {
         (change.left.iter().all(is_clear) && self.edges_hold()).then_some(change.joining)
     }
 
-    /// True if edges that had to be asked for say the same before the rows were read and after that.
+    /// True if the edges that were read are the same before the rows and after them.
     fn edges_hold(&self) -> bool {
         let mut now = self.hydration.edges().iter();
         now.all(|(actor, edge)| self.edges_before.get(actor) == Some(edge))
     }
 
-    /// Where the content of activities is in doubt.
+    /// The part of the page whose content is in doubt.
     pub(super) fn content(&self) -> Doubt {
         let changed = self.later.changes_since(self.view);
         let is_doubtful = |(key, actor): &Target| {

@@ -1,57 +1,54 @@
-//! Filling a page: rows, what is known of them, and the rule that a row is shown only if it is not hidden.
+//! Fills a page with rows that are not hidden.
 //!
-//! Some rows are hidden for a moment or permanently: of an actor unfollowed a moment ago, of what was deleted,
-//! of something put there by hand. So a page is filled by going on reading until it is full or the span ends.
-//! One row beyond the page is looked at, to know whether there is a next one.
+//! Some rows are hidden, for a moment or permanently: those of an actor unfollowed a moment ago, of a deleted activity, or
+//! put there by hand. So a page reads on until it is full or the span ends. One row beyond the page is examined, to know
+//! whether there is a next page.
 //!
 //! # What hidden rows cost
 //!
 //! While a purge of thousands of entries runs, a page passes many of them. Rows that are known to be hidden cost no
-//! more than reading them from the list (some forty entries a read unit). A full page looks at no more than
-//! [`BEYOND`] hidden ones for a next page.
+//! more than reading them from the list (some forty entries a read unit). A full page examines at most [`BEYOND`] hidden
+//! rows to find out whether there is a next page.
 //!
-//! **No page reads without end.** It makes [`ROUNDS`] of calls at most, one after the other, and spends
-//! [`UNITS`] read units besides one for each thing that it may show. What it has found by then is the page, fewer than
-//! were asked for or none, and it says up to where it has [looked](Page::end): the page after it goes on from there. Each
-//! goes on by one chunk of rows at least, so a walk ends. What a client was shown before is skipped in one
-//! call for ten thousand rows, and is not counted.
+//! **The cost of a page is bounded.** It makes at most [`ROUNDS`] rounds of calls, and spends [`UNITS`] read units besides one
+//! for each item that it may show. The page is what it has found by then, possibly nothing, and says [how far](Page::end) it has
+//! read: the next page continues from there. Each page advances by at least one chunk of rows, so a walk ends. Rows that a
+//! client was shown before are skipped, ten thousand in one call, and are not counted.
 
 use futures::future::try_join;
 use shared::dynamo::DynamoError;
-use shared::paging::Stretch;
+use shared::paging::RowChunk;
 use shared::values::SortKey;
 
 use super::{Page, Paging, Source};
 
 /// Rounds of calls that a page makes at most.
 pub(super) const ROUNDS: usize = 8;
-/// Read units that a page spends at most, as far as rows and what is known of them are concerned, besides one for
-/// each thing on it.
+/// Read units that a page spends at most on rows and lookups, besides one for each item on it.
 const UNITS: usize = 160;
-/// As many rows as a read unit is likely to pay for, or more.
+/// Rows that a read unit is likely to pay for, at least.
 const ROWS_A_UNIT: usize = 40;
-/// Rows that were shown before of which one call is likely to find all.
+/// Rows shown before that one call is likely to return.
 const ROWS_A_CALL: usize = 8_000;
-/// The fewest rows looked up at once later, so that a run of deleted activities does not take a
-/// round trip each; twice as many with each look. The most are [`CHUNK`].
-const FEWEST: usize = 10;
-/// The most rows that are looked up at once: what two BatchGetItem calls find if each is of another actor. After a
-/// read with too many hidden rows, the next one reads at least this many.
-pub(super) const CHUNK: usize = 100;
-/// The most rows that are read at once: 25 read units or so.
-pub(super) const STRETCH: usize = 1_000;
-/// Rows read for a full page before it is said that there may be more without knowing. The page after
-/// it is empty then, if there is nothing.
+/// The fewest rows looked up at once after the first lookup, so that a run of deleted activities does not take a
+/// round trip each. The number doubles with each lookup, up to [`MAX_ROWS_PER_LOOKUP`].
+const MIN_ROWS_PER_LOOKUP: usize = 10;
+/// The most rows looked up at once: two BatchGetItem calls if each row is of another actor. After a read with too many
+/// hidden rows, the next one reads at least this many.
+pub(super) const MAX_ROWS_PER_LOOKUP: usize = 100;
+/// The most rows read at once: about 25 read units.
+pub(super) const MAX_ROWS_PER_READ: usize = 1_000;
+/// Rows read beyond a full page before it claims that there may be more. The next page is then empty if there is
+/// nothing.
 const BEYOND: usize = 500;
 
-/// A page that was read, and by what.
+/// A page, and the rows that it was made from.
 pub(crate) struct Filled<S: Source> {
     pub(crate) page: Page<S::Shown>,
-    /// All rows that were read for it.
     pub(crate) rows: Vec<S::Row>,
 }
 
-/// Reads a page, going on with what its source knows.
+/// Reads a page from a source.
 pub(crate) async fn fill<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,
@@ -59,7 +56,7 @@ pub(crate) async fn fill<S: Source>(
     Filling::new(paging, source, None).fill().await
 }
 
-/// Reads as much of a page as this number of rows holds, in one call of its list.
+/// Reads as much of a page as the given number of rows contains, in one call of its list.
 pub(super) async fn fill_at_once<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,
@@ -72,16 +69,15 @@ pub(super) async fn fill_at_once<S: Source>(
 struct Filling<'a, S: Source> {
     paging: &'a Paging<'a>,
     source: &'a mut S,
-    /// How many rows to read, if that is known before.
+    /// How many rows to read, if that is fixed.
     at_once: Option<usize>,
     items: Vec<(SortKey, S::Shown)>,
-    /// Rows read so far, before the stretch that is being looked up.
+    /// Rows read so far, before the chunk that is being looked up.
     passed: usize,
-    /// How often rows were looked up.
     looks: u32,
     /// True once there is known to be something beyond the page.
     more: bool,
-    /// Up to where rows were looked at.
+    /// The last row that was examined.
     end: Option<SortKey>,
     rounds_left: usize,
     units_left: usize,
@@ -90,7 +86,7 @@ struct Filling<'a, S: Source> {
 impl<'a, S: Source> Filling<'a, S> {
     fn new(paging: &'a Paging<'_>, source: &'a mut S, at_once: Option<usize>) -> Self {
         let (limit, skipped) = (paging.request.limit, paging.request.skipped());
-        // One reading of several.
+        // One of several readings.
         let units = if at_once.is_some() { UNITS / 2 } else { UNITS };
         let rounds_left = source.rounds_left() + skipped / ROWS_A_CALL;
         Self {
@@ -113,9 +109,9 @@ impl<'a, S: Source> Filling<'a, S> {
         let mut rows = Vec::new();
         let more = loop {
             let wanted = self.next_stretch();
-            let (stretch, _) =
+            let (chunk, _) =
                 try_join(self.source.read(span, after.as_deref(), wanted), paging.seen()).await?;
-            let Stretch { rows: some, read, next } = stretch;
+            let RowChunk { rows: some, read, next } = chunk;
             self.spend(1 + read / ROWS_A_UNIT);
             let is_whole = self.take(&paging.unseen::<S>(&some).await?).await?;
             self.passed += read;
@@ -137,10 +133,9 @@ impl<'a, S: Source> Filling<'a, S> {
         Ok(Filled { page: Page { items, more, end, oldest_read }, rows })
     }
 
-    /// True if the page is given out although there may be more: it is full, or it has cost enough and says where to go
-    /// on.
+    /// True if the page ends although there may be more: it is full, or its budget is used up and it says where to go on.
     fn ends_here(&self) -> bool {
-        let is_spent = self.rounds_left < 2 || self.units_left <= FEWEST;
+        let is_spent = self.rounds_left < 2 || self.units_left <= MIN_ROWS_PER_LOOKUP;
         let has_cost_enough = is_spent || self.at_once.is_some() || !self.source.may_go_on();
         match self.is_full() {
             true => self.passed >= BEYOND || has_cost_enough,
@@ -162,25 +157,27 @@ impl<'a, S: Source> Filling<'a, S> {
         (self.paging.request.limit + 1).saturating_sub(self.items.len())
     }
 
-    /// How many rows to read next: at first as many as are wanted, and all that will be skipped because they were seen,
-    /// of which one call may not find all; then as many as hold those that are wanted if shown and hidden ones go on in the proportion seen so far.
+    /// How many rows to read next. At first as many as are wanted, plus those that will be skipped because they were shown before,
+    /// as far as one call returns them. Then as many as contain the wanted ones in the proportion of shown rows so far.
     fn next_stretch(&self) -> usize {
         let skipped = self.paging.request.skipped();
         if self.passed == 0 || self.passed < skipped {
             return self.at_once.unwrap_or(0).max(self.missing() + skipped - self.passed);
         }
         let expected = self.passed * self.missing() / self.items.len().max(1);
-        expected.clamp(CHUNK, STRETCH).min((self.units_left * ROWS_A_UNIT).max(CHUNK))
+        expected
+            .clamp(MAX_ROWS_PER_LOOKUP, MAX_ROWS_PER_READ)
+            .min((self.units_left * ROWS_A_UNIT).max(MAX_ROWS_PER_LOOKUP))
     }
 
-    /// Takes from a stretch what is shown, until it ends or there is one more than the page holds. False if it has cost
-    /// enough before.
+    /// Takes the shown rows of a chunk, until it ends or there is one more than the page holds. Returns false if the budget is
+    /// used up before.
     async fn take(&mut self, rows: &[S::Row]) -> Result<bool, DynamoError> {
         let mut rest = rows.iter();
         loop {
             let chunk = self.next_chunk(&mut rest);
-            // What is beyond a page of a hundred is not looked up: that would take another call.
-            let is_a_hundred = self.items.len() >= CHUNK;
+            // Rows beyond a page of a hundred are not looked up, which would take another call.
+            let is_a_hundred = self.items.len() >= MAX_ROWS_PER_LOOKUP;
             self.more = self.missing() == 0 || (is_a_hundred && !chunk.is_empty());
             let Some(last) = chunk.last().filter(|_| !self.more) else { return Ok(true) };
             let cost = chunk.len() * self.source.units_a_row();
@@ -204,8 +201,8 @@ impl<'a, S: Source> Filling<'a, S> {
     where
         S::Row: 'r,
     {
-        let fewest = FEWEST << self.looks.min(3);
-        let wanted = self.missing().clamp(fewest, CHUNK);
+        let fewest = MIN_ROWS_PER_LOOKUP << self.looks.min(3);
+        let wanted = self.missing().clamp(fewest, MAX_ROWS_PER_LOOKUP);
         let open = rest.filter(|row| !self.source.is_hidden(row));
         open.take(wanted).cloned().collect()
     }

@@ -1,10 +1,10 @@
-//! The likes of the activities on a page, asked for beside their records: no round trip more.
+//! The likes of the activities on a page. They are read together with the records, without a further round trip.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use shared::dynamo::DynamoError;
-use shared::likes::Standing;
+use shared::likes::LikeSummary;
 use shared::values::ActivityId;
 
 use super::request::Request;
@@ -15,7 +15,7 @@ use crate::likes::of_activities;
 pub(crate) struct AskedLikes<'a> {
     cx: &'a Context<'a>,
     request: &'a Request,
-    answered: Mutex<HashMap<ActivityId, Standing>>,
+    answered: Mutex<HashMap<ActivityId, LikeSummary>>,
 }
 
 impl<'a> AskedLikes<'a> {
@@ -28,7 +28,7 @@ impl<'a> AskedLikes<'a> {
         self.request.cursor.likes
     }
 
-    /// Asks for the likes of these activities, if the page is to show them and they were not asked for before.
+    /// Reads the likes of these activities, if the page is to show them and they were not read before.
     pub(super) async fn ask(
         &self,
         activities: impl Iterator<Item = &ActivityId>,
@@ -48,8 +48,8 @@ impl<'a> AskedLikes<'a> {
         Ok(())
     }
 
-    /// What was answered so far.
-    pub(crate) fn shown(&self) -> HashMap<ActivityId, Standing> {
+    /// The likes that were read so far.
+    pub(crate) fn shown(&self) -> HashMap<ActivityId, LikeSummary> {
         self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -5,34 +5,34 @@
 //! filling   rows -> what is known of them -> what is shown, until the page is full
 //! cursors   where to go on, and what was shown
 //! words     which kinds or names are asked for
-//! moment    pages of activities, each as it was at one moment
+//! consistent pages of activities, each as it was at one moment
 //! doubt     what may have changed while a page was read
 //! likes     how many like what is on it
 //! answer    a page of activities as JSON, with its cursors
 //! ```
 //!
-//! A list says where its rows are ([`Source`]) and what is shown of them. How far to read for a page, which way, where it
-//! ends and what a client has seen before is the same for all lists.
+//! A list says where its rows are ([`Source`]) and what is shown of them. Everything else is the same for all lists: how far and
+//! in which direction a page reads, where it ends, and what a client has seen before.
 
 mod answer;
+mod consistent;
 mod cursors;
 mod doubt;
 mod filling;
 mod likes;
-mod moment;
 mod request;
 mod words;
 
 pub(crate) use answer::{Head, answer};
+pub(crate) use consistent::{ConsistentPageReader, Rows, Target};
 pub(crate) use cursors::Cursors;
 pub(crate) use filling::fill;
 pub(crate) use likes::AskedLikes;
-pub(crate) use moment::{Moment, Rows, Target};
 pub(crate) use request::{DEFAULT_LIMIT, Request, from, limit, order, parameters, to};
 pub(crate) use words::{Kinds, Names};
 
 use shared::dynamo::DynamoError;
-use shared::paging::{List, SeenSet, SeenSets, Stretch};
+use shared::paging::{List, RowChunk, SeenSet, SeenSets};
 use shared::runtime::deadline::Deadline;
 use shared::values::{SortKey, Span, Timestamp};
 use tokio::sync::OnceCell;
@@ -41,33 +41,29 @@ use crate::Context;
 
 /// Where the rows of a page are, and what is shown of them.
 pub(crate) trait Source {
-    /// One row.
     type Row: Clone;
-    /// What is shown of one.
     type Shown;
 
-    /// Where a row stands.
     fn key(row: &Self::Row) -> &SortKey;
 
-    /// Reads up to `limit` rows of a span. With `after`, begins behind that stored key.
+    /// Reads up to `limit` rows of a span, after a stored key if one is given.
     async fn read(
         &mut self,
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Self::Row>, DynamoError>;
+    ) -> Result<RowChunk<Self::Row>, DynamoError>;
 
     /// True if it is known already that a row is not shown.
     fn is_hidden(&self, row: &Self::Row) -> bool;
 
-    /// Finds out what is shown of these rows, which are not known to be hidden. `is_first` says that nothing was found
-    /// out before.
+    /// Looks up rows that are not known to be hidden. `is_first` is true for the first lookup of a page.
     async fn look_up(&mut self, rows: &[Self::Row], is_first: bool) -> Result<(), DynamoError>;
 
-    /// What is shown of a row that was looked up, if anything is.
+    /// What is shown of a row that was looked up; `None` if it is not shown.
     fn shown(&self, row: &Self::Row) -> Option<Self::Shown>;
 
-    /// False if nothing has to be called to know what is shown of a row.
+    /// False if a lookup makes no calls.
     fn looks_up_by_calls(&self) -> bool {
         true
     }
@@ -82,44 +78,42 @@ pub(crate) trait Source {
         filling::ROUNDS
     }
 
-    /// False if a page that is not full is to be given out as it is.
+    /// False if a page that is not full has to end as it is.
     fn may_go_on(&self) -> bool {
         true
     }
 }
 
-/// One page.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     /// What is shown, and where it stands, in the order asked for.
     pub(crate) items: Vec<(SortKey, T)>,
     /// True if there is more beyond it.
     pub(crate) more: bool,
-    /// Up to where rows were looked at, of a page that is short because too many were hidden.
+    /// The last row examined, if the page is short because too many rows were hidden.
     pub(crate) end: Option<SortKey>,
     /// The instant of the oldest row that was read for it, if any was.
     pub(crate) oldest_read: Option<Timestamp>,
 }
 
 impl<T> Page<T> {
-    /// Where what it shows stands, in its order.
+    /// The sort keys of what it shows, in its order.
     fn keys(&self) -> impl Iterator<Item = &SortKey> + Clone {
         self.items.iter().map(|(key, _)| key)
     }
 
-    /// True if all that it was made of is retained, if retention reaches back to this instant.
+    /// True if all rows that it was made from are retained, with retention reaching back to this instant.
     pub(crate) fn is_retained(&self, retained_from: Timestamp) -> bool {
         self.oldest_read.is_none_or(|oldest| oldest >= retained_from)
     }
 
-    /// Without what retention has passed by since it was read: it is the same for all actors who are on it.
+    /// Removes what retention has dropped since the page was read, which is the same for all actors on it.
     pub(crate) fn retained(mut self, retained_from: Timestamp) -> Self {
         self.items.retain(|(key, _)| key.published_at >= retained_from);
         self
     }
 
-    /// The same up to where there is doubt about a row: it ends with the last thing before that. Where nothing is, whoever
-    /// goes on begins where it began.
+    /// Ends the page before a row that is in doubt. If nothing is left, the next page begins where this one began.
     fn until(mut self, doubtful: usize, rows: impl Iterator<Item = SortKey>) -> Self {
         let before: Vec<_> = rows.take(doubtful).collect();
         let there = self.items.len();
@@ -138,12 +132,12 @@ pub(crate) struct Paging<'a> {
     pub(crate) retained_from: Timestamp,
     deadline: Deadline,
     seen_sets: SeenSets,
-    /// What was shown before. It never changes, so it is read once, beside the first rows.
+    /// What was shown before. It never changes, so it is read once, together with the first rows.
     seen: OnceCell<Option<SeenSet>>,
 }
 
 impl<'a> Paging<'a> {
-    /// For a request, of a list that goes back to an instant.
+    /// For a request of a list that reaches back to `retained_from`.
     pub(crate) fn new(
         cx: &Context<'_>,
         list: &'a List,
@@ -165,7 +159,7 @@ impl<'a> Paging<'a> {
         self.seen.get_or_try_init(read).await.map(Option::as_ref)
     }
 
-    /// The rows that a page may show: all of them, or of what became visible since those that were not shown.
+    /// The rows that a page may show: all of them, or for a poll those that were not shown before.
     async fn unseen<S: Source>(&self, rows: &[S::Row]) -> Result<Vec<S::Row>, DynamoError> {
         let seen = if self.request.is_newer() { self.seen().await? } else { None };
         let was_shown = |key: &SortKey| seen.is_some_and(|seen| seen.holds(key));

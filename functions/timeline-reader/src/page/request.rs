@@ -1,4 +1,4 @@
-//! What is asked for. Everything a caller can get wrong is found here, and named.
+//! The request for a page. All errors of callers are found and named here.
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use shared::paging::{Cursor, Floor, List, Position, Range, Seen};
@@ -8,7 +8,7 @@ use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 
-/// Things on a page where nobody says how many.
+/// Items on a page by default.
 pub(crate) const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
 const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", "include", "viewer"];
@@ -18,7 +18,7 @@ const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", "include", "v
 pub(crate) struct Request {
     /// The most items on it.
     pub(crate) limit: usize,
-    /// The position to go on from; the start of a list is a cursor too.
+    /// The position to continue from; the start of a list is a cursor too.
     pub(crate) cursor: Cursor,
     /// Whose own likes are shown, if activities are shown with their likes.
     pub(crate) own: Option<ViewerId>,
@@ -33,8 +33,8 @@ pub(crate) fn parameters<'a>(
 }
 
 impl Request {
-    /// Reads the parameters of a request for a page of a list, of which a filter says what is shown. The filter is made of
-    /// the parameters `carried`, which a cursor carries like the range.
+    /// Reads the parameters of a request for a page of a list with a filter. The filter is made from the parameters `carried`,
+    /// which a cursor contains like the range.
     pub(crate) fn parse(
         cx: &Context<'_>,
         parameters: &Parameters<'_>,
@@ -68,7 +68,7 @@ impl Request {
         Ok(Self { limit, cursor, own: cx.caller.own(parameters.get("viewer"))? })
     }
 
-    /// True if it asks for what became visible since.
+    /// True for a page of what became visible since.
     pub(super) fn is_newer(&self) -> bool {
         matches!(self.cursor.position, Position::Newer { .. })
     }
@@ -78,7 +78,7 @@ impl Request {
         matches!(self.cursor.position, Position::Newer { after: None, .. })
     }
 
-    /// Where to read: what was asked for, less what retention has passed by, and the stored sort key to begin beyond.
+    /// The span to read, without what retention has dropped, and the stored sort key to begin after.
     pub(super) fn start(&self, retained_from: Timestamp) -> (Span, Option<String>) {
         let Cursor { range, position, seen, .. } = &self.cursor;
         let from = range.from.map_or(retained_from, |from| from.max(retained_from));
@@ -100,8 +100,8 @@ impl Request {
         }
     }
 
-    /// What was shown before, if the page may show some of it again or adds to it: all but pages of the newest
-    /// that lie below the window.
+    /// What was shown before, if the page may show some of it again or adds to it. Only newest-first pages below the window
+    /// do not.
     pub(super) fn window(&self) -> Option<&Seen> {
         let seen = self.cursor.seen.as_ref()?;
         let is_below = match &self.cursor.position {
@@ -113,7 +113,7 @@ impl Request {
         (!is_below).then_some(seen)
     }
 
-    /// How many rows will be skipped because they were shown before, as far as the cursor knows.
+    /// The number of rows that will be skipped because they were shown before, as far as the cursor knows.
     pub(super) fn skipped(&self) -> usize {
         let seen = self.cursor.seen.as_ref().filter(|_| self.is_newer());
         seen.map_or(0, Seen::count)
@@ -127,7 +127,7 @@ fn include(text: &str) -> Result<bool, Problem> {
     }
 }
 
-/// A number of things on a page.
+/// Parses the number of items on a page.
 pub(crate) fn limit(text: &str) -> Result<usize, Problem> {
     // `parse` alone would take a leading `+`.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -136,7 +136,6 @@ pub(crate) fn limit(text: &str) -> Result<usize, Problem> {
     number.ok_or_else(|| Problem::invalid("limit", problem()))
 }
 
-/// A direction.
 pub(crate) fn order(text: &str) -> Result<Order, Problem> {
     match text {
         "newest" => Ok(Order::Newest),
@@ -145,13 +144,13 @@ pub(crate) fn order(text: &str) -> Result<Order, Problem> {
     }
 }
 
-/// The first instant that is kept.
+/// Parses the start of a range, included.
 pub(crate) fn from(text: &str) -> Result<Timestamp, Problem> {
     let day = |_| Timestamp::parse_date(text);
     Timestamp::parse(text).or_else(day).map_err(|e| instant_problem("from", text, &e))
 }
 
-/// The first instant that is not.
+/// Parses the end of a range, excluded.
 pub(crate) fn to(text: &str) -> Result<Timestamp, Problem> {
     let day = |_| Timestamp::parse_date(text).map(Timestamp::next_day);
     Timestamp::parse(text).or_else(day).map_err(|e| instant_problem("to", text, &e))

@@ -1,4 +1,4 @@
-//! Which kinds or names are asked for: a parameter that may be given several times, and that a cursor carries.
+//! The kinds or names to show: a parameter that may be given several times, and that cursors contain.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -10,10 +10,10 @@ use shared::values::{EventName, Kind};
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 
-/// Words that may be asked for at once: each may be a list of its own.
+/// The most words of one request: each may be a list of its own.
 const MOST: usize = 10;
 
-/// What a list is asked for by. No word contains a comma.
+/// A word that a list can be filtered by. No word contains a comma.
 pub(crate) trait Word: Display + FromStr<Err: Display> + Ord {
     /// The name of the parameter.
     const PARAMETER: &'static str;
@@ -27,13 +27,12 @@ impl Word for EventName {
     const PARAMETER: &'static str = "name";
 }
 
-/// Words; all of them, if there are none.
+/// A set of words. The empty set stands for all words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words<W>(BTreeSet<W>);
 
 /// Kinds of activities.
 pub(crate) type Kinds = Words<Kind>;
-/// Names of events.
 pub(crate) type Names = Words<EventName>;
 
 impl<W: Word> Words<W> {
@@ -79,7 +78,7 @@ impl<W: Word> Words<W> {
         self.0.iter()
     }
 
-    /// Whether what has this word is shown.
+    /// True if items with this word are shown.
     pub(crate) fn show(&self, word: &W) -> bool {
         self.is_all() || self.0.contains(word)
     }

@@ -17,13 +17,13 @@ struct Body<'a> {
     opens_at: Timestamp,
     closes_at: Timestamp,
     state: State,
-    choices: Vec<Counted<'a>>,
+    choices: Vec<ChoiceVotes<'a>>,
     votes: u64,
     vote: Option<&'a Choice>,
 }
 
 #[derive(Serialize)]
-struct Counted<'a> {
+struct ChoiceVotes<'a> {
     choice: &'a Choice,
     votes: u64,
 }
@@ -57,7 +57,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let Poll { definition, end, votes, vote } = poll.ok_or(Problem::NotFound(&[]))?;
     let Definition { rules: Rules { actor_id, choices, opens_at, .. }, payload } = &definition;
     let counted =
-        choices.iter().zip(&votes).map(|(choice, votes)| Counted { choice, votes: *votes });
+        choices.iter().zip(&votes).map(|(choice, votes)| ChoiceVotes { choice, votes: *votes });
     let body = Body {
         poll_id: &id,
         actor_id,

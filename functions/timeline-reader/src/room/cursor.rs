@@ -1,9 +1,9 @@
-//! The cursors of rooms. One says where a page goes on, or up to where arrivals were read.
+//! The cursors of rooms: where a page continues, or up to where arrivals were read.
 //!
-//! Every page asks again who may read: a cursor does not say it.
+//! A cursor does not say who may read, so every page checks that again.
 
 use shared::paging::{CursorError, Range};
-use shared::rooms::Arrived;
+use shared::rooms::ArrivalPosition;
 use shared::values::{Order, RoomId, SortKey, Timestamp, ViewerId};
 
 use crate::Context;
@@ -35,15 +35,15 @@ pub(super) enum Position {
     Page {
         order: Order,
         after: Option<SortKey>,
-        /// Where arrivals were when the walk began.
-        since: Option<Arrived>,
+        /// The last arrival when the walk began.
+        since: Option<ArrivalPosition>,
     },
-    /// What has arrived beyond a place.
-    Newer(Arrived),
+    /// What has arrived after a position.
+    Newer(ArrivalPosition),
 }
 
 impl Cursor {
-    /// What a request asks for: the start of a list is a cursor too.
+    /// The cursor of a request; the start of a list is a cursor too.
     pub(super) fn of(
         cx: &Context<'_>,
         parameters: &Parameters<'_>,
@@ -74,7 +74,7 @@ impl Cursor {
         cx.reader.seal.seal_in(LIST, room, &cursor.encode())
     }
 
-    /// Flags, range, place, key, author: each where there is one.
+    /// Flags, range, position, key, author, as far as present.
     fn encode(&self) -> Vec<u8> {
         let (mut flags, mut bytes) = (0, Vec::new());
         let mut put = |flag: u8, value: [u8; 8]| {
@@ -85,12 +85,14 @@ impl Cursor {
         from.iter().for_each(|it| put(HAS_FROM, it.unix_millis().to_be_bytes()));
         to.iter().for_each(|it| put(HAS_TO, it.unix_millis().to_be_bytes()));
         let key = match &self.position {
-            Position::Newer(Arrived(place)) => {
-                put(HAS_PLACE | IS_NEWER, place.to_be_bytes());
+            Position::Newer(ArrivalPosition(position)) => {
+                put(HAS_PLACE | IS_NEWER, position.to_be_bytes());
                 None
             }
             Position::Page { order, after, since } => {
-                since.iter().for_each(|Arrived(place)| put(HAS_PLACE, place.to_be_bytes()));
+                since
+                    .iter()
+                    .for_each(|ArrivalPosition(position)| put(HAS_PLACE, position.to_be_bytes()));
                 flags |= if *order == Order::Oldest { OLDEST_FIRST } else { 0 };
                 after.as_ref()
             }
@@ -121,7 +123,7 @@ impl Cursor {
         };
         let instant = |bytes| Timestamp::from_unix_millis(i64::from_be_bytes(bytes));
         let (from, to) = (take(HAS_FROM)?.map(instant), take(HAS_TO)?.map(instant));
-        let place = take(HAS_PLACE)?.map(|bytes| Arrived(u64::from_be_bytes(bytes)));
+        let position = take(HAS_PLACE)?.map(|bytes| ArrivalPosition(u64::from_be_bytes(bytes)));
         let after = match has(HAS_KEY) {
             true => {
                 let (length, tail) = rest.split_first()?;
@@ -137,8 +139,8 @@ impl Cursor {
         };
         let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
         let position = match has(IS_NEWER) {
-            true => Position::Newer(place?),
-            false => Position::Page { order, after, since: place },
+            true => Position::Newer(position?),
+            false => Position::Page { order, after, since: position },
         };
         Some(Self { range: Range { from, to }, author, position })
     }

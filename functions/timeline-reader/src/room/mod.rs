@@ -1,20 +1,20 @@
-//! Reads what was said in a room, or what one author said in it.
+//! Reads the messages of a room, or of one author in it.
 //!
 //! ```text
-//! cursor   where to go on, sealed
-//! said     pages in the order of `at`, each with all that has arrived up to a bound
-//! newer    what has arrived since
+//! cursor       sealed positions
+//! page_reader  pages in the order of `at`, each with all that has arrived up to a bound
+//! newer        what has arrived since
 //! ```
 //!
-//! Only its present members read a private room. Those who may speak for anybody say for whom they read; as nobody in
-//! particular they read no private room.
+//! Only its present members can read a private room. Trusted callers name the viewer for whom they read; without a viewer
+//! they cannot read a private room.
 
 mod cursor;
 mod newer;
-mod said;
+mod page_reader;
 
 use serde::Serialize;
-use shared::rooms::{Arrived, Message, Rooms};
+use shared::rooms::{ArrivalPosition, Message, Rooms};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
 
@@ -38,7 +38,7 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 struct Item<'a> {
-    /// Messages stand at the sort keys of activities.
+    /// Messages have the sort keys of activities.
     message_id: &'a ActivityId,
     author_id: &'a ViewerId,
     at: Timestamp,
@@ -49,20 +49,19 @@ struct Item<'a> {
 struct RoomRequest<'a> {
     rooms: &'a Rooms,
     room: &'a RoomId,
-    /// As whom somebody reads, if as anybody.
+    /// The viewer who reads, if there is one.
     viewer: Option<&'a ViewerId>,
     cursor: Cursor,
     limit: usize,
     deadline: Deadline,
 }
 
-/// What was found for it.
 struct Found {
     /// Nobody has joined the room, and nothing private was said there.
     is_open: bool,
     messages: Vec<Message>,
     next: Option<Position>,
-    newer: Arrived,
+    newer: ArrivalPosition,
 }
 
 /// `GET /v1/rooms/{room_id}/messages`
@@ -81,12 +80,12 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     };
     let found = match &request.cursor.position {
         Position::Page { order, after, since } => {
-            said::page(&request, *order, after.as_ref(), *since).await?
+            page_reader::page(&request, *order, after.as_ref(), *since).await?
         }
         Position::Newer(after) => newer::page(&request, *after).await?,
     };
     let answer = answer(cx, &request, &found)?;
-    // Whom an address names it is for, though it is what everybody reads.
+    // An address that names a viewer is for that viewer, although everybody reads the same.
     Ok(Shareable { answer, is_public: found.is_open && parameters.get("viewer").is_none() })
 }
 

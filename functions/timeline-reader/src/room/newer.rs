@@ -1,19 +1,18 @@
-//! What has arrived in a room since, whatever its `at`.
+//! What has arrived in a room since a position, whatever its `at`.
 //!
-//! Rows of [arrivals](shared::rooms) are read from a place on. No row ever appears below one that is there, so nothing is
-//! missed, and a place is passed once. Of the last row nothing is shown until it is whole: then the next poll brings it, and
-//! nothing of it was acknowledged before.
+//! Reads rows of [arrivals](shared::rooms) after a position. No row ever appears below an existing one, so nothing is missed,
+//! and each position is passed once. The last row is not shown until it is whole; the next poll returns it then, and nothing
+//! of it was acknowledged before.
 //!
-//! What was deleted stands in its place no more, and is left out. Who may read is asked after the rows were read, as for
-//! [pages](super::said).
+//! Deleted messages are left out. Who may read is checked after the rows were read, as for [pages](super::page_reader).
 //!
-//! A poll that finds nothing is one query and one read of the room and of the viewer's membership: three read units. One that
-//! finds something reads at most [`QUERIES`] times, and no more once that has taken [`UNITS`].
+//! A poll that finds nothing costs one query and one read of the room and of the viewer's membership: three read units. A poll
+//! that finds something makes at most [`QUERIES`] queries, and stops once they have taken [`UNITS`].
 
 use std::collections::HashMap;
 
 use futures::future::try_join;
-use shared::rooms::{Arrival, ArrivalRow, ArrivalState, Arrived, Message};
+use shared::rooms::{Arrival, ArrivalPosition, ArrivalRow, ArrivalState, Message};
 
 use super::cursor::{Cursor, Position};
 use super::{Found, RoomRequest};
@@ -22,45 +21,51 @@ use crate::http::problem::Problem;
 const QUERIES: usize = 5;
 const UNITS: usize = 60;
 const UNIT: usize = 4_096;
-/// The most rows that are read by one call.
+/// The most rows of one query.
 const ROWS: usize = 24;
 
-/// Reads what is beyond a place.
-pub(super) async fn page(request: &RoomRequest<'_>, after: Arrived) -> Result<Found, Problem> {
+/// Reads what arrived after a position.
+pub(super) async fn page(
+    request: &RoomRequest<'_>,
+    after: ArrivalPosition,
+) -> Result<Found, Problem> {
     let RoomRequest { rooms, room, viewer, deadline, limit, .. } = *request;
     let (rows, more) = rows(request, after).await?;
     let asked: Vec<_> = rows.iter().flat_map(|row| asked(row, after, &request.cursor)).collect();
     let looked_at = &asked[..limit.min(asked.len())];
     // The last row of all may not be whole.
     let last = rows.last().filter(|_| !more);
-    let of_last = last.iter().flat_map(|row| row.arrivals()).filter(|(place, _)| *place > after);
+    let of_last =
+        last.iter().flat_map(|row| row.arrivals()).filter(|(position, _)| *position > after);
     let mut looked_for = looked_at.to_vec();
     looked_for.extend(of_last);
-    let (entrance, states) =
-        try_join(rooms.entrance(room, viewer, deadline), rooms.standing(&looked_for, deadline))
-            .await?;
+    let (entrance, states) = try_join(
+        rooms.entrance(room, viewer, deadline),
+        rooms.arrival_states(&looked_for, deadline),
+    )
+    .await?;
     if !entrance.is_open() {
         return Err(Problem::Forbidden);
     }
     let end = end(&rows, last, &states).max(after);
-    let in_time: Vec<_> = looked_at.iter().filter(|(place, _)| *place <= end).collect();
-    let is_cut = asked.iter().filter(|(place, _)| *place <= end).count() > in_time.len();
+    let in_time: Vec<_> = looked_at.iter().filter(|(position, _)| *position <= end).collect();
+    let is_cut = asked.iter().filter(|(position, _)| *position <= end).count() > in_time.len();
     let newer = match in_time.last() {
-        Some((place, _)) if is_cut => *place,
+        Some((position, _)) if is_cut => *position,
         _ => end,
     };
-    let is_shown = |place: &Arrived| states.get(place) == Some(&ArrivalState::Shown);
-    let shown = in_time.iter().filter(|(place, _)| is_shown(place));
-    let mut messages: Vec<_> = shown.map(|(place, it)| message(*place, it)).collect();
+    let is_shown = |position: &ArrivalPosition| states.get(position) == Some(&ArrivalState::Shown);
+    let shown = in_time.iter().filter(|(position, _)| is_shown(position));
+    let mut messages: Vec<_> = shown.map(|(position, it)| message(*position, it)).collect();
     messages.sort_by(|one, other| one.sort_key.cmp(&other.sort_key));
     let next = (is_cut || more).then_some(Position::Newer(newer));
     Ok(Found { is_open: !entrance.room.private, messages, next, newer })
 }
 
-/// Rows beyond a place, until they have more than is shown or enough was read, and whether there may be more of them.
+/// Rows after a position, until they contain more than is shown or the units are used up; and whether there may be more.
 async fn rows(
     request: &RoomRequest<'_>,
-    after: Arrived,
+    after: ArrivalPosition,
 ) -> Result<(Vec<ArrivalRow>, bool), Problem> {
     let RoomRequest { rooms, room, deadline, limit, .. } = *request;
     let (mut found, mut count, mut bytes, mut from) = (Vec::new(), 0, 0, after);
@@ -68,7 +73,7 @@ async fn rows(
         let some = rooms.arrivals_after(room, from, (limit + 1).min(ROWS), deadline).await?;
         count += some.rows.iter().flat_map(|row| asked(row, after, &request.cursor)).count();
         bytes += some.rows.iter().map(ArrivalRow::bytes).sum::<usize>();
-        from = some.rows.last().map_or(from, |row| Arrived::end_of(row.number));
+        from = some.rows.last().map_or(from, |row| ArrivalPosition::end_of(row.number));
         found.extend(some.rows);
         if !some.more {
             return Ok((found, false));
@@ -80,40 +85,41 @@ async fn rows(
     Ok((found, true))
 }
 
-/// Those of a row that lie beyond a place, and that a cursor asks for.
+/// The messages of a row that are after a position and that a cursor asks for.
 fn asked<'r>(
     row: &'r ArrivalRow,
-    after: Arrived,
+    after: ArrivalPosition,
     cursor: &Cursor,
-) -> impl Iterator<Item = (Arrived, &'r Arrival)> {
+) -> impl Iterator<Item = (ArrivalPosition, &'r Arrival)> {
     let (range, author) = (cursor.range, cursor.author.clone());
-    row.arrivals().filter(move |(place, it)| {
-        *place > after
+    row.arrivals().filter(move |(position, it)| {
+        *position > after
             && range.from.is_none_or(|from| it.at >= from)
             && range.to.is_none_or(|to| it.at < to)
             && author.as_ref().is_none_or(|author| it.key.author_id == *author)
     })
 }
 
-/// Up to where all that has arrived is in its place, of what was read.
+/// The position up to which everything that was read is complete.
 fn end(
     rows: &[ArrivalRow],
     last: Option<&ArrivalRow>,
-    states: &HashMap<Arrived, ArrivalState>,
-) -> Arrived {
-    let Some(row) = rows.last() else { return Arrived::NOTHING };
-    let is_absent = |place: &Arrived| states.get(place) == Some(&ArrivalState::Absent);
-    match last.is_some_and(|last| last.arrivals().any(|(place, _)| is_absent(&place))) {
-        true => Arrived::end_of(row.number - 1),
-        false => Arrived::end_of(row.number),
+    states: &HashMap<ArrivalPosition, ArrivalState>,
+) -> ArrivalPosition {
+    let Some(row) = rows.last() else { return ArrivalPosition::NOTHING };
+    let is_absent =
+        |position: &ArrivalPosition| states.get(position) == Some(&ArrivalState::Absent);
+    match last.is_some_and(|last| last.arrivals().any(|(position, _)| is_absent(&position))) {
+        true => ArrivalPosition::end_of(row.number - 1),
+        false => ArrivalPosition::end_of(row.number),
     }
 }
 
-fn message(place: Arrived, arrival: &Arrival) -> Message {
+fn message(position: ArrivalPosition, arrival: &Arrival) -> Message {
     Message {
         sort_key: arrival.key.sort_key(arrival.at),
         author_id: arrival.key.author_id.clone(),
         payload: arrival.payload.clone(),
-        arrived: Some(place),
+        arrived: Some(position),
     }
 }

@@ -1,12 +1,12 @@
 //! A page of what somebody is tagged in (docs/QUERIES.md). Every authenticated caller may read that of every viewer.
 //!
-//! An ordinary page costs what one of a timeline does: one query of the listings, beside it which records have changed, and
-//! at most one call for the records that this process has not kept. Activities are of any age: retention is a matter of
-//! timelines. Of which kind an activity is, its record says: what is of other kinds is passed like what is hidden.
+//! An ordinary page costs the same as one of a timeline: one query of the listings, a parallel read of the change log, and at most one
+//! call for the records that are not cached. Activities are of any age, because retention only applies to timelines. The record of an
+//! activity has its kind: other kinds are skipped like hidden activities.
 
 use shared::activities::Published;
 use shared::dynamo::DynamoError;
-use shared::paging::{List, Stretch};
+use shared::paging::{List, RowChunk};
 use shared::runtime::deadline::Deadline;
 use shared::tags::Tags;
 use shared::values::{Span, Timestamp, ViewerId};
@@ -15,7 +15,8 @@ use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
 use crate::page::{
-    AskedLikes, Head, Kinds, Moment, Paging, Request, Rows, Target, answer, parameters,
+    AskedLikes, ConsistentPageReader, Head, Kinds, Paging, Request, Rows, Target, answer,
+    parameters,
 };
 
 /// What somebody is tagged in.
@@ -32,7 +33,7 @@ impl Rows for Listings<'_> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Target>, DynamoError> {
+    ) -> Result<RowChunk<Target>, DynamoError> {
         self.tags.listings(self.person, span, after, limit, self.deadline).await
     }
 
@@ -54,6 +55,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let tags = Tags::new(&cx.reader.ledger.over(cx.dynamo));
     let listings = Listings { tags, person: &viewer, kinds, deadline: cx.deadline };
     let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
-    let page = Moment::new(cx, &listings, &timelines, &likes, cx.now).page(&paging).await?;
+    let page =
+        ConsistentPageReader::new(cx, &listings, &timelines, &likes, cx.now).page(&paging).await?;
     answer(cx, &paging, &page, &likes.shown(), Head::Tagged { viewer_id: &viewer }).await
 }

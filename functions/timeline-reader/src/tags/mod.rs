@@ -1,18 +1,17 @@
 //! Who is tagged in an activity (docs/QUERIES.md). Every authenticated caller may read that of every activity.
 //!
-//! An ordinary page is two round trips: the activity and its tags side by side, then the profiles in one call. Those who
-//! were untagged are passed over.
+//! An ordinary page takes two round trips: the activity and its tags in parallel, then the profiles in one call. Untagged people are
+//! skipped.
 //!
 //! # One page, one moment
 //!
-//! Who is tagged is of one moment, as pages of timelines are: if all was read within one [hold](shared::runtime::hold),
-//! or if two readings one after the other say the same. A row has the instant of its command, which only grows, also
-//! that of an untag, and an activity is published once and deleted for good; so what reads the same twice was the same
-//! in between. There are [`READINGS`] of them. If the last two still differ, the page ends before the first tag in which
-//! they do, with a cursor; so what others tag meanwhile never keeps a page from being answered. Each profile is as it was at
-//! some moment of the request.
+//! A page is of one moment, like pages of timelines, if everything was read within one [hold](shared::runtime::hold), or if two
+//! consecutive readings are the same. Rows have the instant of their command, which only grows, even for an untag, and an activity is
+//! published once and deleted permanently. So what reads the same twice was the same in between. There are up to [`READINGS`] readings.
+//! If the last two still differ, the page ends before the first difference, with a cursor, so concurrent tags never block a page. Each
+//! profile is as it was at some moment of the request.
 //!
-//! Of people who were untagged a page passes some thousands, and is short then, or empty, with a cursor.
+//! A page skips up to some thousand untagged people, and is then short or empty, with a cursor.
 
 use futures::future::try_join;
 use serde::Serialize;
@@ -33,9 +32,9 @@ use crate::page::{DEFAULT_LIMIT, limit};
 
 /// The name of the list, for its cursors.
 const LIST: &str = "tags";
-/// How often a page is read until two readings say the same.
+/// The most readings of a page until two of them are the same.
 const READINGS: usize = 3;
-/// Tags looked at in the calls of one reading, if many are passed over: some forty read units in all.
+/// The most tags read in one reading, if many are skipped: about forty read units.
 const LOOKS: [usize; 2] = [0, 1_000];
 
 #[derive(Serialize)]
@@ -54,7 +53,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         .map(|text| list::open(cx, LIST, &activity, text, beyond))
         .transpose()?;
     let after = after.flatten();
-    let Looked { mut tags, mut next } = read(cx, &activity, after.as_ref(), limit + 1).await?;
+    let TagsRead { mut tags, mut next } = read(cx, &activity, after.as_ref(), limit + 1).await?;
     if tags.len() > limit {
         tags.truncate(limit);
         next = Some(tags.last().map(|last| last.tagged_id.clone()));
@@ -76,14 +75,14 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
 
 /// Some tags of an activity.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Looked {
+struct TagsRead {
     tags: Vec<Tag>,
-    /// Beyond whom there may be more, if there may be: beyond nobody where it is to begin again.
+    /// The viewer to continue after, if there may be more; `Some(None)` to begin again.
     next: Option<Option<ViewerId>>,
 }
 
-impl Looked {
-    /// Those before the first in which a reading differs from the one before.
+impl TagsRead {
+    /// The tags before the first difference to the reading before.
     fn up_to_difference(mut self, before: &Self, after: Option<&ViewerId>) -> Self {
         let same =
             self.tags.iter().zip(&before.tags).take_while(|(one, other)| one == other).count();
@@ -93,16 +92,16 @@ impl Looked {
     }
 }
 
-/// At most so many tags beyond somebody, by id, as they were at one moment.
+/// Up to `limit` tags after a viewer, ordered by id, as they were at one moment.
 async fn read(
     cx: &Context<'_>,
     activity: &ActivityId,
     after: Option<&ViewerId>,
     limit: usize,
-) -> Result<Looked, DynamoError> {
+) -> Result<TagsRead, DynamoError> {
     let ledger = cx.reader.ledger.over(cx.dynamo);
     let (activities, tags) = (Activities::new(&ledger), Tags::new(&ledger));
-    let (mut before, mut readings) = (None::<(bool, Looked)>, 0);
+    let (mut before, mut readings) = (None::<(bool, TagsRead)>, 0);
     let (is_shown, mut looked) = loop {
         let begun = Instant::now();
         let (is_shown, looked) = try_join(
@@ -118,7 +117,7 @@ async fn read(
             before = Some((is_shown, looked));
             continue;
         };
-        // Before its publish and after its delete nobody is tagged in it: one of the two was the case at some moment.
+        // Nobody is tagged in it before its publish and after its delete, and one of the two was the case at some moment.
         let is_always_shown = was_shown && is_shown;
         if !is_always_shown || was == looked {
             break (is_always_shown, looked);
@@ -129,21 +128,21 @@ async fn read(
         before = Some((is_shown, looked));
     };
     if !is_shown {
-        return Ok(Looked::default());
+        return Ok(TagsRead::default());
     }
     looked.tags.retain(|tag| tag.state.tagged);
     looked.tags.truncate(limit);
     Ok(looked)
 }
 
-/// The tags of an activity beyond somebody, untags included, until enough are in force or enough were looked at.
+/// The tags of an activity after a viewer, including untags, until enough are in force or enough were read.
 async fn looked_at(
     tags: &Tags,
     activity: &ActivityId,
     after: Option<&ViewerId>,
     limit: usize,
     deadline: Deadline,
-) -> Result<Looked, DynamoError> {
+) -> Result<TagsRead, DynamoError> {
     let (mut found, mut next) = (Vec::new(), after.cloned());
     for looks_at in LOOKS {
         let page = tags.of_activity(activity, next.as_ref(), looks_at.max(limit), deadline).await?;
@@ -154,10 +153,10 @@ async fn looked_at(
             break;
         }
     }
-    Ok(Looked { tags: found, next: next.map(Some) })
+    Ok(TagsRead { tags: found, next: next.map(Some) })
 }
 
-/// Beyond whom a cursor goes on.
+/// The viewer that a cursor continues after.
 fn beyond(position: &[u8]) -> Option<Option<ViewerId>> {
     let id = Some(list::text(position)?).filter(|id| !id.is_empty());
     id.map(ViewerId::new).transpose().ok()

@@ -1,14 +1,16 @@
 //! A page of one viewer's timeline.
 
 use shared::dynamo::DynamoError;
-use shared::paging::{List, Stretch};
+use shared::paging::{List, RowChunk};
 use shared::runtime::deadline::Deadline;
 use shared::timelines::{EntryRow, Timelines};
 use shared::values::{Span, ViewerId};
 
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
-use crate::page::{AskedLikes, Head, Moment, Paging, Request, Rows, Target, answer, parameters};
+use crate::page::{
+    AskedLikes, ConsistentPageReader, Head, Paging, Request, Rows, Target, answer, parameters,
+};
 use crate::{Context, Reader};
 
 /// How often a page is read because something on it has left retention meanwhile.
@@ -27,11 +29,11 @@ impl Rows for Entries<'_> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Target>, DynamoError> {
+    ) -> Result<RowChunk<Target>, DynamoError> {
         let (rows, next) =
             self.timelines.entries(self.viewer, span, after, limit, self.deadline).await?;
         let read = rows.len();
-        Ok(Stretch { rows: rows.iter().filter_map(EntryRow::target).collect(), read, next })
+        Ok(RowChunk { rows: rows.iter().filter_map(EntryRow::target).collect(), read, next })
     }
 
     fn viewer(&self) -> Option<&ViewerId> {
@@ -52,7 +54,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let (mut now, mut readings) = (cx.now, 0);
     let (paging, page) = loop {
         let paging = Paging::new(cx, &list, &request, now, retention.start(now));
-        let page = Moment::new(cx, &entries, &timelines, &likes, now).page(&paging).await?;
+        let page =
+            ConsistentPageReader::new(cx, &entries, &timelines, &likes, now).page(&paging).await?;
         (now, readings) = (clock.now(), readings + 1);
         // Retention ends for readers and for writers at one moment: what has left it before a follow came to copy it is
         // not in the timeline. So what has left it by now is not on the page.

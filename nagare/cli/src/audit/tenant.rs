@@ -1,12 +1,12 @@
 //! `nagare audit --tenant`: what there is of a tenant, or of one of its customers.
 
+use nagare_client::remote::Remote;
+use nagare_operator::audit::{EventsAuditor, SummariesAuditor};
+use nagare_operator::event_scope::EventScope;
 use shared::events::Archives;
 
 use super::super::Failure;
 use super::{Audit, Ended};
-use nagare_client::remote::Remote;
-use nagare_operator::audit::{EventsAuditor, SummariesAuditor};
-use nagare_operator::event_scope::EventScope;
 
 impl Audit {
     /// Compares what there is of the tenant that is named, if one is. The inner result says whether what was found could be printed.

@@ -1,15 +1,14 @@
 //! Differences as people read them: a line for each.
 
-use shared::battles::{Contradiction, Standing};
-use shared::polls::Sums;
-use shared::rooms::Reason;
-use shared::values::Timestamp;
-
 use nagare_operator::audit::{
     BattleDifference, Difference, EventDifference, FollowingDifference, InboxDifference,
     LikedDifference, LikesDifference, PageDifference, PollDifference, RoomDifference,
     SummaryDifference, TagDifference,
 };
+use shared::battles::{BattleStatus, Contradiction};
+use shared::polls::Sums;
+use shared::rooms::Reason;
+use shared::values::Timestamp;
 
 /// A difference as people read it.
 pub(crate) trait InWords {
@@ -152,7 +151,7 @@ impl InWords for PollDifference {
 
 impl InWords for BattleDifference {
     fn in_words(&self) -> String {
-        let standing = |it: &Standing| {
+        let standing = |it: &BattleStatus| {
             let last = it.last_hit.as_ref().map_or("none", |hit| hit.hit_id.as_str());
             format!(
                 "{} hits, {} of {} hit points left, the last hit {last}",

@@ -8,6 +8,10 @@
 use std::pin::pin;
 
 use futures::{StreamExt, stream};
+use nagare_client::sender::Sender;
+use nagare_operator::letters::redrive;
+use nagare_operator::progress;
+use nagare_operator::soon;
 use shared::dead_letters::DeadLetters;
 use shared::values::is_message_id;
 
@@ -15,10 +19,6 @@ use super::read;
 use super::which::Which;
 use crate::Failure;
 use crate::print::{counted, say, tell};
-use nagare_client::sender::Sender;
-use nagare_operator::letters::redrive;
-use nagare_operator::progress;
-use nagare_operator::soon;
 
 /// Letters at work at once. A letter may be a megabyte.
 const AT_ONCE: usize = 16;

@@ -22,6 +22,9 @@ use std::pin::pin;
 
 use clap::Subcommand;
 use futures::TryStreamExt;
+use nagare_client::remote::Remote;
+use nagare_operator::progress;
+use nagare_operator::soon;
 use serde::Serialize;
 use shared::dead_letters::{DeadLetter, DeadLetters as Letters};
 use shared::values::{Timestamp, is_message_id};
@@ -29,9 +32,6 @@ use shared::values::{Timestamp, is_message_id};
 use super::Failure;
 use super::print::{print_pretty_json, tell};
 use list::List;
-use nagare_client::remote::Remote;
-use nagare_operator::progress;
-use nagare_operator::soon;
 use which::Which;
 
 #[derive(Debug, Subcommand)]

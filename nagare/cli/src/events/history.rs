@@ -1,6 +1,7 @@
 //! `nagare history`: what a customer did, read through the API.
 
 use clap::Args;
+use nagare_client::api::{Api, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared::values::{CustomerId, TenantId};
@@ -8,7 +9,6 @@ use shared::values::{CustomerId, TenantId};
 use super::super::Failure;
 use super::super::pages::{List, Pages, unexpected};
 use super::super::print::{one_line, say};
-use nagare_client::api::{Api, Query};
 
 #[derive(Debug, Args)]
 pub(in super::super) struct History {

@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use clap::Args;
+use nagare_client::remote::Remote;
+use nagare_client::sender::commands;
+use nagare_operator::progress;
 use parking_lot::Mutex;
 use serde::Serialize;
 use shared::command::Command;
@@ -19,9 +22,6 @@ use super::super::csv_file::RowError;
 use super::super::print::{counted, print_json, say, tell};
 use super::grouped::Grouped;
 use super::rows::EventFile;
-use nagare_client::remote::Remote;
-use nagare_client::sender::commands;
-use nagare_operator::progress;
 
 #[derive(Debug, Args)]
 pub(in super::super) struct Import {

@@ -1,14 +1,14 @@
 //! `nagare events replay`: a tenant's events are counted again, and views that say something else are made again.
 
 use clap::Args;
+use nagare_client::remote::Remote;
+use nagare_operator::audit::SummariesAuditor;
+use nagare_operator::event_scope::EventScope;
 use shared::values::TenantId;
 
 use super::super::Failure;
 use super::super::audit::InWords;
 use super::super::print::{counted, print_json, printable, say, tell};
-use nagare_client::remote::Remote;
-use nagare_operator::audit::SummariesAuditor;
-use nagare_operator::event_scope::EventScope;
 
 /// Count all events of a tenant again, from tables and archives, and compare the summaries with that.
 ///

@@ -1,5 +1,10 @@
 //! `nagare forget --tenant`: a tenant or one of its customers, with their events and all that is counted or said of them.
 
+use nagare_client::clock;
+use nagare_client::remote::Remote;
+use nagare_operator::erasure::events::EventErasure;
+use nagare_operator::erasure::{tenant, tenant_letters};
+use nagare_operator::event_scope::EventScope;
 use serde::Serialize;
 use shared::events::{Archives, Keepers};
 use shared::summaries::Summaries;
@@ -7,11 +12,6 @@ use shared::values::{CustomerId, TenantId};
 
 use super::super::Failure;
 use super::super::print::{counted, print_json, say, tell};
-use nagare_client::clock;
-use nagare_client::remote::Remote;
-use nagare_operator::erasure::events::EventErasure;
-use nagare_operator::erasure::{tenant, tenant_letters};
-use nagare_operator::event_scope::EventScope;
 
 /// What was found and erased, in numbers.
 #[derive(Debug, Serialize)]

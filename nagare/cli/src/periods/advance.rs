@@ -1,6 +1,10 @@
 //! `nagare events advance`: time passes on a local stack.
 
 use clap::Args;
+use nagare_client::local_stack::{Advance as Request, Time};
+use nagare_client::remote::Remote;
+use nagare_client::{loopback, proxy};
+use nagare_operator::progress;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use shared::runtime::env;
@@ -9,10 +13,6 @@ use shared::values::Timestamp;
 use super::super::Failure;
 use super::super::print::{print_json, say};
 use super::super::time::instant;
-use nagare_client::local_stack::{Advance as Request, Time};
-use nagare_client::remote::Remote;
-use nagare_client::{loopback, proxy};
-use nagare_operator::progress;
 
 const HOUR_MILLIS: i64 = 3_600_000;
 

@@ -5,12 +5,12 @@ mod advance;
 mod verify;
 
 use clap::Args;
-
-use super::Failure;
-use super::print::{print_json, say};
 use nagare_client::clock;
 use nagare_client::remote::Remote;
 use nagare_operator::periods::PeriodReport;
+
+use super::Failure;
+use super::print::{print_json, say};
 
 pub(super) use advance::Advance;
 pub(super) use verify::Verify;

@@ -3,6 +3,10 @@
 use clap::Args;
 use futures::TryStreamExt;
 use indicatif::ProgressBar;
+use nagare_client::remote::Remote;
+use nagare_operator::PER_OBJECT;
+use nagare_operator::progress;
+use nagare_operator::soon;
 use serde::Serialize;
 use shared::crypto::hash::sha256;
 use shared::dynamo::{DynamoError, Query};
@@ -14,10 +18,6 @@ use shared::runtime::deadline::Deadline;
 
 use super::super::Failure;
 use super::super::print::{print_json, say};
-use nagare_client::remote::Remote;
-use nagare_operator::PER_OBJECT;
-use nagare_operator::progress;
-use nagare_operator::soon;
 
 /// Objects whose rows are read together.
 const AT_ONCE: i32 = 50;

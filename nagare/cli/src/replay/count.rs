@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::pin::pin;
 
 use futures::TryStreamExt;
+use nagare_operator::scan::scan;
+use nagare_operator::soon;
 use serde::Deserialize;
 use shared::command::Command;
 use shared::dead_letters::{DeadLetter, DeadLetters};
@@ -15,8 +17,6 @@ use super::posts::Posts;
 use super::run::Run;
 use super::start::Survey;
 use crate::Failure;
-use nagare_operator::scan::scan;
-use nagare_operator::soon;
 
 /// No command of a replay is as long, nor what the writer makes of one.
 const LONGEST: usize = 8 * 1024;

@@ -8,6 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::iter;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use nagare_operator::progress;
+use nagare_operator::soon;
 use shared::activities::{Activities, ActivityKey, Claim};
 use shared::dynamo::BATCH_GET;
 use shared::values::{ActivityId, ActorId, Retention, Timestamp};
@@ -16,8 +18,6 @@ use super::Handles;
 use super::posts::{Post, Posts};
 use super::run::{Naming, Run};
 use crate::Failure;
-use nagare_operator::progress;
-use nagare_operator::soon;
 
 /// Calls in flight at once.
 const IN_FLIGHT: usize = 8;

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use fastrand::Rng;
+use nagare_telemetry::playing::Scene;
 use shared::activities::{Delete, Publish};
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
@@ -22,7 +23,6 @@ use shared::values::{ActivityId, ActorId, Kind, MessageId, RoomId, Timestamp, Vi
 
 use super::super::Failure;
 use super::{ACTORS, Arena, payload, tenants, viewers};
-use nagare_telemetry::playing::Scene;
 
 /// How often something may be sent.
 pub(crate) const TICK: Duration = Duration::from_secs(1);

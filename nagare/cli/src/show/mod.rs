@@ -16,6 +16,8 @@ mod screen;
 use std::time::Duration;
 
 use clap::Args;
+use nagare_client::api::{Api, Query};
+use nagare_client::clock;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use shared::values::{Timestamp, ViewerId};
@@ -23,8 +25,6 @@ use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{one_line, say};
-use nagare_client::api::{Api, Query};
-use nagare_client::clock;
 use screen::Screen;
 
 pub(super) use battle::Battle;

@@ -4,13 +4,13 @@
 //! wrong with it is said before it is sent, in the parser's words.
 
 use clap::{Args, Subcommand, ValueEnum};
+use nagare_client::clock;
 use serde_json::{Map, Value, json};
 use shared::command::Command;
 use shared::values::{CustomerId, EventName, Payload, TenantId, Timestamp};
 
 use super::super::Failure;
 use super::super::submit::Submission;
-use nagare_client::clock;
 
 /// Rules, which tell of a customer once.
 #[derive(Debug, Subcommand)]

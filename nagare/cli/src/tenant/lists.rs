@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use nagare_client::api::{Api, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared::values::{CustomerId, EventName, TenantId};
@@ -11,7 +12,6 @@ use super::super::Failure;
 use super::super::list_pages::ListPages;
 use super::super::pages::unexpected;
 use super::super::print::{counted, one_line, printable, say};
-use nagare_client::api::{Api, Query};
 
 /// List all customers who did something, or of whom there is something to show, by id.
 #[derive(Debug, Args)]

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use clap::Args;
 use event_intake::MOST_EVENTS;
+use nagare_client::api::{Api, Posted};
+use nagare_operator::progress;
 use serde::{Deserialize, Serialize};
 use shared::events::{Event, EventSettings};
 use shared::values::{TenantId, Timestamp};
@@ -20,8 +22,6 @@ use super::super::input::{Input, unreadable};
 use super::super::lines;
 use super::super::print::{counted, print_json, say, tell};
 use super::super::records::unpacked;
-use nagare_client::api::{Api, Posted};
-use nagare_operator::progress;
 
 /// The most bytes of them: API Gateway hands a body on within a document of six megabytes, in which some count twice.
 const MOST_BYTES: usize = 2 * 1024 * 1024;

@@ -2,12 +2,12 @@
 
 use std::net::TcpListener;
 
-use shared::runtime::env;
-
-use super::*;
 use nagare_client::running::Note;
 use nagare_client::target::Target;
 use nagare_local::{Stack, StackConfig};
+use shared::runtime::env;
+
+use super::*;
 
 #[tokio::test]
 async fn an_audit_without_an_end_says_what_it_was_at() {

@@ -11,6 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use futures::future::join_all;
+use nagare_telemetry::journal::{FUNCTIONS, Filter, Line};
 use serde::Deserialize;
 use serde_json::json;
 use shared::runtime::deadline::Deadline;
@@ -18,7 +19,6 @@ use shared::values::Timestamp;
 
 use super::service::CallError;
 use super::{CloudWatch, PATIENCE, pattern};
-use nagare_telemetry::journal::{FUNCTIONS, Filter, Line};
 
 /// The calls that one log group is asked with for a page.
 const CALLS: usize = 5;

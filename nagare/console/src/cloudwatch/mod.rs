@@ -26,14 +26,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::SdkConfig;
+use nagare_client::failure::Failure;
+use nagare_client::remote::Remote;
 use reqwest::Url;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use tokio::sync::Mutex;
 
 use super::Account;
-use nagare_client::failure::Failure;
-use nagare_client::remote::Remote;
 
 pub(super) use lines::Lines;
 pub(super) use minutes::{Minutes, Statistic, Wanted};

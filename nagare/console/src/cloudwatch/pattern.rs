@@ -5,10 +5,9 @@
 //! what cannot be said in one for certain is left to the looking: texts, which are searched for in upper and lower case, and
 //! values with characters that mean something in patterns.
 
+use nagare_telemetry::journal::{ABOUT, Filter, OF_MESSAGE, SUBJECTS};
 use shared::message::Subject;
 use tracing::Level;
-
-use nagare_telemetry::journal::{ABOUT, Filter, OF_MESSAGE, SUBJECTS};
 
 /// The most characters of a pattern.
 const LONGEST: usize = 1_024;

@@ -1,15 +1,14 @@
 //! One signed call of a service that speaks JSON, made again while the service is busy.
 
 use aws_config::SdkConfig;
+use nagare_client::failure::Failure;
+use nagare_client::proxy;
+use nagare_client::signer::{Signer, Unsigned};
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::{self, Backoff};
-
-use nagare_client::failure::Failure;
-use nagare_client::proxy;
-use nagare_client::signer::{Signer, Unsigned};
 
 /// How a service is spoken to: the AWS JSON protocol, as its models name these.
 #[derive(Debug, Clone, Copy)]

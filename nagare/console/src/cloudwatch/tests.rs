@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use axum::http::StatusCode;
 use fastrand::Rng;
+use nagare_telemetry::journal::{FUNCTIONS, Filter};
 use serde_json::{Value, json};
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
@@ -14,7 +15,6 @@ use shared::values::Timestamp;
 use super::CallError;
 use crate::tests::{Fixture, HTML, Page, account};
 use fake::{Held, serve};
-use nagare_telemetry::journal::{FUNCTIONS, Filter};
 
 /// 2026-11-24T08:00:30Z
 const NOW: i64 = 1_795_507_230_000;

@@ -12,16 +12,16 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use http::StatusCode;
 use maud::{Markup, html};
-use shared::command::Command;
-
-use super::fields::{Fields, Posted};
-use super::layout::{self, Place};
-use super::{Console, Mode, named};
 use nagare_client::clock;
 use nagare_client::failure::Failure;
 use nagare_operator::effects::Standing;
 use nagare_operator::fanout::{self, Report};
 use nagare_operator::soon;
+use shared::command::Command;
+
+use super::fields::{Fields, Posted};
+use super::layout::{self, Place};
+use super::{Console, Mode, named};
 use schema::{Form, Kind, Member};
 use sent::Known;
 pub(super) use sent::Sent;

@@ -6,16 +6,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use shared::command::Command;
-use shared::queue::Message;
-use shared::values::{ActivityId, Timestamp};
-
-use crate::Console;
 use nagare_client::clock;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
 use nagare_operator::effects::{Effects, Standing};
 use nagare_operator::soon;
+use shared::command::Command;
+use shared::queue::Message;
+use shared::values::{ActivityId, Timestamp};
+
+use crate::Console;
 
 /// How long to wait before the second look, and at most between two looks.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);

@@ -9,12 +9,12 @@ use axum::routing::get;
 use http::StatusCode;
 use maud::{Markup, html};
 use nagare_telemetry::LocalTelemetry;
+use nagare_telemetry::faults::{Faults, FaultsError, SETTINGS};
 
 use super::{elsewhere, gone};
 use crate::fields::{Fields, Posted};
 use crate::layout::{self, Place};
 use crate::{Console, PATH};
-use nagare_telemetry::faults::{Faults, FaultsError, SETTINGS};
 
 const TITLE: &str = "Faults";
 /// What is set with one button, and what it is like.

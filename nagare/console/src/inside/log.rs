@@ -12,6 +12,7 @@ use axum::routing::get;
 use http::StatusCode;
 use maud::{Markup, html};
 use nagare_telemetry::LocalTelemetry;
+use nagare_telemetry::journal::{FUNCTIONS, Filter, Journal, Line, OUTCOMES};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::message::Subject;
 use shared::values::Timestamp;
@@ -23,7 +24,6 @@ use crate::fields::Fields;
 use crate::layout::{self, Place};
 use crate::suggestions::{self, Suggestions};
 use crate::{Console, PATH};
-use nagare_telemetry::journal::{FUNCTIONS, Filter, Journal, Line, OUTCOMES};
 
 /// Lines of a page.
 const PAGE: usize = 50;

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use nagare_client::failure::Failure;
 
 use super::{Console, PATH};
-use nagare_client::failure::Failure;
 
 pub(super) fn routes() -> Router<Arc<Console>> {
     Router::new().merge(log::routes()).merge(plots::routes()).merge(faults::routes())

@@ -1,13 +1,13 @@
 //! The inside of a stack as its console shows it.
 
 use http::StatusCode;
+use nagare_telemetry::journal::Journal;
 use tracing::{info, warn};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::Mode;
 use crate::tests::{Fixture, HTML, Page, account};
-use nagare_telemetry::journal::Journal;
 
 impl Fixture {
     /// A page that is as it should be.

@@ -10,6 +10,8 @@ use std::pin::pin;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use maud::{Markup, html};
+use nagare_client::failure::Failure;
+use nagare_operator::soon;
 use serde_json::Value;
 use shared::battles::{BattleRow, keys as battles};
 use shared::dynamo::item::{Key, Row, text};
@@ -19,8 +21,6 @@ use shared::values::Timestamp;
 
 use super::What;
 use crate::{Console, layout, named};
-use nagare_client::failure::Failure;
-use nagare_operator::soon;
 
 /// Of each kind, beside all that run.
 const LISTED: usize = 20;

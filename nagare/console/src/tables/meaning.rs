@@ -1,5 +1,7 @@
 //! Which tables there are, under which keys things are found in them, and what an item is, as its key says.
 
+use nagare_client::failure::Failure;
+use nagare_client::remote::Remote;
 use shared::activities::keys as activities;
 use shared::battles::keys::{self as battles, BattleRow, BattleView};
 use shared::dynamo::item::Key;
@@ -18,9 +20,6 @@ use shared::tenants::{TenantItem, keys as tenants};
 use shared::values::{
     ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, TenantId, ViewerId,
 };
-
-use nagare_client::failure::Failure;
-use nagare_client::remote::Remote;
 
 /// How the tables of periods are named here, before the period.
 const EVENTS: &str = "events-";
@@ -224,7 +223,7 @@ fn of_views(key: &Key) -> Option<String> {
     let battle = || {
         Some(match BattleView::of(key)? {
             BattleView::Itself(battle) => format!("how the battle {battle} stands"),
-            BattleView::Share(battle, viewer) => format!("{viewer}'s hits in {battle}"),
+            BattleView::ViewerHits(battle, viewer) => format!("{viewer}'s hits in {battle}"),
             BattleView::Numbered(battle, hit) => {
                 format!("as which one the hit {hit} in {battle} has landed")
             }

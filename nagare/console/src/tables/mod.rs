@@ -14,6 +14,9 @@ use axum::routing::{get, post};
 use futures::stream;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use maud::{Markup, html};
+use nagare_client::failure::Failure;
+use nagare_client::visible::visible_json;
+use nagare_operator::soon;
 use serde_json::{Map, Value, json};
 
 use super::Console;
@@ -21,9 +24,6 @@ use super::fields::{Fields, Wanted};
 use super::layout::{self, Place};
 use super::suggestions::{self, Suggestions};
 use meaning::{SHELVES, Table};
-use nagare_client::failure::Failure;
-use nagare_client::visible::visible_json;
-use nagare_operator::soon;
 
 /// Items of a page.
 const PAGE: i32 = 50;

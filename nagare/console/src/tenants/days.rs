@@ -1,12 +1,12 @@
 //! Events by UTC day, as bars.
 
 use maud::{Markup, html};
+use nagare_client::clock;
 use serde_json::Value;
 use shared::events::{Period, PeriodLength};
 use shared::summaries::{Day, Days, day_of, start_of};
 
 use super::super::layout;
-use nagare_client::clock;
 
 /// Days that are shown, today included.
 pub(super) const SHOWN: Day = 60;

@@ -29,6 +29,9 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
+use nagare_client::clock;
+use nagare_client::failure::Failure;
+use nagare_operator::soon;
 use serde_json::Value;
 use shared::events::Period;
 use shared::summaries::Summaries;
@@ -39,9 +42,6 @@ use super::layout::{self, Place};
 use super::reads::Read;
 use super::suggestions::{self, Suggestions};
 use super::{Console, Mode, PATH, commands, named};
-use nagare_client::clock;
-use nagare_client::failure::Failure;
-use nagare_operator::soon;
 
 /// Of a list.
 const LIMIT: &str = "20";

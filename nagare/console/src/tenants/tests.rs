@@ -1,15 +1,15 @@
 #![allow(clippy::unwrap_used)]
 
 use http::StatusCode;
+use nagare_client::remote::Remote;
+use nagare_client::running::Note;
+use nagare_client::target::Target;
+use nagare_operator::soon;
 use shared::runtime::clock::Clock;
 use shared::summaries::Summaries;
 
 use crate::Mode;
 use crate::tests::{Fixture, HTML, account};
-use nagare_client::remote::Remote;
-use nagare_client::running::Note;
-use nagare_client::target::Target;
-use nagare_operator::soon;
 
 const CUSTOMER: &str = "/console/customer?tenant=acme&id=c-9";
 const ALERTS: &str = "/console/tenant?id=acme&show=alerts";

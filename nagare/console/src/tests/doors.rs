@@ -1,10 +1,10 @@
 //! Who is let in, and what strangers write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use nagare_operator::soon;
 use shared::dynamo::item::Item;
 
 use super::*;
-use nagare_operator::soon;
 
 /// Whatever the path and the method: what is not there, what is refused, and what is a part of the pages.
 #[tokio::test]

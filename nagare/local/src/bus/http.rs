@@ -9,10 +9,10 @@ use axum::routing::get;
 use form_urlencoded::parse;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, ORIGIN};
+use nagare_gateway::ports::intake::{Intake, Refused};
 use serde_json::json;
 
 use super::LocalBus;
-use nagare_gateway::ports::intake::{Intake, Refused};
 
 /// Where it is, below the API's address. SDKs add a slash.
 pub(crate) const PATH: &str = "/local/bus";

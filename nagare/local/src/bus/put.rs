@@ -1,5 +1,6 @@
 //! `PutEvents`, by the rules of EventBridge.
 
+use nagare_client::local_stack::REGION;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -7,7 +8,6 @@ use shared::values::Timestamp;
 use uuid::Uuid;
 
 use super::{LocalBus, NAME};
-use nagare_client::local_stack::REGION;
 
 /// The prefix of every operation's target.
 pub(crate) const TARGET: &str = "AWSEvents.";

@@ -4,6 +4,7 @@
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
 use dynoxide::types::read_capacity_units_with_consistency;
+use nagare_telemetry::numbers::READ_UNITS;
 use parking_lot::MutexGuard;
 use rusqlite::params_from_iter;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,6 @@ use shared::follows::EDGES_QUERY;
 
 use super::super::schema;
 use super::{Engine, units};
-use nagare_telemetry::numbers::READ_UNITS;
 
 /// Edges that are read before other calls are let in: all of them, for most actors.
 const AT_ONCE: usize = 200;

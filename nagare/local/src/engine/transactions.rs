@@ -18,13 +18,13 @@ use dynoxide::actions::transact_write_items::{
 };
 use dynoxide::storage::Storage;
 use dynoxide::types::AttributeValue;
+use nagare_client::tables::TableNames;
 use ring::digest::{Digest, SHA256, digest};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
 use super::super::schema;
 use super::{refused, run};
-use nagare_client::tables::TableNames;
 
 /// How long DynamoDB remembers a token, in milliseconds.
 const REMEMBERED: i64 = 10 * 60 * 1_000;

@@ -21,9 +21,9 @@ use dynoxide::actions::transact_write_items::{
 };
 use dynoxide::actions::update_item::{UpdateItemRequest, UpdateItemResponse};
 use dynoxide::types::{ConsumedCapacity, Item, item_size, write_capacity_units};
+use nagare_telemetry::numbers::{Numbers, READ_UNITS, WRITE_UNITS};
 
 use super::super::schema;
-use nagare_telemetry::numbers::{Numbers, READ_UNITS, WRITE_UNITS};
 
 /// Asks for the sum of what a call consumes.
 const TOTAL: &str = "TOTAL";

@@ -22,13 +22,12 @@ use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use nagare_client::sender::Sender;
+use nagare_gateway::ports::intake::{Intake, Refused};
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 use shared::command::Command;
 use shared::runtime::clock::Clock;
-
-use nagare_client::sender::Sender;
-use nagare_gateway::ports::intake::{Intake, Refused};
 
 /// Where the app is, below the API's address.
 pub(crate) const PATH: &str = "/example/";

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use nagare_telemetry::faults::Rates;
 use tokio::time::Instant;
 
 use super::demand::{Demand, Units};
-use nagare_telemetry::faults::Rates;
 
 /// Partitions that are remembered. A bucket that is dropped has had time to fill up.
 const MOST_PARTITIONS: usize = 10_000;

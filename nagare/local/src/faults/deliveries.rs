@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
-
 use nagare_telemetry::faults::{Chance, Faults, FaultsHandle};
 
 /// The longest delay of a batch.

@@ -1,10 +1,10 @@
 //! What a call demands of a table.
 
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use nagare_telemetry::faults::Rates;
 use serde_json::{Map, Value};
 
 use super::service::{Left, with_body};
-use nagare_telemetry::faults::Rates;
 
 /// The hash keys of the tables.
 const HASH_KEYS: [&str; 3] = ["viewer_id", "pk", "id"];

@@ -6,6 +6,8 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use nagare_client::consumed::consumed;
+use nagare_telemetry::faults::{Chance, Faults, FaultsHandle, Rates};
 use tokio::time::Instant;
 
 use super::bucket::Buckets;
@@ -13,8 +15,6 @@ use super::creations::{self, Creations};
 use super::demand::Demand;
 use super::injection::{Fault, inject};
 use super::service::Service;
-use nagare_client::consumed::consumed;
-use nagare_telemetry::faults::{Chance, Faults, FaultsHandle, Rates};
 
 /// A connector under the SDK whose calls fail as often as the settings say.
 #[derive(Debug, Clone)]

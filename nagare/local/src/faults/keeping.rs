@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
 use fastrand::Rng;
-
 use nagare_telemetry::faults::{Chance, Faults, FaultsHandle};
 
 /// Chooses what goes wrong with each tick and each object. Cheap to clone.

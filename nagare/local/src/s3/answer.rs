@@ -3,9 +3,8 @@
 use axum::body::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
-use uuid::Uuid;
-
 use nagare_gateway::ports::intake::Refused;
+use uuid::Uuid;
 
 /// Why a request is not done: a code of S3's, and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]

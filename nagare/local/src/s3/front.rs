@@ -10,6 +10,8 @@ use http::header::{
     LAST_MODIFIED, RANGE,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use nagare_client::local_stack::ACCESS_KEY;
+use nagare_client::local_stack::REGION;
 use percent_encoding::percent_decode_str;
 use ring::digest::{SHA256, digest};
 use shared::crypto::hash::hex;
@@ -23,8 +25,6 @@ use super::range::{self, Asked as Range};
 use super::store::{About, Store, StoreError};
 use super::{BUCKET, chunked, presigned};
 use crate::data_dir::DataDir;
-use nagare_client::local_stack::ACCESS_KEY;
-use nagare_client::local_stack::REGION;
 
 /// The digest of a body that is not signed, and how those of chunks begin.
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";

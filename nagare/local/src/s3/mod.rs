@@ -46,9 +46,9 @@ use axum::body::Body;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use nagare_gateway::ports::intake::Intake;
 
 use answer::Refusal;
-use nagare_gateway::ports::intake::Intake;
 
 pub(crate) use front::S3;
 

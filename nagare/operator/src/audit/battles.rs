@@ -10,13 +10,13 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use shared::battles::keys::{self, BattleView};
 use shared::battles::{
-    BattleRow, Contradiction, Definition, Fought, Hit, Landed, Replay, Share, ShareItem, Standing,
-    Total, log, numbered, read_number,
+    BattleRow, BattleState, BattleStatus, Contradiction, Definition, Hit, Landed, Replay, Total,
+    ViewerHits, ViewerHitsItem, log, numbered, read_number,
 };
 use shared::dynamo::item::{Key, text};
 use shared::dynamo::{DynamoError, IN_FLIGHT, Query};
 use shared::ledger::FORGET_AT;
-use shared::projection::{Followed, Passed, View};
+use shared::projection::{BarrierProgress, DerivedItem, View};
 use shared::values::{BattleId, HitId, ViewerId};
 
 use super::projected::AuditError;
@@ -34,9 +34,9 @@ pub enum BattleDifference {
         /// Of which battle.
         battle_id: BattleId,
         /// What the view says; nothing if it cannot be read, or knows no battle.
-        stored: Option<Standing>,
+        stored: Option<BattleStatus>,
         /// What the log comes to.
-        replayed: Standing,
+        replayed: BattleStatus,
     },
     /// A viewer is shown something else of their own hits than the log says.
     Share {
@@ -80,14 +80,14 @@ pub struct Numbers {
     pub damage: u64,
 }
 
-impl From<Share> for Numbers {
-    fn from(Share { hits, damage }: Share) -> Self {
+impl From<ViewerHits> for Numbers {
+    fn from(ViewerHits { hits, damage }: ViewerHits) -> Self {
         Self { hits, damage }
     }
 }
 
 /// The items of each viewer, by their sort keys; nothing in the place of one that cannot be read.
-type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<ShareItem>>>;
+type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<ViewerHitsItem>>>;
 
 /// What facts and views say of one battle, beside its view.
 #[derive(Default)]
@@ -137,7 +137,7 @@ impl ViewsAuditor {
     async fn hits(
         &self,
         battles: &[BattleId],
-    ) -> Result<(BTreeMap<BattleId, Told>, Option<View<Passed>>), AuditError> {
+    ) -> Result<(BTreeMap<BattleId, Told>, Option<View<BarrierProgress>>), AuditError> {
         let mut told = self.hits_on_record(battles).await?;
         let passed = self.folded.wait(&self.facts, &self.views, &self.clock).await?;
         self.hits_shown(&mut told).await?;
@@ -190,9 +190,9 @@ impl ViewsAuditor {
                         told.blocks.push((first, log::read(row)?));
                     }
                 }
-                Some(BattleView::Share(battle, viewer)) => {
+                Some(BattleView::ViewerHits(battle, viewer)) => {
                     if let Some(told) = told.get_mut(&battle) {
-                        let share = ShareItem::read(row).ok();
+                        let share = ViewerHitsItem::read(row).ok();
                         told.shares.entry(viewer).or_default().insert(key.sk, share);
                     }
                 }
@@ -215,9 +215,9 @@ impl ViewsAuditor {
     async fn compare_battle(
         &self,
         battle: &BattleId,
-        view: View<Fought>,
+        view: View<BattleState>,
         told: Told,
-        mend_as_of: Option<&View<Passed>>,
+        mend_as_of: Option<&View<BarrierProgress>>,
     ) -> Result<Vec<Compared<BattleDifference>>, DynamoError> {
         let Told { definition: Some(definition), on_record, blocks, shares: stored, numbers } =
             told
@@ -225,9 +225,9 @@ impl ViewsAuditor {
             return Ok(Vec::new());
         };
         let replay = Replay::of(definition, &blocks, &on_record, &view.state);
-        let standing = (view.state.standing(), replay.standing());
+        let standing = (view.state.status(), replay.status());
         let view_differs = standing.0.as_ref() != Some(&standing.1)
-            || !view.state.is_settled()
+            || !view.state.is_all_written()
             || view.is_unreadable();
         let viewers = differing(&stored, &replay);
         let hits = misnumbered(&numbers, &replay, &view.state);
@@ -292,7 +292,7 @@ impl ViewsAuditor {
         stored: &Shares,
         replay: &Replay,
     ) -> Result<(), DynamoError> {
-        let right: Vec<Followed> =
+        let right: Vec<DerivedItem> =
             viewers.iter().flat_map(|(viewer, _)| replay.items(battle, viewer)).collect();
         self.views.put_all(&right, soon()).await?;
         let wrong = viewers.iter().flat_map(|(viewer, _)| {
@@ -330,29 +330,29 @@ impl ViewsAuditor {
 
 /// The viewers who are shown something else than the log says, with what they are shown and what they should be.
 fn differing(stored: &Shares, replay: &Replay) -> Vec<(ViewerId, [Numbers; 2])> {
-    let viewers: BTreeSet<_> = stored.keys().chain(replay.shares().keys()).collect();
+    let viewers: BTreeSet<_> = stored.keys().chain(replay.by_viewer().keys()).collect();
     let differing = viewers.into_iter().filter_map(|viewer| {
         let items = stored.get(viewer).into_iter().flatten();
-        let expected = replay.shares().get(viewer).into_iter().flatten();
+        let expected = replay.by_viewer().get(viewer).into_iter().flatten();
         let expected: BTreeMap<_, _> =
             expected.map(|(first, total)| (Total::sort_key(*first), *total)).collect();
-        let is_right = |(sk, item): (&String, &Option<ShareItem>)| {
+        let is_right = |(sk, item): (&String, &Option<ViewerHitsItem>)| {
             let (Some(item), Some(total)) = (item, expected.get(sk)) else { return false };
-            item.share == if item.is_total { total.so_far } else { total.in_block }
+            item.viewer_hits == if item.is_total { total.so_far } else { total.in_block }
         };
         let is_equal = items.clone().count() == expected.len() && items.clone().all(is_right);
         let (shown, replayed) =
-            (shown(items.filter_map(|(_, item)| item.as_ref())), replay.share(viewer));
+            (shown(items.filter_map(|(_, item)| item.as_ref())), replay.viewer_hits(viewer));
         (!is_equal).then(|| (viewer.clone(), [shown.into(), replayed.into()]))
     });
     differing.collect()
 }
 
 /// What a viewer is shown whose items these are, in their order.
-fn shown<'a>(items: impl DoubleEndedIterator<Item = &'a ShareItem>) -> Share {
-    let mut shown = Share::default();
+fn shown<'a>(items: impl DoubleEndedIterator<Item = &'a ViewerHitsItem>) -> ViewerHits {
+    let mut shown = ViewerHits::default();
     for item in items.rev() {
-        shown = shown.and(item.share);
+        shown = shown.and(item.viewer_hits);
         if item.is_total {
             break;
         }
@@ -364,7 +364,7 @@ fn shown<'a>(items: impl DoubleEndedIterator<Item = &'a ShareItem>) -> Share {
 fn misnumbered(
     stored: &BTreeMap<HitId, u64>,
     replay: &Replay,
-    view: &Fought,
+    view: &BattleState,
 ) -> Vec<NumberDifference> {
     let replayed = replay.numbers();
     let hits: BTreeSet<_> = stored.keys().chain(replayed.keys()).collect();

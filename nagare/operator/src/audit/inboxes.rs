@@ -10,7 +10,7 @@ use serde::Serialize;
 use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, Query};
 use shared::likes;
-use shared::notifications::keys::{self, Place};
+use shared::notifications::keys::{self, NotificationKey};
 use shared::notifications::{ActivityLikes, Inbox, Listed, Listing};
 use shared::projection::{View, Write};
 use shared::values::{ActivityId, ViewerId};
@@ -43,9 +43,9 @@ pub struct InboxDifference {
 #[derive(Default)]
 struct Tally {
     /// By place, what their activities' views say.
-    listings: BTreeMap<Place, (ActivityId, Listing)>,
+    listings: BTreeMap<NotificationKey, (ActivityId, Listing)>,
     /// What is listed in items of its own.
-    rows: BTreeMap<Place, u64>,
+    rows: BTreeMap<NotificationKey, u64>,
 }
 
 impl ViewsAuditor {
@@ -106,7 +106,7 @@ impl ViewsAuditor {
                 let viewer = view.actor().and_then(|actor| ViewerId::new(actor.as_str()).ok());
                 let listing = view.listing().zip(viewer.filter(|viewer| wanted.contains(viewer)));
                 if let Some((listing, viewer)) = listing {
-                    let place = Place {
+                    let place = NotificationKey {
                         last_at: listing.last_at,
                         activity_id: activity_id.clone(),
                         behind: None,
@@ -136,7 +136,7 @@ impl ViewsAuditor {
     ) -> Result<bool, DynamoError> {
         let listings: Vec<_> = tally.listings.values().cloned().collect();
         let recounted = Inbox::recounted(&listings);
-        let mut rows: BTreeMap<Place, Write> = tally
+        let mut rows: BTreeMap<NotificationKey, Write> = tally
             .rows
             .keys()
             .map(|place| (place.clone(), Write::Delete(place.key(viewer))))
@@ -165,7 +165,7 @@ impl Tally {
     fn difference(&self, viewer: &ViewerId, view: &View<Inbox>) -> Option<InboxDifference> {
         let inbox = &view.state;
         let mut stored = self.rows.clone();
-        stored.extend(inbox.listed().map(|listed| (listed.place.clone(), listed.count)));
+        stored.extend(inbox.listed().map(|listed| (listed.position.clone(), listed.count)));
         let listings = self.listings.iter().map(|(place, (_, l))| (place.clone(), l.count));
         let recounted: BTreeMap<_, _> = listings.collect();
         let unread = recounted.values().sum();

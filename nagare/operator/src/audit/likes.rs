@@ -8,7 +8,7 @@ use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, Query};
 use shared::likes::{self, Recorded};
 use shared::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
-use shared::projection::{Passed, View};
+use shared::projection::{BarrierProgress, View};
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::projected::AuditError;
@@ -81,7 +81,7 @@ impl ViewsAuditor {
         activity: &ActivityId,
         view: View<ActivityLikes>,
         tally: Tally,
-        mend_as_of: Option<&View<Passed>>,
+        mend_as_of: Option<&View<BarrierProgress>>,
     ) -> Result<Compared<LikesDifference>, DynamoError> {
         let recounted = tally.recounted(&view.state);
         let difference = LikesDifference {
@@ -106,7 +106,7 @@ impl ViewsAuditor {
     async fn likes(
         &self,
         activities: &[ActivityId],
-    ) -> Result<(BTreeMap<ActivityId, Tally>, Option<View<Passed>>), AuditError> {
+    ) -> Result<(BTreeMap<ActivityId, Tally>, Option<View<BarrierProgress>>), AuditError> {
         let mut tallies: BTreeMap<_, _> =
             activities.iter().map(|activity| (activity.clone(), Tally::default())).collect();
         scan(self.facts.table(), "facts read", Query::default(), |row| {

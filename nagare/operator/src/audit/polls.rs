@@ -14,8 +14,8 @@ use serde::Serialize;
 use shared::dynamo::item::{Item, Key, number, text};
 use shared::dynamo::{DynamoError, IN_FLIGHT, Query, Update};
 use shared::ledger::FORGET_AT;
-use shared::polls::{Counted, EventDigest, History, PollRow, Recount, Rules, Sums, keys};
-use shared::projection::{Passed, View};
+use shared::polls::{EventDigest, History, PollRow, PollTally, Recount, Rules, Sums, keys};
+use shared::projection::{BarrierProgress, View};
 use shared::values::PollId;
 
 use super::projected::AuditError;
@@ -85,7 +85,7 @@ impl ViewsAuditor {
         &self,
         polls: &[PollId],
         keeps_events: bool,
-    ) -> Result<(BTreeMap<PollId, Tally>, Option<View<Passed>>), AuditError> {
+    ) -> Result<(BTreeMap<PollId, Tally>, Option<View<BarrierProgress>>), AuditError> {
         let mut tallies = BTreeMap::new();
         for poll in polls {
             tallies.extend(self.opened(poll, keeps_events).await?.map(|it| (poll.clone(), it)));
@@ -133,7 +133,7 @@ impl ViewsAuditor {
     }
 
     /// Votes may wait for a poll, but nothing else may be said of it. There is nothing to make that right from.
-    fn compare_unopened(poll: &PollId, view: &View<Counted>) -> Compared<PollDifference> {
+    fn compare_unopened(poll: &PollId, view: &View<PollTally>) -> Compared<PollDifference> {
         let stored = view.state.sums();
         if stored.is_none() && !view.is_unreadable() {
             return Compared::Equal;
@@ -146,9 +146,9 @@ impl ViewsAuditor {
     async fn compare_votes(
         &self,
         poll: &PollId,
-        view: View<Counted>,
+        view: View<PollTally>,
         recount: Recount,
-        mend_as_of: Option<&View<Passed>>,
+        mend_as_of: Option<&View<BarrierProgress>>,
     ) -> Result<Compared<PollDifference>, DynamoError> {
         let key = keys::view(poll);
         let difference = PollDifference {
@@ -170,7 +170,11 @@ impl ViewsAuditor {
 
     /// When choices won votes and lost them by what a view says; nothing if a block cannot be read. Blocks stay as they
     /// are, whatever becomes of the view.
-    async fn digest(&self, key: &Key, state: &Counted) -> Result<Option<EventDigest>, DynamoError> {
+    async fn digest(
+        &self,
+        key: &Key,
+        state: &PollTally,
+    ) -> Result<Option<EventDigest>, DynamoError> {
         let mut digest = state.digest();
         let (Some((first, last)), Some(end)) = (state.blocks_of_events(), state.end()) else {
             return Ok(Some(digest));
@@ -197,9 +201,9 @@ impl ViewsAuditor {
     async fn mend_poll(
         &self,
         key: &Key,
-        view: View<Counted>,
+        view: View<PollTally>,
         recount: Recount,
-        passed: &View<Passed>,
+        passed: &View<BarrierProgress>,
     ) -> Result<bool, DynamoError> {
         let (state, blocks) = recount.repaired(&view.state, key);
         let keys: Vec<_> = blocks.iter().map(key_of).collect();
@@ -208,7 +212,8 @@ impl ViewsAuditor {
         let mended = view.with(state.clone()).caught_up_with(passed);
         if !self.views.write(vec![mended.write(key.clone())], soon()).await? {
             // A write that was answered late and repeated is refused by itself.
-            let there = self.views.read(key.clone(), View::<Counted>::read_to_fold, soon()).await?;
+            let there =
+                self.views.read(key.clone(), View::<PollTally>::read_to_fold, soon()).await?;
             if there.state.first_block() != state.first_block() {
                 for key in keys {
                     self.views.table().delete(key, None, soon()).await?;
@@ -221,7 +226,7 @@ impl ViewsAuditor {
     }
 
     /// Marks the blocks of before.
-    async fn expire_past(&self, view: &Key, state: &Counted) -> Result<(), DynamoError> {
+    async fn expire_past(&self, view: &Key, state: &PollTally) -> Result<(), DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             filter: Some("attribute_not_exists(#forget)"),

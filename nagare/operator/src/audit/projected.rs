@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shared::dynamo::DynamoError;
 use shared::facts::Facts;
-use shared::projection::{Barrier, Passed, View, Views};
+use shared::projection::{Barrier, BarrierProgress, View, Views};
 use shared::runtime::clock::Clock;
 
 use crate::soon;
@@ -33,7 +33,7 @@ impl Folded {
         facts: &Facts,
         views: &Views,
         clock: &Clock,
-    ) -> Result<Option<View<Passed>>, AuditError> {
+    ) -> Result<Option<View<BarrierProgress>>, AuditError> {
         match self {
             Self::ByBarrier => projected(facts, views, clock).await.map(Some),
             Self::ByTime => {
@@ -65,7 +65,7 @@ pub(crate) async fn projected(
     facts: &Facts,
     views: &Views,
     clock: &Clock,
-) -> Result<View<Passed>, AuditError> {
+) -> Result<View<BarrierProgress>, AuditError> {
     let barrier = Barrier::raise(facts, clock.now(), soon).await?;
     let passed = async {
         loop {

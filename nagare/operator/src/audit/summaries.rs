@@ -31,12 +31,12 @@ mod folded;
 mod names;
 mod remaking;
 
-use nagare_client::clock::clock;
-use nagare_client::failure::Failure;
-use nagare_client::remote::Remote;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use nagare_client::clock::clock;
+use nagare_client::failure::Failure;
+use nagare_client::remote::Remote;
 use serde::Serialize;
 use shared::dynamo::DynamoError;
 use shared::events::{Archives, Customer, Events, PeriodRow};

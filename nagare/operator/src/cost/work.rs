@@ -5,7 +5,7 @@
 
 use std::ops::{Add, AddAssign, Mul};
 
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use shared::dynamo::{BATCH_WRITE, IN_FLIGHT};
 
 use super::sizes;
@@ -105,12 +105,12 @@ pub(super) fn command(stored: &[f64], rounds: f64) -> Work {
 /// more.
 #[must_use]
 pub fn publish(activity: &Activity, audience: &Audience) -> Work {
-    publish_in(Sizes::default(), activity, audience)
+    publish_in(FanOutLimits::default(), activity, audience)
 }
 
 /// The same for a writer that cuts fan-outs into other sizes.
 #[must_use]
-pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
+pub fn publish_in(sizes: FanOutLimits, activity: &Activity, audience: &Audience) -> Work {
     let (record, row) = (sizes::record(activity), sizes::outbox_row(activity));
     let kind = sizes::kind_row(activity);
     let stored = [sizes::claim(activity), kind, record, row, sizes::owner(activity)];
@@ -127,7 +127,7 @@ pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Wor
 }
 
 /// The work of a fan-out, except for writing the entries.
-fn fan_out(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
+fn fan_out(sizes: FanOutLimits, activity: &Activity, audience: &Audience) -> Work {
     // DynamoDB reports that there may be more whenever it stops at the limit.
     if audience.followers >= f64::from(sizes.page) {
         return split(sizes, activity, audience);
@@ -152,8 +152,8 @@ fn fan_out(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
 
 /// The first page gives the number of segments. A plan is written, the segments go onto the queue, and
 /// when the last one is done the plan is written again.
-fn split(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
-    let Sizes { page, segment, segments, .. } = sizes;
+fn split(sizes: FanOutLimits, activity: &Activity, audience: &Audience) -> Work {
+    let FanOutLimits { page, segment, segments, .. } = sizes;
     let page = f64::from(page);
     let most = segments as f64;
     let segments = (audience.followers / f64::from(segment)).ceil().clamp(2.0, most);
@@ -229,7 +229,11 @@ pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     // An edge that names itself.
     let noted = Work { writes: 1.0, rounds: 1.0, ledger_bytes: COMPLETE, ..Work::default() };
     let brought_in = recorded + copied + (read + look) * pages;
-    if activities > Sizes::default().repeated as f64 { brought_in + noted } else { brought_in }
+    if activities > FanOutLimits::default().repeated as f64 {
+        brought_in + noted
+    } else {
+        brought_in
+    }
 }
 
 /// A tag of somebody in an activity that is published: the tag is written, whose the activity is is asked for, and it is

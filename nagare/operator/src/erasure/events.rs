@@ -17,7 +17,7 @@
 //! What is sent afterwards is recorded. How many keys a customer has in a period that was made never changes, so a busy customer's
 //! id stays in such rows until their tables are dropped.
 //!
-//! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Taking`]): by each that is only in a table, all
+//! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Removal`]): by each that is only in a table, all
 //! three views of it; by those of an object, the witness of its period, together with what is known of the object. What else views
 //! count of them, [`super::summaries`] takes out.
 

@@ -11,7 +11,7 @@
 //! # Why it is exact
 //!
 //! Each day is one of one period. Those of periods that take events are counted as often as there are such events, or will be once what is in the stream
-//! is folded: they are lowered with the events, whatever the order ([`shared::summaries::Taking`]). What views count of
+//! is folded: they are lowered with the events, whatever the order ([`shared::summaries::Removal`]). What views count of
 //! other days is taken out as it is found: nothing adds to it any more, for a table is sealed an hour after its last put. The customer's view
 //! says what its names count of it, and both are lowered in one transaction. So a run that died is completed by the next one.
 //!
@@ -40,8 +40,8 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use shared::summaries::{
-    Day, MOST_NAMES, NamedDays, Summaries, SummaryItem, SummaryState, SummaryView, Taken, Taking,
-    keys, start_of,
+    Day, MOST_NAMES, NamedDays, Removal, RemovalOutcome, Summaries, SummaryItem, SummaryState,
+    SummaryView, keys, start_of,
 };
 
 use crate::event_scope::EventScope;
@@ -177,7 +177,7 @@ impl SummaryErasure {
             let tried = if !older.is_empty() {
                 let from_names = self.scope.customer_id.is_some();
                 let customer = customer.clone();
-                let taking = Taking { customer, days: older, from_names, witness: None };
+                let taking = Removal { customer, days: older, from_names, witness: None };
                 self.summaries.take(&taking, Vec::new(), soon()).await
             } else if !counts.days().is_empty() {
                 return Ok(false);
@@ -191,9 +191,11 @@ impl SummaryErasure {
                 self.empty(customer, view, &blocks).await
             };
             match tried {
-                Ok(Taken::Done) => backoff.reset(),
-                Ok(Taken::TooMuch) if together > 1 => together /= 2,
-                Ok(Taken::TooMuch | Taken::Refused) => backoff.wait(deadline).await?,
+                Ok(RemovalOutcome::Done) => backoff.reset(),
+                Ok(RemovalOutcome::TooMuch) if together > 1 => together /= 2,
+                Ok(RemovalOutcome::TooMuch | RemovalOutcome::Refused) => {
+                    backoff.wait(deadline).await?
+                }
                 Err(failure) if !failure.is_retryable() => return Err(failure),
                 Err(_) => backoff.wait(deadline).await?,
             }
@@ -206,7 +208,7 @@ impl SummaryErasure {
         customer: &Customer,
         view: View<shared::summaries::CustomerView>,
         blocks: &[Key],
-    ) -> Result<Taken, DynamoError> {
+    ) -> Result<RemovalOutcome, DynamoError> {
         let state = view.state.emptied();
         let key = SummaryView::Customer(customer.clone()).key();
         // A bucket of names is read by whoever counts a new one, so none of them may stay.
@@ -230,10 +232,10 @@ impl SummaryErasure {
         Ok(())
     }
 
-    async fn written(&self, writes: Vec<Write>) -> Result<Taken, DynamoError> {
+    async fn written(&self, writes: Vec<Write>) -> Result<RemovalOutcome, DynamoError> {
         Ok(match self.summaries.table().write(writes, soon()).await? {
-            true => Taken::Done,
-            false => Taken::Refused,
+            true => RemovalOutcome::Done,
+            false => RemovalOutcome::Refused,
         })
     }
 

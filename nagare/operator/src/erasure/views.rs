@@ -12,13 +12,13 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::TryStreamExt;
 use shared::battles::keys::{self as battles, BattleView};
-use shared::battles::{Fought, erasure as hits};
+use shared::battles::{BattleState, erasure as hits};
 use shared::dynamo::item::{Item, Key, Row, number, text};
 use shared::dynamo::{Condition, DynamoError, Query, Update};
 use shared::ledger::FORGET_AT;
 use shared::likes;
 use shared::notifications::{ReadNotification, keys};
-use shared::polls::{Counted, ERASED_AT, erasure, keys as polls};
+use shared::polls::{ERASED_AT, PollTally, erasure, keys as polls};
 use shared::projection::{State, View, Write, waiting};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
@@ -153,15 +153,15 @@ impl Erasure {
     ) -> Result<Option<Found>, DynamoError> {
         let is_marked = row.item.contains_key(FORGET_AT);
         let (battle, is_view) = match of {
-            BattleView::Share(_, viewer) if viewer == self.viewer => {
+            BattleView::ViewerHits(_, viewer) if viewer == self.viewer => {
                 return Ok(Some(Found::Own(key)));
             }
-            BattleView::Share(battle, _) | BattleView::Numbered(battle, _) => (battle, false),
+            BattleView::ViewerHits(battle, _) | BattleView::Numbered(battle, _) => (battle, false),
             BattleView::Itself(battle) => {
                 let view = battles::view(&battle);
                 let is_view = key == view;
                 let names = match is_view {
-                    true => View::<Fought>::read_to_fold(&row)?.state.forget(&self.viewer),
+                    true => View::<BattleState>::read_to_fold(&row)?.state.forget(&self.viewer),
                     false => self.without_hits(row)?.is_some(),
                 };
                 if names {
@@ -289,7 +289,7 @@ impl Erasure {
         view: &Key,
         block: &Key,
     ) -> Result<Option<Vec<Write>>, DynamoError> {
-        let seen = self.seen::<Counted>(view).await?;
+        let seen = self.seen::<PollTally>(view).await?;
         let (Some(row), Some(poll)) = (self.block(block).await?, polls::of_view(view)) else {
             return Ok(None);
         };
@@ -302,7 +302,7 @@ impl Erasure {
         view: &Key,
         item: &Key,
     ) -> Result<Option<Vec<Write>>, DynamoError> {
-        let mut seen = self.seen::<Fought>(view).await?;
+        let mut seen = self.seen::<BattleState>(view).await?;
         if item == view {
             let is_there = seen.state.forget(&self.viewer);
             return Ok(is_there.then(|| vec![seen.write(view.clone())]));

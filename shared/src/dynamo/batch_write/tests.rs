@@ -15,7 +15,6 @@ use crate::dynamo::transport::tests::{Wiretap, run};
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Write<'a> {
     key: (&'a str, &'a str),
-    /// What a put says besides.
     put: Option<(&'a str, i64)>,
 }
 

@@ -6,34 +6,32 @@ use tokio::time::Instant;
 
 use super::BATCH;
 
-/// How long calls join one cohort at least.
+/// The least time for which calls join one cohort.
 const COHORT: Duration = Duration::from_millis(100);
-/// How many calls there are in it: at a slow pace and at the fastest.
+/// The number of calls in a cohort, at a slow pace and at the fastest.
 const CALLS: (u32, u32) = (4, 16);
-/// At less than this pace half of them are enough: somebody else has the rest of the table, and whoever
-/// waits for four calls that are all taken never comes up to them.
+/// Below this pace half of them are enough. Somebody else uses the rest of the table, and a writer that waits for four taken
+/// calls would never catch up.
 const SLOW: f64 = 30.0;
-/// However slow the pace is, it rises as often as this.
+/// The longest time between two rises, however slow the pace is.
 const LONGEST: Duration = Duration::from_secs(2);
-/// A cohort that has not come together in this many times its length says nothing: hardly anything is
-/// sent.
+/// A cohort that is not complete after this many times its length says nothing: hardly anything is sent.
 const STALE: u32 = 5;
-/// How long refusals have to go on, if most is refused and if some is.
+/// How long refusals have to last, if most is refused and if some is.
 const MOMENTS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(25));
-/// Nothing is measured with less than this taken.
+/// The least number of items taken for a measurement.
 const ENOUGH: usize = 2 * BATCH;
 
 /// Names a cohort.
 pub(super) type CohortId = u64;
 
-/// How large cohorts are at some pace: a tenth of a second is 160 calls on a fast table, and a fifth of
-/// one call on a slow one.
+/// The size of cohorts at some pace: a tenth of a second is 160 calls on a fast table, and a fifth of a call on a slow one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     pub(super) calls: u32,
     refusals: u32,
     pub(super) length: Duration,
-    /// A call is a large part of a cohort.
+    /// True if one call is a large part of a cohort.
     pub(super) is_slow: bool,
 }
 
@@ -53,16 +51,14 @@ impl Scale {
     }
 }
 
-/// How a call came to be sent.
+/// Why a call was sent when it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// At once.
     AtOnce,
-    /// When fewer were in flight.
+    /// Once fewer were in flight.
     WhenRoom,
-    /// In its send slot.
     InItsSlot,
-    /// Apart from the rest: what the table takes of it counts, and nothing else.
+    /// Apart from the rest: only what the table takes of it counts.
     Apart,
 }
 
@@ -72,13 +68,13 @@ pub(super) struct Cohort {
     begun: Instant,
     pub(super) ended: Option<Instant>,
     pub(super) calls: u32,
-    /// Those that had to wait, so that there was more to send.
+    /// Calls that had to wait, so there was more to send.
     pub(super) delayed: u32,
-    /// Those that had to wait for the pace.
+    /// Calls that had to wait for the pace.
     pub(super) paced: u32,
     pub(super) open: u32,
     ended_calls: u32,
-    /// When each call that has ended was sent, and how many items it brought.
+    /// For each call that has ended: when it was sent, and how many of its items were taken.
     taken_of: Vec<(Instant, usize)>,
     last_refused: Option<Instant>,
     /// It began with a refusal.
@@ -108,7 +104,6 @@ impl Cohort {
         }
     }
 
-    /// A call is sent.
     pub(super) fn send(&mut self, how: Sent) {
         self.open += 1;
         if how != Sent::Apart {
@@ -118,7 +113,7 @@ impl Cohort {
         }
     }
 
-    /// A call that was sent then has ended.
+    /// A call that was sent at `sent` has ended.
     pub(super) fn end(&mut self, sent: Instant, apart: bool, taken: usize, refused: usize) {
         self.open -= 1;
         self.ended_calls += u32::from(!apart);
@@ -131,7 +126,7 @@ impl Cohort {
         }
     }
 
-    /// Whether it can be judged when all its calls have ended.
+    /// True if it can be judged once all its calls have ended.
     pub(super) fn is_complete(&self, scale: &Scale, now: Instant) -> bool {
         let length = now - self.begun;
         let most = self.refusals * 2 > self.ended_calls;
@@ -149,28 +144,27 @@ impl Cohort {
         self.calls < scale.calls && now - self.begun > scale.length * STALE
     }
 
-    /// What may have been taken by now. A refusal may come back sooner than a success, so that calls in
-    /// flight count as taken.
+    /// The items that may have been taken. A refusal may return sooner than a success, so calls in flight count as taken.
     pub(super) fn most_taken(&self) -> usize {
         self.taken + self.open as usize * BATCH
     }
 
-    /// What was taken is enough to measure by.
+    /// True if enough was taken for a measurement.
     pub(super) fn took_enough(&self) -> bool {
         self.taken >= ENOUGH
     }
 
-    /// Less was taken than this part of what was refused.
+    /// True if less was taken than this part of what was refused.
     pub(super) fn hardly_took(&self, part: f64) -> bool {
         (self.most_taken() as f64) < part * self.refused as f64
     }
 
-    /// It goes on for long enough to say anything.
+    /// True if it lasts long enough to say anything.
     pub(super) fn is_short(&self, now: Instant) -> bool {
         now - self.begun >= MOMENTS.0
     }
 
-    /// It was over so soon that it says roughly how much is taken.
+    /// True if it was so short that it only says roughly how much is taken.
     pub(super) fn was_short(&self) -> bool {
         self.length() < MOMENTS.1
     }
@@ -184,7 +178,7 @@ impl Cohort {
         items as f64 / (now - self.begun).as_secs_f64().max(1e-3)
     }
 
-    /// What the table took, in items a second. From one refusal to another that is all it could.
+    /// What the table took, in items a second. Between two refusals that is its capacity.
     pub(super) fn took(&self) -> f64 {
         let rate = |items: usize, time: Duration| items as f64 / time.as_secs_f64().max(1e-3);
         let until = self.last_refused.map_or(Duration::ZERO, |last| last - self.begun);

@@ -1,25 +1,22 @@
-//! How many items a second.
+//! The controller: finds out how many items a second a table takes.
 //!
-//! When a table refuses, its burst is used up, and what it still takes is just what it can do: the
-//! controller measures that and goes on a little below it, so that the burst fills again by that
-//! little. Then the pace rises, slowly, until the table refuses again: some per cent up and down
-//! around the capacity, of which the burst makes an even stream. The rise is by the square root of
-//! the pace, not by a share of it, so that of several writers the slow ones catch up with the fast
-//! ones; at slow paces that would be far too much, and it is a small share. Where nothing is refused
-//! well above what was measured, the capacity has grown, and the rise becomes exponential.
+//! When a table refuses, its burst is used up, and what it still takes is its capacity. The controller measures that and goes
+//! on a little below it, so that the burst fills up again by the difference. Then the pace rises slowly until the table refuses
+//! again: it moves some per cent around the capacity, which the burst smooths. The rise is the square root of the pace, not a
+//! share of it, so that slow writers catch up with fast ones; at slow paces the square root would be far too much, and the rise
+//! is a small share. If nothing is refused well above what was measured, the capacity has grown, and the rise is exponential.
 //!
-//! What is measured is a *cohort*: the calls sent in some tenth of a second, or in some few calls' time
-//! where that is longer, judged when all of them have ended, because a refusal may come back sooner
-//! than a success. Cohorts that were sent in part before the pace last changed say nothing about the
-//! new pace. Those in which no call was *throttled locally*, made to wait, say nothing about what the table would
-//! have taken: a writer of little among writers of much is refused for what they do, and must not be
-//! made slow by it.
+//! The unit of measurement is a *cohort*: the calls sent in a tenth of a second, or in the time of a few calls if that is longer.
+//! A cohort is judged when all its calls have ended, because a refusal may return sooner than a success. Cohorts that were
+//! partly sent before the last change of the pace say nothing about the new pace. Cohorts without any call that was *throttled
+//! locally*, made to wait, say nothing about the capacity: a small writer among large ones is refused for what they do, and must
+//! not be slowed down by it.
 //!
-//! Before anything is measured, and where a table has become much slower, hardly anything is taken. Then
-//! the pace is at most what was taken since the first refusal and one call more, in that time: it halves
-//! with each refused call, so a fall from 40,000 to 50 a second costs some ten calls.
+//! Before anything is measured, and when a table has become much slower, hardly anything is taken. Then the pace is at most what
+//! was taken since the first refusal, plus one call, in that time. So it halves with each refused call, and a fall from 40,000
+//! to 50 a second costs about ten calls.
 //!
-//! The numbers below were chosen in simulation; `tests/pace/table.rs` holds them to what they promise.
+//! The constants below were chosen in simulation; `tests/pace/table.rs` tests what they promise.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,55 +26,53 @@ use tokio::time::Instant;
 use super::BATCH;
 use super::cohort::{Cohort, CohortId, Scale, Sent};
 
-/// No pace is slower: one call in ten seconds.
+/// The slowest pace: one call in ten seconds.
 const SLOWEST: f64 = 2.5;
-/// No pace is faster: more than any writer does.
+/// The fastest pace, which no writer reaches.
 const FASTEST: f64 = 10_000_000.0;
-/// After so long, what a writer knows of the table's capacity is no longer so.
+/// The time after which a measurement of the capacity is outdated.
 const FORGET: Duration = Duration::from_secs(30);
-/// How far below the measured capacity to go on.
+/// The pace after a measurement, relative to the measured capacity.
 const CUT: f64 = 0.03;
-/// A cohort of which a part was taken brings the pace down to no less of itself. In a moment in which
-/// most is refused, who of several writers gets the rest is chance; this keeps them together.
+/// The most that a partly taken cohort lowers the pace, as a factor. While most is refused, chance decides which of several
+/// writers gets the rest; this keeps them together.
 const STEEPEST: f64 = 0.5;
-/// The same where a cohort is a few calls, whose chance is greater. Half of what they say is believed, as
-/// a factor.
+/// The same for a cohort of a few calls, where chance is greater: half of the change applies, as a factor.
 const STEEPEST_BY_FEW: f64 = 0.75;
-/// Where less than so much of what was refused is taken, the pace is not near the capacity.
+/// If less than this share of what was refused is taken, the pace is not near the capacity.
 const HARDLY: f64 = 0.25;
-/// A table that has taken no more than this before it refuses is thought to be slow.
+/// A table that has taken no more than this before it refuses counts as slow.
 const LITTLE: usize = 400;
-/// The rise after a cohort: in square roots of the pace, and as a share of it at most.
+/// The rise after a cohort, in square roots of the pace, and its limit as a share of the pace.
 const RISE: (f64, f64) = (1.0, 0.02);
-/// A pace below this rises as this one does, so that of several writers the slow ones catch up.
+/// A pace below this rises like this one, so that slow writers catch up.
 const LOW: f64 = 50.0;
 /// A pace of a few calls a second, at which a measurement that is too low would never be corrected.
 const FEW_CALLS: f64 = 200.0;
-/// How far above the measured capacity it is believed to have grown.
+/// How far above the measured capacity the capacity counts as grown.
 const BEYOND: f64 = 1.1;
-/// The share by which the pace rises then: the first, and the greatest.
+/// The share by which the pace rises then: the first and the greatest.
 const BOOST: (f64, f64) = (0.01, 0.2);
 
 #[derive(Debug)]
 pub(super) struct Controller {
     pace: f64,
-    /// The pace to begin with.
     start: f64,
     /// What the table took when it last refused.
     measured: f64,
-    /// It took enough for that to be more than a bound.
+    /// True if it took enough for that to be more than a bound.
     sure: bool,
     /// What it took before anything was measured.
     before: usize,
-    /// It was measured in a short burst.
+    /// True if it was measured in a short burst.
     rough: bool,
     boost: f64,
-    /// Since when the table last began to refuse, and what it has taken from then on.
+    /// When the table last began to refuse, and what it has taken since.
     taken_since: (Instant, usize),
     /// The first cohort that was sent at this pace from its beginning.
     since: CohortId,
     next_id: CohortId,
-    /// Those that are not judged yet; the last is the one that calls join.
+    /// Cohorts that are not judged yet; calls join the last one.
     cohorts: VecDeque<Cohort>,
     last_sent: Instant,
 }
@@ -105,7 +100,7 @@ impl Controller {
         self.pace
     }
 
-    /// The table has refused, and what it took is known.
+    /// True if the table has refused, and what it took is known.
     pub(super) fn has_measured(&self) -> bool {
         self.sure
     }
@@ -122,12 +117,12 @@ impl Controller {
         Duration::from_secs_f64(items as f64 / self.pace)
     }
 
-    /// Nothing was sent for so long that what is known is no longer so.
+    /// True if nothing was sent for so long that the measurement is outdated.
     pub(super) fn is_outdated(&self, now: Instant) -> bool {
         now - self.last_sent > FORGET
     }
 
-    /// Begins again, as if nothing were known.
+    /// Resets to the initial state.
     pub(super) fn restart(&mut self, now: Instant) {
         *self = Self { next_id: self.next_id, ..Self::new(self.start, now) };
         self.begin(now);
@@ -148,8 +143,8 @@ impl Controller {
         self.current().id
     }
 
-    /// A call has ended. None: nobody knows how. Returns whether the pace is far above what the table
-    /// takes, so that what comes next has to wait.
+    /// A call has ended; `None` if its result is unknown. Returns true if the pace is far above what the table takes, so that the
+    /// next call has to wait.
     pub(super) fn observe(
         &mut self,
         id: CohortId,
@@ -181,11 +176,11 @@ impl Controller {
         let (scale, taken) = (self.scale(), self.taken_rate(now));
         let cohort = self.current();
         if refused > 0 && !cohort.refusing {
-            // From here on the burst is known to be used up: only now there is something to measure.
+            // From here on the burst is known to be used up, so measuring begins.
             // A pace that was rising fast is far above it, so some of the rise goes back at once.
             if cohort.delayed > 0 && pace > measured * BEYOND {
                 let measured = if self.rough { (pace * measured).sqrt() } else { measured };
-                // From one empty burst to the next the table took no more than its capacity.
+                // From one empty burst to the next the table took its capacity.
                 let alone = scale.is_slow && self.sure && pace < FEW_CALLS;
                 let known = if alone { taken.min(pace) } else { 0.0 };
                 self.set((pace * STEEPEST).max(measured).max(known));
@@ -201,7 +196,7 @@ impl Controller {
             && cohort.hardly_took(HARDLY)
             && cohort.is_short(now);
         if too_fast {
-            // Nothing is measured yet, but that it is not more than one call beyond what was taken.
+            // Nothing is measured yet, except that the capacity is at most one call more than what was taken.
             let most = cohort.rate_at(now, cohort.most_taken() + BATCH);
             self.set(most.min(pace));
         }
@@ -228,7 +223,7 @@ impl Controller {
         let steepest = if scale.is_slow { STEEPEST_BY_FEW } else { STEEPEST };
         let fallen = |pace: f64| pace.clamp(self.pace * steepest, self.pace);
         if cohort.paced == 0 && cohort.refused > 0 {
-            // The pace comes near, so that it holds should there suddenly be more to send.
+            // The pace approaches what is sent, so that it holds if there is suddenly more to send.
             self.set(fallen(took / STEEPEST));
             self.since = self.next_id;
         } else if cohort.refused > 0 {
@@ -236,12 +231,11 @@ impl Controller {
             self.rough = cohort.was_short();
             self.sure |= cohort.took_enough();
             self.boost = BOOST.0;
-            // A moment says roughly where the capacity is; from a little above it, the next cohort
-            // tells exactly.
+            // A short measurement is rough; from a little above it, the next cohort measures exactly.
             self.set(self.measured * if self.rough { BEYOND } else { 1.0 - CUT });
             self.since = self.next_id;
         } else if cohort.paced > 0 {
-            // By time, not by cohort: those of a slow writer take longer to come together.
+            // By time, not by cohort: cohorts of a slow writer take longer to complete.
             let periods = cohort.length().div_duration_f64(scale.period());
             let (roots, share) = RISE;
             let rise = (roots * self.pace.sqrt()).min(share * self.pace.max(LOW));
@@ -257,7 +251,7 @@ impl Controller {
         self.pace = pace.clamp(SLOWEST, FASTEST);
     }
 
-    /// Begins a cohort. Those that came to nothing before are forgotten.
+    /// Begins a cohort. Earlier cohorts without a result are dropped.
     fn begin(&mut self, now: Instant) {
         self.cohorts.retain(|cohort| cohort.ended.is_some());
         self.cohorts.push_back(Cohort::new(self.next_id, now));

@@ -1,9 +1,8 @@
 //! Busy partitions.
 //!
-//! A partition takes 1,000 writes a second whatever its table takes, so one that is written to that fast
-//! (a backfill) refuses items of every batch, for minutes. That is no sign of a slow table. One refusal
-//! does not tell the two apart; an item that was sent apart and refused again, while the pace goes on, is
-//! its partition's.
+//! A partition takes 1,000 writes a second whatever its table takes. So a partition that is written to that fast (a backfill)
+//! refuses items of every batch, for minutes, which does not mean that the table is slow. One refusal does not tell the two
+//! apart. An item that was sent apart and refused again, while the pace continues, was refused by its partition.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -12,9 +11,9 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
 
-/// This many are remembered.
+/// The number of partitions remembered.
 const MOST: usize = 4_096;
-/// For how long after its last refusal a partition counts as hot.
+/// How long a partition counts as hot after its last refusal.
 const COOLS: Duration = Duration::from_secs(30);
 
 /// By the hashes of their keys.
@@ -30,7 +29,7 @@ impl HotPartitions {
         found.is_some_and(|refused| now - *refused < COOLS)
     }
 
-    /// It was refused just now.
+    /// Notes that a partition was refused just now.
     pub(super) fn insert(&mut self, partition: &str, now: Instant) {
         if self.since.len() >= MOST {
             self.since.retain(|_, refused| now - *refused < COOLS);

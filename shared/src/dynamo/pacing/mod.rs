@@ -1,31 +1,29 @@
-//! How fast to write: as fast as the table takes it, and hardly faster.
+//! The pace of writes: as fast as the table takes them, and hardly faster.
 //!
-//! A table takes a number of writes a second, and unused capacity of the last minutes besides (its
-//! burst). Nobody tells a client how many: it finds out by what is refused. Writing
-//! without a pace finds out with every call, and each refusal is a request sent, signed and
-//! answered for nothing; backing off after refusals leaves capacity unused. So all writers of one
-//! process go through one [`Pacer`]:
+//! A table takes a number of writes a second, and also unused capacity of the last minutes (its burst). A client can only find
+//! out that number by being refused. Without a pace it finds out with every call, and each refusal is a request sent, signed and
+//! answered in vain; backing off after refusals leaves capacity unused. So all writers of one process share one [`Pacer`]:
 //!
 //! ```text
-//! controller   how many items a second
-//! cohort       the calls that it judges together
-//! window       how many calls are in flight: slow start, then by the pace
-//! queue        whose call is next
+//! controller   the number of items a second
+//! cohort       calls that the controller judges together
+//! window       the number of calls in flight: slow start, then by the pace
+//! queue        the order of waiting calls
 //! hot          partitions that refuse what the table would take
 //! ```
 //!
-//! Tables take from 50 to more than 40,000 writes a second, so nothing here is a fixed number of calls
-//! or of milliseconds where it could follow the pace. A call is begun when it is admitted, not before: at
-//! 50 a second, hundreds of calls in one line would be a page that nobody completes. A call has no more items than the table
-//! takes in a second, so that a table slower than 25 takes whole calls, and deliveries come further with each.
+//! Tables take from 50 to more than 40,000 writes a second, so numbers of calls and of milliseconds follow the pace where they
+//! can. A call begins only when it is admitted: at 50 a second, hundreds of queued calls would be a page that is never
+//! completed. A call has at most the items that the table takes in a second, so that a table slower than 25 takes whole calls,
+//! and deliveries advance with each.
 //!
-//! Calls have one of two priorities. Normal are deliveries of ordinary size, which may be sent before their
-//! send slots; bulk are the segments of large fan-outs, which wait until that is made up for, and
-//! give way to normal calls that wait, down to a tenth of the pace.
+//! Calls have one of two priorities. Deliveries of ordinary size are normal, and may be sent before their send slots. Segments
+//! of large fan-outs are bulk: they wait until that is made up for, and give way to waiting normal calls, down to a tenth of the
+//! pace.
 //!
-//! One partition has a pacer of its own ([`Pacer::of_partition`]), for those who write much into it.
-//! Everybody else ignores the few items that such a partition refuses when they judge the table: an item
-//! that was sent [apart](Attempt::Apart) twice and refused is its partition's matter.
+//! A partition has a pacer of its own ([`Pacer::of_partition`]) for work that writes much into it. All other work ignores the few
+//! items that such a partition refuses when it judges the table: an item that was sent [apart](Attempt::Apart) twice and refused
+//! was refused by its partition.
 
 mod cohort;
 mod controller;
@@ -46,36 +44,33 @@ use hot::HotPartitions;
 use queue::{Queue, Turn};
 use window::Window;
 
-pub use queue::Share;
+pub use queue::FairShare;
 
 use super::BATCH_WRITE as BATCH;
-/// As few refusals in one call may be due to single partitions.
+/// Up to this many refusals in one call may be due to single partitions.
 pub(crate) const FEW: usize = BATCH / 4;
-/// Items a second to begin with: what DynamoDB's default quota lets one table take.
+/// Items a second to begin with: DynamoDB's default quota of one table.
 const TABLE: f64 = 40_000.0;
-/// What one partition takes.
+/// Items a second that one partition takes.
 const PARTITION: f64 = 1_000.0;
-/// How much of what was not sent may be caught up on: what a timer of a millisecond and a busy
-/// processor delay calls by.
+/// The delay that may be caught up on: that of a timer of a millisecond and of a busy processor.
 const CREDIT: Duration = Duration::from_millis(20);
-/// The same in items, where the pace is slow: deliveries end and others begin, and nobody writes meanwhile.
+/// The same in items, for a slow pace: between two deliveries nothing is written.
 const ITEMS_CREDIT: usize = 2 * BATCH;
 /// How long before its send slot a normal call may be sent.
 const AHEAD: Duration = Duration::from_millis(100);
-/// This many items may be sent early where the pace is slow, but no further than a table's burst reaches.
+/// The number of items that may be sent early at a slow pace, within the burst of a table.
 const MOST_AHEAD: (usize, Duration) = (200, Duration::from_secs(1));
-/// How long bulk stands aside for a normal call.
+/// How long bulk waits for a normal call.
 const GIVE_WAY: Duration = Duration::from_millis(1);
-/// Bulk waits for its send slot at most this many times as long as it would alone.
+/// Bulk waits for its send slot at most this many times as long as without normal calls.
 const PATIENCE: u32 = 10;
 
 /// Which calls go first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priority {
-    /// Deliveries that somebody waits for.
     #[default]
     Normal,
-    /// Segments of large fan-outs.
     Bulk,
 }
 
@@ -84,22 +79,19 @@ pub enum Priority {
 pub enum Attempt {
     /// Never.
     First,
-    /// The table gave them back.
     Again,
-    /// The table gave them back and took the rest of their call. Their partitions may be busy, so how this
-    /// call ends says nothing about the table.
+    /// The table returned them and took the rest of their call. Their partitions may be busy, so the result of this call says
+    /// nothing about the table.
     Apart,
 }
 
 /// A call that waits to be sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// How many items it has.
     pub items: usize,
-    /// Its priority.
     pub priority: Priority,
-    /// The work that it is part of.
-    pub share: &'a Share,
+    /// The share of the work that it belongs to.
+    pub share: &'a FairShare,
     /// How often it was sent before.
     pub attempt: Attempt,
 }
@@ -110,7 +102,7 @@ pub struct Pacer {
     state: Arc<Mutex<State>>,
 }
 
-/// A pacer that is forgotten when nobody uses it.
+/// A pacer that is dropped when nobody uses it.
 #[derive(Debug, Clone)]
 pub(crate) struct WeakPacer(std::sync::Weak<Mutex<State>>);
 
@@ -118,7 +110,7 @@ pub(crate) struct WeakPacer(std::sync::Weak<Mutex<State>>);
 struct State {
     controller: Controller,
     window: Window,
-    /// Partitions that refuse. None where there is but one partition.
+    /// Partitions that refuse; `None` for the pacer of one partition.
     hot: Option<HotPartitions>,
     /// When the next call may be sent.
     next: Instant,
@@ -128,8 +120,8 @@ struct State {
     open: [usize; 2],
 }
 
-/// Leave to send one call. Whoever has it tells it how the call ended; a call that was given up, or
-/// that failed for other reasons, says nothing.
+/// Permission to send one call. The holder reports how the call ended; a call that was given up, or that failed for other
+/// reasons, reports nothing.
 #[derive(Debug)]
 pub struct Ticket<'a> {
     pacer: &'a Pacer,
@@ -147,7 +139,7 @@ struct Sending {
 }
 
 impl Ticket<'_> {
-    /// How many of the call's items the table took, and how many it refused for want of capacity.
+    /// Reports how many items the table took, and how many it refused for lack of capacity.
     pub fn ended(mut self, taken: usize, refused: usize) {
         self.outcome = Some((taken, refused));
     }
@@ -189,8 +181,7 @@ impl Pacer {
         WeakPacer(Arc::downgrade(&self.state))
     }
 
-    /// Waits until a call may be sent, or until the deadline: whoever asks again at once when time is too
-    /// short would do nothing else.
+    /// Waits until a call may be sent, or until the deadline, so that a caller with too little time does not retry in a hot loop.
     ///
     /// # Errors
     /// [`DeadlineExceeded`] if its send slot lies beyond the deadline.
@@ -215,25 +206,25 @@ impl Pacer {
         }
     }
 
-    /// How many items the table takes in a second, as far as that is known.
+    /// The number of items that the table takes in a second, as far as known.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "paces are bounded")]
     pub(crate) fn items_a_second(&self) -> usize {
         self.state().controller.pace() as usize
     }
 
-    /// Whether a partition is known to refuse what the table would take.
+    /// True if a partition is known to refuse what the table would take.
     pub(crate) fn is_hot(&self, partition: &str) -> bool {
         self.state().hot.as_ref().is_some_and(|hot| hot.contains(partition, Instant::now()))
     }
 
-    /// A partition has refused again what was sent apart from the rest.
+    /// Notes that a partition has refused an item again that was sent apart.
     pub(crate) fn found_hot(&self, partition: &str) {
         if let Some(hot) = &mut self.state().hot {
             hot.insert(partition, Instant::now());
         }
     }
 
-    /// Whether several partitions are written to, so that a few refusals may be due to one of them.
+    /// True if several partitions are written to, so that a few refusals may be due to one of them.
     pub(crate) fn has_many_partitions(&self) -> bool {
         self.state().hot.is_some()
     }
@@ -254,7 +245,7 @@ enum Step {
     Go(Sending),
     /// Its send slot has not come.
     Until(Instant),
-    /// Others go first, or as many as may be are in flight.
+    /// Others go first, or the window is full.
     Behind,
 }
 
@@ -264,7 +255,7 @@ struct Waiting<'a> {
     call: Call<'a>,
     turn: Turn,
     notify: Arc<Notify>,
-    /// Since when it is the first of its priority.
+    /// When it became the first of its priority.
     first_since: Option<Instant>,
     how: Sent,
 }
@@ -316,7 +307,7 @@ impl State {
         self.open[priority] < self.window.calls(self.controller.pace())
     }
 
-    /// Until when a call that is the first since then has to wait, if it has to.
+    /// Until when a call has to wait that is the first of its priority since `since`; `None` if it need not wait.
     fn not_before(&self, call: &Call<'_>, since: Instant, now: Instant) -> Option<Instant> {
         if call.priority == Priority::Normal {
             let (items, longest) = MOST_AHEAD;

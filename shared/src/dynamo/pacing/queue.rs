@@ -1,9 +1,8 @@
-//! Whose turn it is.
+//! The order of waiting calls.
 //!
-//! The calls of a priority wait in one order: first what was sent before and came back, because it is
-//! nearly done; then those whose work has begun least, so that 48 fan-outs at once take turns call by
-//! call and each of them comes through its page. How much a piece of work has begun is kept with the
-//! work, so one that stops waiting and comes again does not lose its turn.
+//! Within a priority, calls that were sent before and came back go first, because they are nearly done. Then come the calls whose
+//! work has begun least, so that 48 parallel fan-outs take turns call by call and each completes its page. How much a piece of
+//! work has begun is kept with the work, so work that stops waiting and comes again does not lose its turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +12,9 @@ use tokio::sync::Notify;
 
 use super::{Attempt, Call};
 
-/// How much one piece of work has begun, in each priority, on the clock of the queue. Clones are the same work.
+/// How much one piece of work has begun, for each priority, on the clock of the queue. Clones belong to the same work.
 #[derive(Debug, Clone, Default)]
-pub struct Share([Arc<AtomicU64>; 2]);
+pub struct FairShare([Arc<AtomicU64>; 2]);
 
 /// The position of one waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,8 +28,7 @@ pub(super) struct Turn {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<Turn, Arc<Notify>>,
-    /// Where the work stands that was served last: new work begins there, neither before nor behind
-    /// what is waiting.
+    /// The share of the work that was served last. New work begins there, neither before nor after what is waiting.
     clock: u64,
     next: u64,
 }
@@ -40,7 +38,7 @@ impl Queue {
         self.waiting.is_empty()
     }
 
-    /// A call begins to wait. It is notified when it may have become the first.
+    /// Adds a waiting call. It is notified when it may have become the first.
     pub(super) fn join(&mut self, call: &Call<'_>, notify: Arc<Notify>) -> Turn {
         let fresh = call.attempt == Attempt::First;
         let begun = call.share.0[call.priority as usize].load(Ordering::Relaxed);
@@ -55,7 +53,6 @@ impl Queue {
         self.waiting.first_key_value().is_some_and(|(first, _)| first == turn)
     }
 
-    /// The call is sent.
     pub(super) fn serve(&mut self, turn: &Turn, call: &Call<'_>) {
         if turn.fresh {
             self.clock = self.clock.max(turn.after);
@@ -64,13 +61,13 @@ impl Queue {
         }
     }
 
-    /// The call waits no longer.
+    /// Removes a waiting call.
     pub(super) fn leave(&mut self, turn: &Turn) {
         self.waiting.remove(turn);
         self.wake();
     }
 
-    /// Something has changed for whoever is first.
+    /// Notifies the first call that something has changed.
     pub(super) fn wake(&self) {
         if let Some((_, notify)) = self.waiting.first_key_value() {
             notify.notify_one();

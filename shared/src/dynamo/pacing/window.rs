@@ -1,21 +1,21 @@
-//! How many calls are in flight at once.
+//! The number of calls in flight.
 
 use super::BATCH;
 
 /// Calls in flight to begin with.
 const FEWEST: usize = 4;
-/// A table that refuses before this many are in flight is a slow one.
+/// A table that refuses before this many are in flight counts as slow.
 const SOON: usize = 8;
-/// Calls in flight on the slowest table: those that go before their send slots.
+/// Calls in flight on the slowest table: those that are sent before their send slots.
 const AHEAD: usize = 8;
-/// How long the table may take to answer before the window holds the pace back, in seconds.
+/// The latency of the table up to which the window does not limit the pace, in seconds.
 const LATENCY: f64 = 0.25;
 
-/// Slow start, then Little's law: as many as are begun while the table answers one.
+/// Slow start, then Little's law: as many calls as begin within the latency of one.
 ///
-/// Nobody knows at first what the table takes, and every call in flight when it first refuses is one
-/// sent for nothing. Four calls and one more for each that is taken reach 64 within five round
-/// trips. After the first refusal they are no more until the capacity is measured.
+/// At first it is unknown what the table takes, and every call in flight at the first refusal was sent in vain. Four calls, and
+/// one more for each that is taken, reach 64 within five round trips. After the first refusal the window does not grow until the
+/// capacity is measured.
 #[derive(Debug)]
 pub(super) struct Window {
     most: usize,
@@ -36,7 +36,7 @@ impl Window {
         Self { most, phase: Phase::Growing(FEWEST) }
     }
 
-    /// How many calls may be in flight at this pace.
+    /// The number of calls that may be in flight at this pace.
     pub(super) fn calls(&self, pace: f64) -> usize {
         let calls = match self.phase {
             Phase::Growing(calls) | Phase::Waiting(calls) => calls,
@@ -49,7 +49,7 @@ impl Window {
     pub(super) fn ended(&mut self, refused: usize) {
         self.phase = match self.phase {
             Phase::Growing(calls) if refused == 0 => Phase::Growing((calls + 1).min(self.most)),
-            // One that refuses this soon is slow, and one call at a time finds out how slow.
+            // A table that refuses this soon is slow, and one call at a time finds out how slow.
             Phase::Growing(calls) if calls <= SOON => Phase::Waiting(1),
             Phase::Growing(calls) => Phase::Waiting(calls / 2),
             Phase::Waiting(calls) => Phase::Waiting(calls),
@@ -57,12 +57,11 @@ impl Window {
         };
     }
 
-    /// The capacity is measured.
     pub(super) fn open(&mut self) {
         self.phase = Phase::Open;
     }
 
-    /// Nothing is known any more.
+    /// Resets to the initial state.
     pub(super) fn restart(&mut self) {
         self.phase = Phase::Growing(FEWEST);
     }

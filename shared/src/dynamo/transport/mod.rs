@@ -1,18 +1,14 @@
-//! A request template: a request that the SDK made once, repeated with other bodies for every call that
-//! is made by the thousand.
+//! A request template: a request that the SDK made once, repeated with other bodies for calls that are made by the thousand.
 //!
-//! The SDK puts a call together from scratch each time: it resolves the endpoint, gathers its
-//! configuration, runs its interceptors, derives the signing key, and has a map of maps for each item.
-//! For a million entries that is forty thousand times the same, and most of the writer's work. So the
-//! SDK is asked for one call, an interceptor captures the request, signed and ready to be sent, and
-//! stops it; from then on that request is repeated with another body, date and signature, over the
-//! connector that the SDK would have used. Credentials come from the SDK's own cache for each call,
-//! so they are renewed as ever, and its deserialiser reads every error.
+//! The SDK builds each call from scratch: it resolves the endpoint, collects its configuration, runs its interceptors, derives the
+//! signing key, and needs a map of maps for each item. For a million entries that happens forty thousand times, and is most of
+//! the writer's work. So the SDK makes one call, and an interceptor captures the signed request and stops it. From then on that
+//! request is repeated with another body, date and signature, over the connector that the SDK would have used. Credentials come
+//! from the SDK's own cache for each call, so they are renewed as usual, and its deserialiser reads every error.
 //!
-//! Of what the SDK does for a call, these are left out: the headers that tell about its retries
-//! (there are none, see [`crate::runtime::retry`]), the user agent's repetition in `x-amz-user-agent`, and
-//! the correction of a wrong clock. How long an attempt may take is said by [`super::client`]. Bodies are
-//! written and read by whoever calls.
+//! The template leaves out the headers about retries (there are none, see [`crate::runtime::retry`]), the repeated user agent in
+//! `x-amz-user-agent`, and the correction of a wrong clock. [`super::client`] sets the timeout of an attempt. Callers write and
+//! read bodies.
 
 mod signature;
 
@@ -49,7 +45,7 @@ use super::{Calling, DynamoError};
 
 /// DynamoDB's API, as the header `x-amz-target` names it.
 const API: &str = "DynamoDB_20120810";
-/// Headers of the SDK's request that are not repeated, by how they begin.
+/// Prefixes of headers of the SDK's request that are not repeated.
 const NOT_REPEATED: [&str; 7] = [
     "amz-sdk-",
     "authorization",
@@ -64,9 +60,8 @@ const NOT_REPEATED: [&str; 7] = [
 #[derive(Debug)]
 pub(super) struct RequestTemplate {
     connector: SharedHttpConnector,
-    /// What all requests have in common.
     common: HttpRequest,
-    /// Nothing, if the SDK does not sign either.
+    /// `None` if the SDK does not sign either.
     signing: Option<Signing>,
     operation: FrozenLayer,
 }
@@ -82,11 +77,11 @@ impl RequestTemplate {
     /// Captures a request of a client, without sending it.
     ///
     /// # Errors
-    /// [`DynamoError`]: what keeps the SDK from making a request, no credentials for instance.
+    /// [`DynamoError`]: the SDK cannot make a request, for example without credentials.
     pub(super) fn capture<'a>(client: &'a Client, table: &'a str) -> Calling<'a, Self> {
         Box::pin(async move {
             let capture = Capture::default();
-            // The endpoint may depend on the table's name. The rest of the call is never sent.
+            // The endpoint may depend on the name of the table. The rest of the call is never sent.
             let nothing = HashMap::from([(table.to_owned(), Vec::new())]);
             let call = client.batch_write_item().set_request_items(Some(nothing));
             let outcome = call.customize().interceptor(capture.clone()).send().await;
@@ -98,7 +93,7 @@ impl RequestTemplate {
         })
     }
 
-    /// Calls an operation and returns its answer, in JSON.
+    /// Calls an operation and returns the JSON of its response.
     ///
     /// # Errors
     /// [`DynamoError`], the same as if the SDK had called.
@@ -120,7 +115,7 @@ impl RequestTemplate {
         Err(self.error(&response))
     }
 
-    /// Reads an error as the SDK does. It has the same form whatever the operation.
+    /// Reads an error like the SDK does. All operations have the same errors.
     fn error(&self, response: &HttpResponse) -> DynamoError {
         let Some(reader) = self.operation.load::<SharedResponseDeserializer>() else {
             return unreadable();
@@ -134,7 +129,7 @@ impl RequestTemplate {
     }
 }
 
-/// An attribute of an item in an answer. What is neither a string nor a boolean is not looked into.
+/// An attribute of an item in a response. Values other than strings and booleans are not read.
 #[derive(Debug, Deserialize)]
 pub enum Attribute<'a> {
     /// A string.
@@ -143,7 +138,6 @@ pub enum Attribute<'a> {
     /// A boolean.
     #[serde(rename = "BOOL")]
     Truth(bool),
-    /// Anything else.
     #[serde(alias = "N", alias = "B", alias = "SS", alias = "NS", alias = "BS")]
     #[serde(alias = "M", alias = "L", alias = "NULL")]
     Other(IgnoredAny),
@@ -163,8 +157,7 @@ impl Attribute<'_> {
 /// Reads an answer.
 ///
 /// # Errors
-/// [`DynamoError::Unavailable`] if it is not what was asked for, half of it for instance: nobody knows what
-/// it said.
+/// [`DynamoError::Unavailable`] if it is malformed or incomplete, so that its meaning is unknown.
 pub fn read_answer<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, DynamoError> {
     serde_json::from_slice(answer).map_err(|_| unreadable())
 }
@@ -184,7 +177,6 @@ impl Signing {
     }
 }
 
-/// All of an answer.
 async fn whole(body: SdkBody) -> Result<Bytes, DynamoError> {
     if let Some(bytes) = body.bytes() {
         return Ok(Bytes::copy_from_slice(bytes));
@@ -253,12 +245,12 @@ fn in_common(made: &HttpRequest, address: &Uri) -> Result<HttpRequest, String> {
             headers.insert(name.to_owned(), value.to_owned());
         }
     }
-    // Signed, so it is said here rather than left to the connector.
+    // It is signed, so it is set here rather than by the connector.
     headers.insert("host", host(address)?);
     Ok(common)
 }
 
-/// The host, with its port if that does not go without saying.
+/// The host, with its port unless it is the default.
 fn host(address: &Uri) -> Result<String, String> {
     let host = address.host().ok_or("its endpoint has no host")?;
     Ok(match (address.port_u16(), address.scheme_str()) {
@@ -267,7 +259,7 @@ fn host(address: &Uri) -> Result<String, String> {
     })
 }
 
-/// Who signs, in the region and for the service that the SDK has signed for.
+/// The signer for the region and service that the SDK has signed for.
 fn signing(
     made: &HttpRequest,
     address: &Uri,

@@ -19,7 +19,7 @@ const TERMINATOR: &str = "aws4_request";
 /// Proxies may change it, so it is not signed.
 const NOT_SIGNED: &str = "user-agent";
 
-/// Signs what is posted to one path, for one region and service.
+/// Signs POST requests to one path, for one region and service.
 #[derive(Debug)]
 pub(super) struct Signer {
     path: String,
@@ -37,7 +37,7 @@ struct Key {
 }
 
 impl Signer {
-    /// One that signs for what a header `Authorization` was made for.
+    /// A signer for the region and service of a header `Authorization`.
     pub(super) fn like(authorization: &str, path: String) -> Option<Self> {
         let credential = authorization.strip_prefix(ALGORITHM)?.split_once("Credential=")?.1;
         let mut scope = credential.split(',').next()?.rsplit('/');
@@ -48,8 +48,8 @@ impl Signer {
         Some(Self { path, region, service, key: Mutex::default() })
     }
 
-    /// Adds date, session token and signature to a request. All headers it has by now are signed;
-    /// their values have no spaces to be taken out, and the path needs no escapes.
+    /// Adds date, session token and signature to a request. All its headers so far are signed; their values have no spaces to
+    /// trim, and the path needs no escaping.
     pub(super) fn sign(
         &self,
         request: &mut HttpRequest,

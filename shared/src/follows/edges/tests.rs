@@ -29,7 +29,7 @@ fn s(text: &str) -> AttributeValue {
 }
 
 /// The same question in the SDK's words.
-fn in_the_sdks_words(tap: &Wiretap, asked: &Asked<'_>) -> Value {
+fn in_the_sdks_words(tap: &Wiretap, asked: &EdgeSelection<'_>) -> Value {
     let pk = keys::followers(asked.followee);
     let mut query = tap
         .client()
@@ -65,7 +65,7 @@ proptest! {
     ) {
         let followee = &ActorId::new(followee).unwrap();
         let (first, last, after) = (first.as_str(), last.as_str(), after.as_deref());
-        let asked = Asked { followee, first, last, after, limit, former };
+        let asked = EdgeSelection { followee, first, last, after, limit, former };
         let tap = Wiretap::answering(json!({"Items": []}));
         run(follows(&tap).query_edges(&asked, soon())).unwrap();
         let request = tap.request();

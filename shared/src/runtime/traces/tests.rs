@@ -34,7 +34,7 @@ impl HttpConnector for Kept {
 
 impl Kept {
     fn traces(&self, share: &str) -> Traces {
-        let share = share.parse().unwrap_or(Share::ALL);
+        let share = share.parse().unwrap_or(TracedShare::ALL);
         let clock = Clock::manual(Timestamp::from_unix_millis(1_795_176_000_000));
         let connector = SharedHttpConnector::new(self.clone());
         Traces::to(connector, "http://collector:4318/", "reader".to_owned(), share, clock)
@@ -114,7 +114,7 @@ async fn a_share_of_the_invocations_is_traced() {
     // The 400 ids are spread evenly over 128 values, from 0 on.
     assert_eq!(collector.spans().len(), 32 * 3 + 16);
     for text in ["-0.1", "1.1", "NaN", "", "all"] {
-        assert_eq!(text.parse::<Share>(), Err(ShareError), "{text}");
+        assert_eq!(text.parse::<TracedShare>(), Err(ShareError), "{text}");
     }
 }
 

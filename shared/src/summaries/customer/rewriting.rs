@@ -41,7 +41,7 @@ impl CustomerView {
         buckets.into_iter().map(key).collect()
     }
 
-    /// Takes events of these days away. Blocks that have the name were read. What is taken out before it is folded counts less
+    /// Takes events of these days away. Blocks that have the name were read. What is removed before it is folded counts less
     /// than nothing, until it is.
     ///
     /// # Errors

@@ -25,12 +25,10 @@ pub struct Decisions {
 /// On which day a definition has begun to hold, or has ceased to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Decision {
-    /// Of which definition of that id.
     fingerprint: [u8; 16],
     holds: bool,
     day: Day,
     decided_at: Timestamp,
-    /// On how many events.
     events: u64,
 }
 

@@ -10,7 +10,6 @@ use crate::values::Timestamp;
 /// A rule or a score that is decided once for each UTC day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyDefinition {
-    /// Which.
     pub source: AlertSource,
     /// Since when.
     pub at: Timestamp,
@@ -101,7 +100,6 @@ impl DailyDefinition {
     }
 }
 
-/// A day, as a period.
 pub(super) fn period(day: Day) -> Period {
     PeriodLength::Day.period_of(start_of(day))
 }

@@ -86,13 +86,12 @@ pub struct Daily {
 }
 
 impl Daily {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone(), bus: Bus::off() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
@@ -100,7 +99,7 @@ impl Daily {
 
     /// The same, telling a bus of each alert.
     #[must_use]
-    pub fn telling(self, bus: &Bus) -> Self {
+    pub fn with_bus(self, bus: &Bus) -> Self {
         Self { bus: bus.clone(), ..self }
     }
 
@@ -123,7 +122,7 @@ impl Daily {
         Ok(())
     }
 
-    /// At most so many registered tenants, by id, behind one of them. One whose row cannot be read is an error in its place.
+    /// Up to `limit` registered tenants after one of them, ordered by id. A row that cannot be read is an error in its place.
     ///
     /// # Errors
     /// [`DynamoError`]: none was read.
@@ -148,9 +147,6 @@ impl Daily {
     }
 
     /// The daily definitions of a tenant that are in force.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn definitions(
         &self,
         tenant: &TenantId,
@@ -160,7 +156,7 @@ impl Daily {
         Ok(DailyDefinition::among(in_force))
     }
 
-    /// Notes how far a tenant has come. Nothing if somebody else has noted something meanwhile, who goes on.
+    /// Notes how far a tenant has come. Returns `None` if somebody else has noted something meanwhile, who goes on.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be noted.
@@ -223,9 +219,6 @@ impl Daily {
     }
 
     /// What a view says of the days that the definitions of a day look at.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn summary(
         summaries: &Summaries,
         customer: &Customer,
@@ -295,9 +288,6 @@ impl Daily {
     }
 
     /// When the next day is decided that is not due yet, if any tenant has a daily definition.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn next_due(
         &self,
         now: Timestamp,

@@ -9,9 +9,7 @@ use crate::values::{CustomerId, TenantId};
 /// A day of a tenant that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueDay {
-    /// Whose.
     pub tenant_id: TenantId,
-    /// Which.
     pub day: Day,
     /// What is decided for it.
     pub definitions: Vec<DailyDefinition>,
@@ -22,7 +20,6 @@ pub struct DueDay {
 /// How far the decisions of a tenant have come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyProgress {
-    /// Whose.
     pub tenant_id: TenantId,
     /// The last day that is decided for all customers.
     pub decided: Day,

@@ -31,7 +31,6 @@ enum Step {
     Low,
     /// Any other byte or escape.
     Other,
-    /// The closing quote.
     End,
 }
 

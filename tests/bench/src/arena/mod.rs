@@ -16,12 +16,12 @@ mod simulated;
 mod talk;
 
 use clap::Args;
+use nagare::Failure;
 use tokio::time::Instant;
 
 use super::running::WRITERS;
 use super::stage::Stage;
 use super::{NAGARE, Setting, in_flight, number, share};
-use nagare::Failure;
 use plan::{Game, Plan};
 use report::{Measurement, print_game};
 

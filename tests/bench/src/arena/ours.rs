@@ -1,6 +1,7 @@
 //! Votes and hits through the code that ships.
 
 use fanout_writer::Delivery;
+use nagare::Failure;
 use shared::battles::Battles;
 use shared::command::Command;
 use shared::polls::Polls;
@@ -12,7 +13,6 @@ use super::super::running::{Ran, Running, TIMEOUT, queue, send};
 use super::super::stage::{Stage, broken};
 use super::plan::{Opening, Plan};
 use super::report::{READS, Read};
-use nagare::Failure;
 
 /// Opens the poll or the battle.
 pub(super) async fn open(stage: &Stage, plan: &Plan) -> Result<(), Failure> {

@@ -1,6 +1,7 @@
 //! What is delivered: votes of one poll, or hits of one battle, some of them twice.
 
 use fastrand::Rng;
+use nagare::Failure;
 use shared::battles::{BattleHit, BattleOpened};
 use shared::command::Command;
 use shared::polls::{PollOpened, Vote};
@@ -8,7 +9,6 @@ use shared::values::{ActorId, BattleId, Choice, HitId, Payload, PollId, Timestam
 
 use super::super::deliveries::{SEED, repeated};
 use super::super::{ACTOR, follower};
-use nagare::Failure;
 
 /// What one can vote for.
 const CHOICES: [&str; 4] = ["north", "east", "south", "west"];

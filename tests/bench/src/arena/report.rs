@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use nagare::Failure;
+use nagare::print::{print_json, say};
 use serde::Serialize;
 use tokio::time::Instant;
 
 use super::super::lag::Percentiles;
 use super::super::meter::Measured;
 use super::plan::{Game, Opening, Plan};
-use nagare::Failure;
-use nagare::print::{print_json, say};
 
 /// How often a result is read.
 pub(super) const READS: usize = 200;

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
+use nagare::Failure;
 use shared::battles::BattleHit;
 use shared::command::Command;
 use shared::dynamo::DynamoError;
@@ -33,7 +34,6 @@ use tokio::time::Instant;
 use super::super::stage::Stage;
 use super::plan::{Opening, Plan};
 use super::report::{READS, Read};
-use nagare::Failure;
 
 /// Items that a poll's votes are spread over.
 const SUFFIXES: usize = 10;

@@ -1,13 +1,14 @@
 //! What single commands cost in each design.
 
+use nagare::Failure;
+use nagare_local::faults::Faults;
+
 use super::super::NAGARE;
 use super::super::stage::Stage;
 use super::m3::{self, Design};
 use super::ours::{self, Pace};
 use super::plan::Plan;
 use super::report::Lone;
-use nagare::Failure;
-use nagare_local::faults::Faults;
 
 /// Of m3's and of the code that ships.
 pub(super) async fn lone() -> Result<[Lone; 2], Failure> {

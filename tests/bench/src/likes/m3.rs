@@ -32,6 +32,9 @@ use std::time::Duration;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
 use futures::future::try_join_all;
+use nagare::Failure;
+use nagare_client::tables::TableNames;
+use nagare_local::schema;
 use shared::dynamo::item::{Item, list, number, text};
 use shared::dynamo::{DynamoError, Table};
 use shared::likes::LikeChange;
@@ -42,9 +45,6 @@ use super::super::ACTOR;
 use super::super::stage::{Stage, broken};
 use super::plan::{Plan, activity};
 use super::report::Counted;
-use nagare::Failure;
-use nagare_client::tables::TableNames;
-use nagare_local::schema;
 
 /// How long a client goes on with one transaction.
 const PATIENCE: Duration = Duration::from_secs(600);

@@ -18,6 +18,8 @@ mod report;
 mod simulated;
 
 use clap::Args;
+use nagare::Failure;
+use nagare_local::faults::FaultsError;
 use tokio::time::Instant;
 
 use super::running::WRITERS;
@@ -25,8 +27,6 @@ use super::stage::Stage;
 use super::{NAGARE, Setting, in_flight, share};
 use lone::lone;
 use m3::Design;
-use nagare::Failure;
-use nagare_local::faults::FaultsError;
 use ours::Pace;
 use plan::Plan;
 use report::{Lag, Storm, print_lone, print_storms};

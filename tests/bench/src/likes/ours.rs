@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use fanout_writer::Delivery;
+use nagare::Failure;
+use nagare_local::sqs::Queue;
 use shared::activities::Publish;
 use shared::command::Command;
 use shared::likes::{LikeChange, LikeCounts};
@@ -21,8 +23,6 @@ use super::super::running::{Ran, Running, TIMEOUT, queue, send};
 use super::super::stage::{Stage, broken};
 use super::plan::{Plan, activity};
 use super::report::Counted;
-use nagare::Failure;
-use nagare_local::sqs::Queue;
 
 /// How often commands are sent where they have a rate.
 const TICK: Duration = Duration::from_millis(10);

@@ -1,10 +1,9 @@
 //! What is delivered: likes of one activity, some of them undone, some delivered twice.
 
 use fastrand::Rng;
+use nagare::Failure;
 use shared::likes::{LikeChange, LikeState};
 use shared::values::{ActivityId, Timestamp, ViewerId};
-
-use nagare::Failure;
 
 /// What chance is drawn from: every design gets the same deliveries.
 const SEED: u64 = 7;

@@ -1,13 +1,13 @@
 //! What is printed: one row for each design, as a table or as JSON.
 
+use nagare::Failure;
+use nagare::print::{print_json, say};
 use serde::Serialize;
 use tokio::time::Instant;
 
 use super::super::lag::{Lags, Percentiles};
 use super::super::meter::Measured;
 use super::plan::Plan;
-use nagare::Failure;
-use nagare::print::{print_json, say};
 
 /// Of fewer likes than this share of all, no rate is told.
 const ENOUGH: f64 = 0.1;

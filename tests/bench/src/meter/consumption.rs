@@ -5,11 +5,11 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_types::body::SdkBody;
+use nagare_local::tables_http::TARGET;
 use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{Fact, Measured, Meter};
-use nagare_local::tables_http::TARGET;
 
 /// The last member of a transaction, as the SDK writes it.
 const TOKEN: &str = r#","ClientRequestToken":""#;

@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use clap::Args;
 use futures::future::try_join;
+use nagare::Failure;
 use shared::command::Command;
 use shared::dynamo::DynamoError;
-use shared::paging::Stretch;
+use shared::paging::RowChunk;
 use shared::rooms::{
-    Arrived, Asked, Effort, Message, MessageKey, MessageList, MessagePosted, Rooms,
+    ArrivalPosition, Effort, Message, MessageKey, MessageList, MessagePosted, MessagesQuery, Rooms,
 };
 use shared::runtime::deadline::Deadline;
 use shared::values::{MessageId, Order, Payload, RoomId, Span, Timestamp, ViewerId};
@@ -26,7 +27,6 @@ use super::deliveries::repeated;
 use super::running::{Running, TIMEOUT, WRITERS, queue, send};
 use super::stage::{Stage, broken};
 use super::{Setting, follower, in_flight, number, share};
-use nagare::Failure;
 use report::{Measurement, print_rooms};
 
 /// Messages on a page.
@@ -135,13 +135,13 @@ async fn page(
     rooms: &Rooms,
     room: &RoomId,
     after: Option<&str>,
-) -> Result<Stretch<Message>, DynamoError> {
+) -> Result<RowChunk<Message>, DynamoError> {
     let deadline = Deadline::after(TIMEOUT);
     let (known, last) =
         try_join(rooms.room(room, deadline), rooms.last_arrivals(room, deadline)).await?;
     let list = MessageList { room, shards: known.shards, author: None };
-    let until = last.map_or(Arrived::NOTHING, |last| Arrived::end_of(last.number));
-    let asked = Asked { span: Span::all(Order::Newest), after, wanted: PAGE + 1, until };
+    let until = last.map_or(ArrivalPosition::NOTHING, |last| ArrivalPosition::end_of(last.number));
+    let asked = MessagesQuery { span: Span::all(Order::Newest), after, wanted: PAGE + 1, until };
     let entrance = rooms.entrance(room, None, deadline);
     let mut effort = Effort::of_page(PAGE + 1, 0);
     let messages = rooms.messages(list, asked, &mut effort, deadline);

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use nagare::Failure;
+use nagare::print::{print_json, say};
 use serde::Serialize;
 
 use super::super::lag::Percentiles;
 use super::super::meter::Measured;
 use super::Read;
-use nagare::Failure;
-use nagare::print::{print_json, say};
 
 /// What a run took.
 #[derive(Debug, Clone, Serialize)]

@@ -3,9 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use nagare_local::faults::Bucket;
+use tokio::time::Instant;
 
 /// Rates in write units a second, each with the time since the first write from which it holds.
 #[derive(Debug, Clone, PartialEq)]

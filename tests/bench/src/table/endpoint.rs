@@ -9,15 +9,15 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use nagare_local::engine::Engine;
+use nagare_local::schema;
+use nagare_local::tables_http::{MAX_REQUEST_BYTES, operation, response};
 use tokio::time::Instant;
 
 use super::batch;
 use super::capacity::{Capacity, Schedule};
 use super::count::{Count, Summary};
 use super::followers::Followers;
-use nagare_local::engine::Engine;
-use nagare_local::schema;
-use nagare_local::tables_http::{MAX_REQUEST_BYTES, operation, response};
 
 const ALL_DONE: &str = r#"{"UnprocessedItems":{}}"#;
 const REFUSED: &str = concat!(

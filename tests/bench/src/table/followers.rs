@@ -2,6 +2,9 @@
 //! to. There may be millions of them, more than the embedded tables hold. So only the sort keys of their
 //! edges are kept, and a page is generated when it is requested.
 
+use nagare::Failure;
+use nagare_local::engine::edges::EdgesQuery;
+use nagare_operator::progress;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use shared::dynamo::Limits;
@@ -9,9 +12,6 @@ use shared::follows::keys;
 use shared::values::{ActorId, Timestamp, ViewerId};
 
 use super::super::{ACTOR, follower};
-use nagare::Failure;
-use nagare_local::engine::edges::EdgesQuery;
-use nagare_operator::progress;
 
 /// The value of an edge's `following`.
 const FOLLOWING: &str = r#"{"BOOL":true}"#;

@@ -1,14 +1,14 @@
 //! What is in the tables from the start: timelines, and what they refer to.
 
+use nagare::Failure;
+use nagare_local::engine::Engine;
+use nagare_local::schema;
+use nagare_operator::progress;
 use serde_json::{Value, json};
 use shared::follows::keys;
 use shared::values::{ActorId, Retention, Timestamp, ViewerId};
 
 use super::super::dataset::{self, Dataset};
-use nagare::Failure;
-use nagare_local::engine::Engine;
-use nagare_local::schema;
-use nagare_operator::progress;
 
 /// Items that go in at once.
 const PAGE: usize = 2_500;

@@ -25,6 +25,14 @@ use std::time::Duration;
 
 use axum::serve::ListenerExt;
 use clap::Args;
+use nagare::print::print_json;
+use nagare::print::say;
+use nagare::{Failure, stopped};
+use nagare_client::local_stack::ACCESS_KEY;
+use nagare_client::local_stack::REGION;
+use nagare_gateway::ports::{listen, url};
+use nagare_local::engine::Engine;
+use nagare_local::schema;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 
@@ -34,14 +42,6 @@ use capacity::{Schedule, rate};
 use count::Count;
 use endpoint::Endpoint;
 use followers::Followers;
-use nagare::print::print_json;
-use nagare::print::say;
-use nagare::{Failure, stopped};
-use nagare_client::local_stack::ACCESS_KEY;
-use nagare_client::local_stack::REGION;
-use nagare_gateway::ports::{listen, url};
-use nagare_local::engine::Engine;
-use nagare_local::schema;
 
 /// The beginning of the last line that is printed before the endpoint serves.
 pub(super) const READY: &str = "# Ready.";

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tests::soon;
 
 use super::{MOST_TURNS, Run};
-use crate::periods::folding::Lane;
+use crate::periods::folding::TableStream;
 use crate::periods::messages::all_of;
 use crate::periods::plan::Sent;
 use crate::periods::reading;
@@ -42,7 +42,7 @@ impl Run<'_> {
                 let writing = self.written_by(self.writers[0].clone(), batch);
                 self.writing.push(writing);
             }
-            self.lanes.values_mut().for_each(Lane::deliver_all);
+            self.streams.values_mut().for_each(TableStream::deliver_all);
             let more_due = Rc::new(Cell::new(true));
             let (keeper, said) = (self.keepers[0].clone(), Rc::clone(&more_due));
             let task = Task::new(async move {
@@ -50,7 +50,7 @@ impl Run<'_> {
             });
             self.keeping.push((self.now(), task));
             self.until_nobody_is_at_work().await?;
-            let is_folded = !self.lanes.values().any(Lane::has_left);
+            let is_folded = !self.streams.values().any(TableStream::has_left);
             if !more_due.get() && is_folded {
                 return Ok(());
             }

@@ -1,13 +1,13 @@
 //! A report of what was counted in this process.
 
 use maud::html;
-
-use super::{Kind, Line, Plot, Report, sends, short};
-use crate::numbers::Cost;
 use nagare_operator::cost::prices::Prices;
 use nagare_telemetry::numbers::{
     COMMANDS, Numbers, POINTS, Point, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS,
 };
+
+use super::{Kind, Line, Plot, Report, sends, short};
+use crate::numbers::Cost;
 
 /// Points of a row of a table: five minutes.
 const IN_ROW: usize = 10;

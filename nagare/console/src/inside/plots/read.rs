@@ -4,12 +4,12 @@
 //! the functions to the console. Dead letters are told apart by reason in the queues' view.
 
 use maud::html;
+use nagare_operator::cost::prices::Prices;
+use nagare_telemetry::numbers::COMMANDS;
 
 use super::{Kind, Line, Plot, Report, sends, short};
 use crate::cloudwatch::{CallError, CloudWatch, Minutes, Statistic, Wanted};
 use crate::numbers::Cost;
-use nagare_operator::cost::prices::Prices;
-use nagare_telemetry::numbers::COMMANDS;
 
 /// How often a page asks again. CloudWatch is asked once a minute at most.
 pub(super) const EVERY: &str = "every 60s";

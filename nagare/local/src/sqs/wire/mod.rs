@@ -12,6 +12,7 @@ mod send;
 
 use std::time::Duration;
 
+use nagare_telemetry::numbers::{Numbers, QUEUE_REQUESTS};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -21,7 +22,6 @@ use super::handle::Queue;
 use super::limits::invalid_value;
 use super::queues::Queues;
 use fault::Fault;
-use nagare_telemetry::numbers::{Numbers, QUEUE_REQUESTS};
 
 /// The protocol in front of a set of queues.
 #[derive(Clone)]

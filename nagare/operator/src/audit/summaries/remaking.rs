@@ -67,7 +67,7 @@ impl Audited<'_> {
         let is_nothing = state.is_nothing();
         let mut beside = match is_nothing {
             true => vec![Write::Delete(keys::listed(customer))],
-            false => state.beside(&key, true),
+            false => state.side_writes(&key, true),
         };
         let is_written = |block: &Key| {
             beside.iter().any(|write| matches!(write, Write::Put(item) if item.get("sk").and_then(|sk| sk.as_s().ok()) == Some(&block.sk)))

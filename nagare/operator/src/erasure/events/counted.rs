@@ -9,7 +9,7 @@ use shared::dynamo::item::{Key, Row};
 use shared::events::{Customer, Event, Period, PeriodRow, Tally};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
-use shared::summaries::{NamedDays, Taken, Taking, day_of};
+use shared::summaries::{NamedDays, Removal, RemovalOutcome, day_of};
 
 use super::EventErasure;
 use crate::progress;
@@ -66,17 +66,17 @@ impl EventErasure {
             let some = &events[..together.min(events.len())];
             let (taking, deletes) = self.taking(period, some)?;
             match self.summaries.take(&taking, deletes, soon()).await {
-                Ok(Taken::Done) => {
+                Ok(RemovalOutcome::Done) => {
                     events.drain(..some.len());
                     backoff.reset();
                     continue;
                 }
-                Ok(Taken::TooMuch) if together > 1 => {
+                Ok(RemovalOutcome::TooMuch) if together > 1 => {
                     together /= 2;
                     continue;
                 }
-                Ok(Taken::TooMuch) => return Err(DynamoError::Contended),
-                Ok(Taken::Refused) => {}
+                Ok(RemovalOutcome::TooMuch) => return Err(DynamoError::Contended),
+                Ok(RemovalOutcome::Refused) => {}
                 Err(failure) if !failure.is_retryable() => return Err(failure),
                 Err(_) => {}
             }
@@ -95,7 +95,7 @@ impl EventErasure {
         &self,
         period: Period,
         events: &[(Key, Event)],
-    ) -> Result<(Taking, Vec<TransactWriteItem>), DynamoError> {
+    ) -> Result<(Removal, Vec<TransactWriteItem>), DynamoError> {
         let (mut days, mut tally) = (NamedDays::new(), Tally::default());
         let mut deletes = Vec::with_capacity(events.len());
         let (_, first) = &events[0];
@@ -110,6 +110,6 @@ impl EventErasure {
         }
         let customer = first.key.customer.clone();
         let witness = Some((period, tally));
-        Ok((Taking { customer, days, from_names: true, witness }, deletes))
+        Ok((Removal { customer, days, from_names: true, witness }, deletes))
     }
 }

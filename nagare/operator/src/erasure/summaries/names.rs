@@ -10,7 +10,8 @@ use shared::projection::View;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use shared::summaries::{
-    CustomerView, NameTally, NameView, PARTS, SummaryState, SummaryView, Taken, WitnessView, keys,
+    CustomerView, NameTally, NameView, PARTS, RemovalOutcome, SummaryState, SummaryView,
+    WitnessView, keys,
 };
 use shared::values::{EventName, TenantId};
 
@@ -119,7 +120,7 @@ impl SummaryErasure {
                 }
             });
             match self.written(writes.collect()).await {
-                Ok(Taken::Done) => return Ok(()),
+                Ok(RemovalOutcome::Done) => return Ok(()),
                 Err(failure) if !failure.is_retryable() => return Err(failure),
                 Ok(_) | Err(_) => backoff.wait(deadline).await?,
             }
@@ -211,7 +212,7 @@ impl SummaryErasure {
                 part.with(WitnessView::default()).until(self.forget_at()).write(key)
             });
             match self.written(writes.collect()).await {
-                Ok(Taken::Done) => return Ok(true),
+                Ok(RemovalOutcome::Done) => return Ok(true),
                 Err(failure) if !failure.is_retryable() => return Err(failure),
                 Ok(_) | Err(_) => backoff.wait(deadline).await?,
             }

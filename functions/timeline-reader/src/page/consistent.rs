@@ -1,9 +1,9 @@
 //! Pages of activities, each as it was at one moment.
 //!
-//! An ordinary page takes one round trip: the rows, and beside them the view (who is hidden, and which
-//! records have changed). A second one asks for the records that this process has not kept. Whoever polls with a
-//! `newer_cursor` mostly finds nothing, and nothing has to be known of that: there the view is read after the first row was
-//! found, and before anything is asked about it.
+//! An ordinary page takes one round trip for the rows and, at the same time, the view (the [`VisibilitySnapshot`]: who is
+//! hidden, and which records have changed). A second one reads the records that are not cached. A poll with a
+//! `newer_cursor` mostly finds nothing, so it reads the view only once it has found a row, before it reads anything about
+//! that row.
 //!
 //! # One page, one moment
 //!
@@ -11,52 +11,51 @@
 //! the rows are read again, in one call, and a view after them; the view before is the one that was read already.
 //! The page is of the moment *m* at which its rows were read, if
 //!
-//! * who is hidden did not change from the view before to the view after. Where it did change, and the rows were answered within a long
-//!   hold after the view before was asked for, it is known for each actor what held at *m*. Who was hidden then was not shown
-//!   by an acknowledged follow yet. Who is joining by now was joined by nobody before, so their rows are left out. Of whom
-//!   the viewer has left meanwhile nothing was taken out yet, if rows of them were read before the first view already;
-//!   so they are shown, and the unfollow comes after *m*. More shows than these are of actors who came or went in
-//!   between, and are a reason to read again;
-//! * what each record said was read before the rows, and the change log says that nobody has changed it. Or
-//!   it was read after the rows and nobody has ever edited or deleted the activity: then it says what its publish said, which
-//!   began before its row was there.
+//! * who is hidden did not change from the view before to the view after. If it did change, and the rows were answered within a
+//!   long hold after the view before was requested, it is known for each actor what held at *m*. An actor who was hidden then
+//!   was not yet shown by an acknowledged follow. An actor who is joining in the view after was not joined at *m*, so their rows
+//!   are left out. If the viewer has left an actor meanwhile, and rows of that actor were read before the first view, nothing
+//!   of theirs was deleted yet: they are shown, and the unfollow comes after *m*. Any other difference is a reason to read
+//!   again;
+//! * each record was read before the rows, and the change log says that nobody has changed it since. Or it was read
+//!   after the rows, and nobody has ever edited or deleted the activity: then it says what its publish said, which began
+//!   before the row existed.
 //!
-//! **It does not go on until that is so.** There are [`ROUNDS`] rounds of calls for a page. Each reading leaves
-//! fewer things in doubt, because what it asked for was read before the next one. If after the last one some row is
-//! still in doubt, the page ends before it, with a `next_cursor`; if it is in doubt who is hidden, it is empty and has one.
-//! Whoever goes on finds what was in doubt settled. So what is new never changes a page, and a page never waits
-//! for it.
+//! **A page ends after [`ROUNDS`] rounds of calls.** Each reading leaves fewer things in doubt, because what it read is known
+//! before the next one. If a row is still in doubt after the last one, the page ends before that row, with a `next_cursor`; if
+//! it is in doubt who is hidden, the page is empty and has one. The next page finds the doubt resolved. So new commands never
+//! change a page, and a page never waits for them.
 //!
-//! What is shown of a timeline that is read in more than one call is checked likewise: the reading that counts is one call.
-//! So a page that needs more rows than one call finds is short where calls are slow. DynamoDB reads the items of one call one
-//! by one, in their order. That makes no difference as long as it takes less than it takes to process a command from its
-//! beginning to its acknowledgement, a hold included; nothing is assumed of how long the call is on its way.
+//! A timeline that is read in several calls is checked in the same way: the reading that counts is one call. So a page that
+//! needs more rows than one call returns is short if calls are slow. DynamoDB reads the items of one call one by one, in their
+//! order. That makes no difference as long as the call takes less time there than a command takes from its beginning to its
+//! acknowledgement, a hold included; how long the call travels does not matter.
 //!
-//! Where rows may go from one list to another ([by kind](shared::activities::Activities::published_of_kinds)), the
-//! reading that counts is one of a list that no row leaves.
+//! If rows may move from one list to another ([by kind](shared::activities::Activities::published_of_kinds)), the
+//! reading that counts is of a list that no row leaves.
 
 use std::collections::HashSet;
 use std::future::Future;
 
 use futures::future::{OptionFuture, try_join, try_join3};
-use shared::activities::{KeptRecords, Published};
+use shared::activities::{Published, RecordCache};
 use shared::dynamo::DynamoError;
-use shared::paging::Stretch;
+use shared::paging::RowChunk;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
-use shared::timelines::{Hydration, Timelines, View};
+use shared::timelines::{Hydration, Timelines, VisibilitySnapshot};
 use shared::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
 use tokio::time::Instant;
 
 use super::doubt::{Between, Doubt};
-use super::filling::{CHUNK, Filled, ROUNDS, STRETCH, fill, fill_at_once};
+use super::filling::{Filled, MAX_ROWS_PER_LOOKUP, MAX_ROWS_PER_READ, ROUNDS, fill, fill_at_once};
 use super::likes::AskedLikes;
 use super::{Page, Paging, Source};
 use crate::{Context, Reader};
 
-/// The most rows whose edges and records are asked for at once, which saves a round trip. With more
-/// the edges are read first, so that no read unit is spent on the record of a hidden row.
-const AT_ONCE: usize = 40;
+/// The most rows whose edges and records are read at once, which saves a round trip. With more rows, edges are
+/// read first, so that no read unit is spent on the record of a hidden row.
+const MAX_ROWS_WITH_EDGES: usize = 40;
 
 /// The activity of a row, and its actor.
 pub(crate) type Target = (SortKey, ActorId);
@@ -70,54 +69,53 @@ pub(crate) struct Shown {
 
 /// A list of activities.
 pub(crate) trait Rows {
-    /// Reads up to `limit` rows of a span. With `after`, begins behind that stored key.
+    /// Reads up to `limit` rows of a span, after a stored key if one is given.
     fn rows(
         &self,
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> impl Future<Output = Result<Stretch<Target>, DynamoError>> + Send;
+    ) -> impl Future<Output = Result<RowChunk<Target>, DynamoError>> + Send;
 
-    /// The same of a list that no row leaves for another: in one call, with rows that are not shown among them.
+    /// Like [`Self::rows`], from a list that no row leaves, in one call. Some of its rows may not be shown.
     fn rows_of_one_list(
         &self,
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> impl Future<Output = Result<Stretch<Target>, DynamoError>> + Send {
+    ) -> impl Future<Output = Result<RowChunk<Target>, DynamoError>> + Send {
         self.rows(span, after, limit)
     }
 
-    /// The viewer of a timeline: only actors whom they follow are shown. None for lists that look the same to everybody.
+    /// The viewer of a timeline, who is only shown actors that they follow; `None` for lists that are the same for everybody.
     fn viewer(&self) -> Option<&ViewerId> {
         None
     }
 
-    /// Whether the list shows an activity that says this.
+    /// True if the list shows an activity with this content.
     fn shows(&self, _: &Published) -> bool {
         true
     }
 }
 
-/// A page of a list of activities, while it is read.
-pub(crate) struct Moment<'a, R> {
+/// Reads a page of a list of activities that is of one moment.
+pub(crate) struct ConsistentPageReader<'a, R> {
     rows: &'a R,
     timelines: &'a Timelines,
-    kept: &'a KeptRecords,
+    cache: &'a RecordCache,
     hold: Hold,
     likes: &'a AskedLikes<'a>,
     now: Timestamp,
     deadline: Deadline,
-    /// What was asked for this page, so that nothing is asked for twice.
+    /// What was read for this page, so that nothing is read twice.
     hydration: Hydration,
     begun: Instant,
-    /// Rounds of calls so far.
     rounds: usize,
-    /// Whether it asks for what became visible since, and mostly finds nothing.
+    /// True for a poll for what became visible since, which mostly finds nothing.
     is_poll: bool,
     pass: Pass,
-    /// The latest view, and when it was asked for.
-    seen: Option<(View, Instant)>,
+    /// The latest view, and when it was requested.
+    seen: Option<(VisibilitySnapshot, Instant)>,
     /// When the latest rows were answered.
     rows_answered: Instant,
 }
@@ -125,13 +123,13 @@ pub(crate) struct Moment<'a, R> {
 /// How a page is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    /// As fast as it goes: the view beside the first rows.
+    /// The view and the first rows at the same time.
     First,
-    /// Between the view that was read before and one after the rows.
+    /// The rows between the view that was read before and one after them.
     Checked,
 }
 
-impl<'a, R: Rows> Moment<'a, R> {
+impl<'a, R: Rows> ConsistentPageReader<'a, R> {
     pub(crate) fn new(
         cx: &Context<'a>,
         rows: &'a R,
@@ -139,12 +137,12 @@ impl<'a, R: Rows> Moment<'a, R> {
         likes: &'a AskedLikes<'a>,
         now: Timestamp,
     ) -> Self {
-        let Reader { kept, hold, .. } = cx.reader;
+        let Reader { records: cache, hold, .. } = cx.reader;
         let begun = Instant::now();
         Self {
             rows,
             timelines,
-            kept,
+            cache,
             hold: *hold,
             likes,
             now,
@@ -159,7 +157,7 @@ impl<'a, R: Rows> Moment<'a, R> {
         }
     }
 
-    /// Reads the page that is asked for.
+    /// Reads the requested page.
     pub(crate) async fn page(mut self, paging: &Paging<'_>) -> Result<Page<Shown>, DynamoError> {
         self.is_poll = paging.request.is_poll();
         let first = fill(paging, &mut self).await?;
@@ -168,15 +166,15 @@ impl<'a, R: Rows> Moment<'a, R> {
             return Ok(first.page);
         }
         self.pass = Pass::Checked;
-        // Where that was not enough to fill it, as many as a page may read at once.
+        // If that did not fill the page, as many as a page may read at once.
         let wanted = match &first.page.end {
-            Some(_) => STRETCH,
-            None => (first.rows.len() + 1).max(CHUNK),
+            Some(_) => MAX_ROWS_PER_READ,
+            None => (first.rows.len() + 1).max(MAX_ROWS_PER_LOOKUP),
         };
         self.checked_page(paging, first.rows, wanted).await
     }
 
-    /// Reads it once more, or a few times more, between two views.
+    /// Reads the page again, between two views, until nothing is in doubt or the rounds are used up.
     async fn checked_page(
         mut self,
         paging: &Paging<'_>,
@@ -217,21 +215,21 @@ impl<'a, R: Rows> Moment<'a, R> {
         }
     }
 
-    async fn view(&mut self) -> Result<(View, Instant), DynamoError> {
+    async fn view(&mut self) -> Result<(VisibilitySnapshot, Instant), DynamoError> {
         self.rounds += 1;
         self.ask_view().await
     }
 
-    async fn ask_view(&self) -> Result<(View, Instant), DynamoError> {
+    async fn ask_view(&self) -> Result<(VisibilitySnapshot, Instant), DynamoError> {
         let asked_at = Instant::now();
-        let view = self.timelines.view(self.rows.viewer(), self.kept, self.deadline).await?;
+        let view = self.timelines.visibility(self.rows.viewer(), self.cache, self.deadline).await?;
         Ok((view, asked_at))
     }
 }
 
-/// The page up to where there is doubt, without the rows of actors that are left out.
+/// The page up to the first row in doubt, without rows of actors that are left out.
 fn settled<R: Rows>(
-    filled: Filled<Moment<'_, R>>,
+    filled: Filled<ConsistentPageReader<'_, R>>,
     doubt: Doubt,
     left_out: &HashSet<ActorId>,
 ) -> Page<Shown> {
@@ -244,7 +242,7 @@ fn settled<R: Rows>(
     page
 }
 
-impl<R: Rows> Source for Moment<'_, R> {
+impl<R: Rows> Source for ConsistentPageReader<'_, R> {
     type Row = Target;
     type Shown = Shown;
 
@@ -257,7 +255,7 @@ impl<R: Rows> Source for Moment<'_, R> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Target>, DynamoError> {
+    ) -> Result<RowChunk<Target>, DynamoError> {
         self.rounds += 1;
         let rows = match (self.pass, self.seen.is_some()) {
             (Pass::Checked, _) => self.rows.rows_of_one_list(span, after, limit).await?,
@@ -297,19 +295,19 @@ impl<R: Rows> Source for Moment<'_, R> {
             return Ok(());
         }
         self.rounds += 1;
-        if !is_checked && (!is_first || rows.len() > AT_ONCE) {
+        if !is_checked && (!is_first || rows.len() > MAX_ROWS_WITH_EDGES) {
             timelines.hydrate_edges(&mut self.hydration, rows, deadline).await?;
         }
         let wants_view = is_checked && self.seen.is_none();
-        let (list, kept) = (self.rows, self.kept);
+        let (list, cache) = (self.rows, self.cache);
         let view = OptionFuture::from(wants_view.then_some(async {
             let asked_at = Instant::now();
-            let view = timelines.view(list.viewer(), kept, deadline).await?;
+            let view = timelines.visibility(list.viewer(), cache, deadline).await?;
             Ok::<_, DynamoError>((view, asked_at))
         }));
-        // What others have kept may have been read after the rows.
+        // Records in the cache may have been read after the rows.
         let (_, _, view) = try_join3(
-            timelines.hydrate(&mut self.hydration, rows, kept, !is_checked, deadline),
+            timelines.hydrate(&mut self.hydration, rows, cache, !is_checked, deadline),
             self.likes.ask(rows.iter().map(|(key, _)| &key.activity_id)),
             async { view.await.transpose() },
         )
@@ -323,11 +321,11 @@ impl<R: Rows> Source for Moment<'_, R> {
     }
 
     fn rounds_left(&self) -> usize {
-        // Two calls that may take a round of their own: the view of a poll, and the likes of a viewer who has very many.
+        // Two calls may take a round of their own: the view of a poll, and the likes of a viewer with very many.
         let apart = usize::from(self.is_poll) + usize::from(self.likes.are_asked_for());
         let left = ROUNDS.saturating_sub(self.rounds + apart);
         match self.pass {
-            // One more reading takes two.
+            // Another reading takes two rounds.
             Pass::First => left.saturating_sub(2),
             Pass::Checked => left,
         }

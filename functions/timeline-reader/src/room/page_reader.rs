@@ -1,38 +1,40 @@
-//! Pages of what was said, in the order of `at`.
+//! Pages of the messages of a room, in the order of `at`.
 //!
 //! # One bound
 //!
-//! A page is made of several calls, and a query of many rows is not of one moment either. So what is on it does not depend on
-//! when they are answered. The last row of the [arrivals](shared::rooms) is read first: that row, or the one before
-//! it where it is not whole yet, is the *bound* of the page. Then come
+//! A page is made of several calls, and a query of many rows is not of one moment either. So the content of a page must not
+//! depend on when the calls are answered. The last row of the [arrivals](shared::rooms) is read first. That row, or the one
+//! before it if it is not whole yet, is the *bound* of the page. Then come
 //!
-//! * the messages. Whatever has arrived up to the bound is in its place by then, and what arrived later says so and is left
-//!   out. So is what was deleted since: nothing that is gone comes back.
-//! * who may read. A room is private before a message that says so arrives, so whoever finds it open finds none of them up to
-//!   the bound. Who has left before a message was posted is not present any more when that is asked.
-//! * what became of the last row. Its messages may have come into their places after the query had passed them. Then, and
-//!   where the room has got more shards, the messages are read once more, which now finds them all.
+//! * the messages. Everything up to the bound is written by then. Messages that arrived later say so and are left out, as are
+//!   messages deleted since: nothing that is gone comes back.
+//! * who may read. A room becomes private before its first private message arrives, so if it is found open, there is none up to
+//!   the bound. A viewer who left before a message was posted is no longer present when that is checked.
+//! * what became of the last row. Its messages may have been written after the query had passed their position. Then, and if
+//!   the room has got more shards, the messages are read once more, which finds all of them.
 //!
-//! So a page takes three rounds at most, and more only to pass what was deleted. Both readings together have the
-//! [effort](shared::rooms::Effort) of one: what the first leaves, or else one round, which is enough to come further.
-//! `newer_cursor` says what the bound is. Every message of which the processing ends later arrives beyond it.
+//! So a page takes at most three rounds, and more only to skip deleted messages. Both readings share one
+//! [effort](shared::rooms::Effort): the second has what the first leaves, or else one round, which is enough to advance.
+//! `newer_cursor` contains the bound. Every message whose processing ends later arrives after it.
 
 use futures::future::{try_join, try_join3};
 use shared::dynamo::DynamoError;
-use shared::paging::Stretch;
-use shared::rooms::{ArrivalRow, Arrived, Asked, Effort, Message, MessageList, RowOutcome};
+use shared::paging::RowChunk;
+use shared::rooms::{
+    ArrivalPosition, ArrivalRow, Effort, Message, MessageList, MessagesQuery, RowOutcome,
+};
 use shared::values::{Order, SortKey, Span, Timestamp};
 
 use super::cursor::{Cursor, Position};
 use super::{Found, RoomRequest};
 use crate::http::problem::Problem;
 
-/// Reads a page in an order, beyond a message.
+/// Reads a page in an order, after a message if one is given.
 pub(super) async fn page(
     request: &RoomRequest<'_>,
     order: Order,
     after: Option<&SortKey>,
-    since: Option<Arrived>,
+    since: Option<ArrivalPosition>,
 ) -> Result<Found, Problem> {
     let RoomRequest { rooms, room, viewer, deadline, limit, .. } = *request;
     let Cursor { range, author, .. } = &request.cursor;
@@ -44,10 +46,11 @@ pub(super) async fn page(
     let mut effort = Effort::of_page(limit + 1, others);
     let read = async |effort: &mut Effort, shards, until| {
         let list = MessageList { room, shards, author: author.as_ref() };
-        let asked = Asked { span, after: after_key.as_deref(), wanted: limit + 1, until };
+        let asked = MessagesQuery { span, after: after_key.as_deref(), wanted: limit + 1, until };
         rooms.messages(list, asked, effort, deadline).await
     };
-    let upper = last.as_ref().map_or(Arrived::NOTHING, |last| Arrived::end_of(last.number));
+    let upper =
+        last.as_ref().map_or(ArrivalPosition::NOTHING, |last| ArrivalPosition::end_of(last.number));
     let (mut found, entrance, outcome) = try_join3(
         read(&mut effort, known.shards, upper),
         rooms.entrance(room, viewer, deadline),
@@ -66,22 +69,22 @@ pub(super) async fn page(
     Ok(Found { is_open: !entrance.room.private, ..shown })
 }
 
-/// Up to where all that has arrived is in its place.
-fn bound(last: Option<&ArrivalRow>, outcome: &RowOutcome) -> Arrived {
+/// The position up to which everything that has arrived is written.
+fn bound(last: Option<&ArrivalRow>, outcome: &RowOutcome) -> ArrivalPosition {
     match last {
-        Some(last) if outcome.is_whole => Arrived::end_of(last.number),
-        Some(last) => Arrived::end_of(last.number - 1),
-        None => Arrived::NOTHING,
+        Some(last) if outcome.is_whole => ArrivalPosition::end_of(last.number),
+        Some(last) => ArrivalPosition::end_of(last.number - 1),
+        None => ArrivalPosition::NOTHING,
     }
 }
 
-fn is_beyond(found: &Stretch<Message>, bound: Arrived) -> bool {
+fn is_beyond(found: &RowChunk<Message>, bound: ArrivalPosition) -> bool {
     found.rows.iter().any(|it| it.arrived.is_some_and(|arrived| arrived > bound))
 }
 
-/// True if a message came into its place after the query had passed there.
+/// True if a message was written after the query had passed its position.
 fn lacks(
-    found: &Stretch<Message>,
+    found: &RowChunk<Message>,
     outcome: &RowOutcome,
     span: Span,
     after: Option<&SortKey>,
@@ -101,17 +104,17 @@ fn lacks(
 }
 
 fn shown(
-    found: Stretch<Message>,
+    found: RowChunk<Message>,
     limit: usize,
     order: Order,
-    since: Arrived,
+    since: ArrivalPosition,
 ) -> Result<Found, DynamoError> {
     let (mut messages, mut next) = (found.rows, found.next);
     if messages.len() > limit {
         messages.truncate(limit);
         next = messages.last().map(|it| it.sort_key.to_string());
     }
-    // A stored key is a sort key.
+    // Stored keys are sort keys.
     let after = next.and_then(|key| SortKey::parse(&key).ok());
     let next = after.map(|after| Position::Page { order, after: Some(after), since: Some(since) });
     Ok(Found { is_open: false, messages, next, newer: since })

@@ -1,11 +1,10 @@
-//! What a process knows of periods.
+//! A cache of the rows of periods.
 //!
-//! **Of one period**: its row, once it is made. How many keys a customer has in it never changes from then on, so the row is
-//! kept for as long as there is room. A row that is planned is read again each time.
+//! **For writers**: the row of a single period, once its table is made. The number of keys of a customer never changes from then on, so
+//! the row is cached as long as there is room. A planned row is read each time.
 //!
-//! **Of all that are read**: their rows, for [`KEPT`], and only if the table of every period that takes events is among them. An
-//! event is put nowhere else, so no table that has one is overlooked. One that goes meanwhile is missed when it is
-//! read, and the rows are read again.
+//! **For readers**: all rows, for [`KEPT`], and only if the tables of all periods that accept events are among them. Events are put
+//! nowhere else, so no table with events is overlooked. If a table is dropped meanwhile, reading it fails, and the rows are read again.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -24,21 +23,21 @@ use crate::values::Timestamp;
 
 /// How long rows are used without being read again.
 const KEPT: Duration = Duration::from_secs(3);
-/// Rows of single periods that are kept, of 48 KB at most.
+/// Rows of single periods in the cache, of 48 KB at most.
 const PERIODS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-/// Customers of whom it is kept that their number was raised.
+/// Customers in the cache of raised numbers of keys.
 const RAISED: NonZeroUsize = NonZeroUsize::new(1_024).unwrap();
 
-/// What is known. Shared by all that work in one process.
+/// The cache. Shared by all handlers of a process.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct PeriodCache {
     made: Mutex<LruCache<Period, Arc<PeriodRow>>>,
     listed: Mutex<Option<(Instant, Arc<[PeriodRow]>)>>,
-    /// For how many keys of a customer in a period it was seen to.
+    /// The number of keys that a customer was raised to in a period.
     pub(super) raised: Mutex<LruCache<(Period, Customer), u32>>,
 }
 
-impl Default for Known {
+impl Default for PeriodCache {
     fn default() -> Self {
         let (made, raised) = (LruCache::new(PERIODS), LruCache::new(RAISED));
         Self { made: Mutex::new(made), listed: Mutex::default(), raised: Mutex::new(raised) }
@@ -46,10 +45,10 @@ impl Default for Known {
 }
 
 impl Events {
-    /// The row of a period that is made, or has come further.
+    /// The row of a period whose table is made.
     ///
     /// # Errors
-    /// [`DynamoError::TableMissing`] if it is not made yet.
+    /// [`DynamoError::TableMissing`] if the table is not made yet.
     pub(super) async fn made(
         &self,
         period: Period,
@@ -68,7 +67,7 @@ impl Events {
         }
     }
 
-    /// Reads what is to be known for these events, once for all of them. Whatever goes wrong is found again when they are recorded.
+    /// Reads the rows that these events need, once for all of them. Errors are ignored: they occur again when the events are recorded.
     pub async fn look_up(
         &self,
         events: impl Iterator<Item = &Event>,
@@ -84,7 +83,7 @@ impl Events {
         }
     }
 
-    /// The rows of periods, the newest first, down to the newest that was dropped.
+    /// The rows of periods, newest first, down to the newest dropped one.
     pub(super) async fn listed(
         &self,
         now: Timestamp,
@@ -99,7 +98,7 @@ impl Events {
         }
     }
 
-    /// The same, read.
+    /// Reads these rows.
     pub(super) async fn list(&self, deadline: Deadline) -> Result<Arc<[PeriodRow]>, DynamoError> {
         let begun = Instant::now();
         let is_dropped = |row: &PeriodRow| row.state == PeriodState::Dropped;
@@ -108,7 +107,7 @@ impl Events {
         Ok(rows)
     }
 
-    /// True if each period that takes events is among these rows, with a table.
+    /// True if each period that accepts events is among these rows, with a table.
     fn has_all_open(&self, rows: &[PeriodRow], now: Timestamp) -> bool {
         let mut period = self.settings.period_of(now.plus_millis(MAX_FUTURE_MILLIS));
         while self.settings.closes_at(period) > now {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shared::likes::{KEPT_FOR, KeptCounts};
+use shared::likes::{KEPT_FOR, LikeCountCache};
 use tests::{World, follow, publish};
 
 use crate::projecting::{project, records};
@@ -45,7 +45,7 @@ async fn shown(world: &World, viewer: &str) -> Vec<(u64, bool)> {
 #[tokio::test]
 async fn a_kept_count_is_shown_for_a_moment_with_the_viewer_s_own_part_as_it_is() {
     let mut world = World::new();
-    world.reader.counts = Arc::new(KeptCounts::keeping_for(LONG));
+    world.reader.counts = Arc::new(LikeCountCache::keeping_for(LONG));
     published(&world, 2).await;
     assert_eq!(shown(&world, "bob").await, [(0, false), (0, false)]);
     world.done(&[like("eve", "post-01", true, 1)]).await;
@@ -73,7 +73,7 @@ async fn a_kept_count_is_shown_for_a_moment_with_the_viewer_s_own_part_as_it_is(
 #[tokio::test]
 async fn a_warm_page_with_likes_costs_twelve_units_at_most() {
     let mut counter = UnitCounter::new();
-    counter.world.reader.counts = Arc::new(KeptCounts::keeping_for(LONG));
+    counter.world.reader.counts = Arc::new(LikeCountCache::keeping_for(LONG));
     let fifty_likes = async |world: &World| {
         published(world, 20).await;
         for n in 0..50 {

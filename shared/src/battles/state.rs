@@ -1,64 +1,64 @@
 //! The view of a battle: hit points, the last hit, and the order in which hits have landed.
 //!
-//! Hits land in the order in which they are folded: whoever writes the view has decided it, and two who fold at
-//! once cannot both write it. All hits of a batch land with one write. The order is kept, hit by hit: the latest
-//! in the view itself, the others in blocks of a log.
+//! Hits land in the order in which they are folded. The write of the view decides the order, and two concurrent folds cannot both
+//! write it. All hits of a batch land with one write. The order of hits is stored in blocks of a log.
 //!
 //! # What viewers are shown of their own hits
 //!
-//! Two kinds of items follow from a block of the log, and are written after it was decided:
+//! Two kinds of items are derived from a block of the log, and are written after the view:
 //!
-//! * for each viewer with hits in it a *share*: a running total, under the number of the first hit of the block. What a
-//!   viewer's hits come to among the first `n` is said by their last share below `n`: one item, whatever their number;
+//! * for each viewer with hits in the block, a running total under the number of the first hit of the block. The total of a viewer
+//!   among the first `n` hits is in their last item below `n`, so reading it takes one item;
 //! * for each hit its number.
 //!
-//! Nothing more is decided as long as some of them are owed. So a running total goes on from items that are all there,
-//! and comes to the same whoever writes it and however often. Until they are written readers are shown the battle as it
-//! stood before that decision: all parts of an answer are those of the last decision that is told whole. If whoever
-//! has decided dies, whoever comes next writes the items before anything else.
+//! No further hits land while some of these items are pending. So a running total adds to items that all exist, and every writer
+//! computes the same. Until the items are written, readers are shown the battle as it was before: all parts of an answer are of the
+//! last write whose items are complete. If the function that wrote the view dies, the next one writes the items before anything
+//! else.
 //!
-//! # What grows
+//! # Bounds
 //!
-//! The view has a fixed number of attributes. Those that are owed are blocks of one decision: [`MOST_WAITING`] blocks of
-//! changes or those of one batch, so some twenty numbers. A block of the log is cut at [`BLOCK`] bytes. A share is two
-//! numbers, and the item of a hit is one.
+//! The view has a fixed number of attributes. Pending are the blocks of one write: those of [`MAX_WAITING_BLOCKS`] blocks of changes
+//! or of one batch, so about twenty numbers. A block of the log is cut at [`BLOCK`] bytes. A running total is two numbers, and the
+//! item of a hit is one.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::log::{self, Landed};
-use super::{BattleRow, Hit, Replay, Shown, Standing, erasure, keys, told};
+use super::{BattleRow, BattleStatus, Hit, Replay, Shown, erasure, keys, viewer_hits};
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{
-    Beside, Blocks, Change, Fold, Followed, Owed, State, Waiting, Wanted, Write, waiting,
+    BlockRange, Blocks, Change, DerivedItem, Fold, PendingItems, SideWrites, State, Waiting, Write,
+    waiting,
 };
 use crate::values::{ActorId, Packer, Unpacker, ViewerId};
 
-/// The size at which a block of the log is cut, in bytes. One more hit has less than 300.
+/// The size at which a block of the log is cut, in bytes. One more hit takes less than 300.
 const BLOCK: usize = 48 * 1024;
-/// How many blocks of the log are looked at at once.
-const AT_ONCE: i32 = 4;
-/// How many blocks of changes that have waited are folded at once: each is 128 KB, and what lands of it is less.
-const MOST_WAITING: i32 = 4;
+/// The most blocks of the log absorbed at once.
+const MAX_LOG_BLOCKS: i32 = 4;
+/// The most blocks of waiting changes folded at once: each is 128 KB, and its hits in the log are smaller.
+const MAX_WAITING_BLOCKS: i32 = 4;
 const BEFORE: &str = "before";
 const NUMBERED_FROM: &str = "numbered_from";
 
-/// How a battle stands.
+/// The view of a battle.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Fought {
+pub struct BattleState {
     boss: Option<Boss>,
     hits: u64,
     last_hit: Option<Hit>,
-    /// Hits that an earlier version has left in no block. The next that land put them into one.
+    /// Hits that an earlier version has left outside of blocks. The next hits that land put them into one.
     latest: Vec<Landed>,
     /// Hits that have landed since the view was read.
     fresh: Vec<Landed>,
     /// Blocks of the log whose items are not written yet, by their first hit.
-    owed: Vec<u64>,
-    /// How it stood before those were decided.
+    pending: Vec<u64>,
+    /// What readers were shown before the pending blocks.
     before: Option<Shown>,
-    /// From which hit on each has an item with its number. An earlier version wrote none.
+    /// The first hit from which on all hits have an item with their number. An earlier version wrote none.
     numbered_from: Option<u64>,
     waiting: Waiting,
 }
@@ -70,12 +70,12 @@ struct Boss {
     hp_left: u64,
 }
 
-impl Fought {
-    /// How it stands for readers, once it is open: after the last decision that is told whole.
+impl BattleState {
+    /// What readers are shown, once it is open: the state after the last write whose items are complete.
     #[must_use]
     pub fn shown(&self) -> Option<Shown> {
         let boss = self.boss.as_ref()?;
-        let before = self.before.as_ref().filter(|_| !self.owed.is_empty());
+        let before = self.before.as_ref().filter(|_| !self.pending.is_empty());
         Some(before.cloned().unwrap_or_else(|| Shown {
             hp_left: boss.hp_left,
             hits: self.hits,
@@ -83,7 +83,7 @@ impl Fought {
         }))
     }
 
-    /// True if a hit with this number has an item that says so.
+    /// True if a hit with this number has an item with the number.
     #[must_use]
     pub fn has_numbered(&self, hit: u64) -> bool {
         self.numbered_from.is_some_and(|from| from <= hit)
@@ -95,7 +95,7 @@ impl Fought {
         self.last_hit.as_ref()
     }
 
-    /// Takes a name out of what it says. False if it does not say it.
+    /// Removes a name from the view. Returns false if it is not there.
     pub fn forget(&mut self, viewer: &ViewerId) -> bool {
         let is_theirs = |hit: &&mut Hit| hit.viewer_id.as_ref() == Some(viewer);
         let last = self.last_hit.as_mut().filter(is_theirs).map(|hit| hit.viewer_id = None);
@@ -104,18 +104,18 @@ impl Fought {
         erasure::forget(&mut self.latest, viewer) || last.is_some() || before.is_some()
     }
 
-    /// True if every viewer was told of their hits.
+    /// True if all derived items are written.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
-        self.owed.is_empty()
+    pub fn is_all_written(&self) -> bool {
+        self.pending.is_empty()
     }
 
-    /// How it stands, once it is open.
+    /// Its state, once it is open.
     #[must_use]
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn status(&self) -> Option<BattleStatus> {
         let Boss { actor_id, hp, hp_left } = self.boss.clone()?;
         let (hits, last_hit) = (self.hits, self.last_hit.clone());
-        Some(Standing { actor_id, hp, hp_left, hits, last_hit })
+        Some(BattleStatus { actor_id, hp, hp_left, hits, last_hit })
     }
 
     /// The hits that are in no block of the log yet: they come after those.
@@ -124,12 +124,12 @@ impl Fought {
         &self.latest
     }
 
-    /// The same view, saying what its log comes to, all of which viewers are told.
+    /// The view with the state of a replay, and without pending items.
     #[must_use]
     pub fn repaired(&self, replay: &Replay) -> Self {
-        let Standing { actor_id, hp, hp_left, hits, last_hit } = replay.standing();
+        let BattleStatus { actor_id, hp, hp_left, hits, last_hit } = replay.status();
         let boss = Some(Boss { actor_id, hp, hp_left });
-        Self { boss, hits, last_hit, owed: Vec::new(), before: None, ..self.clone() }
+        Self { boss, hits, last_hit, pending: Vec::new(), before: None, ..self.clone() }
     }
 
     fn land(&mut self, hit: Hit) {
@@ -142,10 +142,10 @@ impl Fought {
         self.last_hit = Some(hit);
     }
 
-    /// Takes blocks out of those that are owed.
-    fn told(&mut self, blocks: impl Fn(u64) -> bool) {
-        self.owed.retain(|first| !blocks(*first));
-        if self.owed.is_empty() {
+    /// Removes blocks from the pending ones.
+    fn forget_pending(&mut self, blocks: impl Fn(u64) -> bool) {
+        self.pending.retain(|first| !blocks(*first));
+        if self.pending.is_empty() {
             self.before = None;
         }
     }
@@ -188,7 +188,7 @@ fn write_before(Shown { hp_left, hits, last_hit }: &Shown) -> AttributeValue {
     AttributeValue::M(item)
 }
 
-impl State for Fought {
+impl State for BattleState {
     const ATTRIBUTES: &'static [&'static str] = &[
         "actor",
         "hp",
@@ -213,12 +213,12 @@ impl State for Fought {
             hp: row.count("hp")?,
             hp_left: row.count("hp_left")?,
         };
-        let owed = row.packed("owed", "blocks of the log", |bytes| {
-            let (mut unpacker, mut owed) = (Unpacker::new(bytes), Vec::new());
+        let pending = row.packed("owed", "blocks of the log", |bytes| {
+            let (mut unpacker, mut pending) = (Unpacker::new(bytes), Vec::new());
             while !unpacker.is_empty() {
-                owed.push(unpacker.number()?);
+                pending.push(unpacker.number()?);
             }
-            Some(owed)
+            Some(pending)
         })?;
         Ok(Self {
             boss: Some(boss),
@@ -226,7 +226,7 @@ impl State for Fought {
             last_hit: read_hit(row, "last_hit")?,
             latest: row.packed("latest", "hits that landed", log::unpack)?.unwrap_or_default(),
             fresh: Vec::new(),
-            owed: owed.unwrap_or_default(),
+            pending: pending.unwrap_or_default(),
             before: read_before(row)?,
             numbered_from: match row.item.contains_key(NUMBERED_FROM) {
                 true => Some(row.count(NUMBERED_FROM)?),
@@ -251,18 +251,18 @@ impl State for Fought {
         if !self.latest.is_empty() {
             item.insert("latest".to_owned(), bytes(log::pack(&self.latest)));
         }
-        if !self.owed.is_empty() {
+        if !self.pending.is_empty() {
             let mut packer = Packer::default();
-            self.owed.iter().for_each(|first| packer.number(*first));
+            self.pending.iter().for_each(|first| packer.number(*first));
             item.insert("owed".to_owned(), bytes(packer.into_bytes()));
         }
         item
     }
 }
 
-impl Fold for Fought {
+impl Fold for BattleState {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        // Hits and battles do not change. What erases a name changes nothing of what it did.
+        // Hits and battles do not change. Erasing a name does not change the damage.
         let (None, Some(after)) = (&change.before, &change.after) else { return Ok(()) };
         let row = Row { table: facts, item: after.clone() };
         match BattleRow::of(&change.key) {
@@ -284,19 +284,24 @@ impl Fold for Fought {
     }
 }
 
-impl Blocks for Fought {
-    fn wants(&self, _: bool) -> Option<Wanted> {
+impl Blocks for BattleState {
+    fn needed_blocks(&self, _: bool) -> Option<BlockRange> {
         self.boss.as_ref()?;
-        let (Some(first), Some(last)) = (self.owed.iter().min(), self.owed.iter().max()) else {
-            let waiting = self.waiting.wants()?;
-            return Some(Wanted { limit: Some(MOST_WAITING), ..waiting });
+        let (Some(first), Some(last)) = (self.pending.iter().min(), self.pending.iter().max())
+        else {
+            let waiting = self.waiting.needed_blocks()?;
+            return Some(BlockRange { limit: Some(MAX_WAITING_BLOCKS), ..waiting });
         };
         let (first, last) = (keys::log(*first), keys::log(*last));
-        Some(Wanted { first, last, limit: Some(AT_ONCE) })
+        Some(BlockRange { first, last, limit: Some(MAX_LOG_BLOCKS) })
     }
 
-    fn look_at(&mut self, blocks: &[Row<'_>], is_last: bool) -> Result<Vec<Followed>, DynamoError> {
-        if self.owed.is_empty() {
+    fn absorb(
+        &mut self,
+        blocks: &[Row<'_>],
+        is_last: bool,
+    ) -> Result<Vec<DerivedItem>, DynamoError> {
+        if self.pending.is_empty() {
             for change in self.waiting.take(blocks)? {
                 self.fold(&change, blocks.first().map_or("", |row| row.table))?;
             }
@@ -306,22 +311,22 @@ impl Blocks for Fought {
         for block in blocks {
             let key = Key::of(block)?;
             let battle = keys::of_view(&key).ok_or_else(|| block.corrupt("pk", "a battle"))?;
-            let owed = self.owed.iter().find(|first| keys::log(**first) == key.sk);
-            let Some(first) = owed.copied() else { continue };
-            items.extend(told::items(&battle, first, &log::read(block)?));
-            self.told(|one| one == first);
+            let pending = self.pending.iter().find(|first| keys::log(**first) == key.sk);
+            let Some(first) = pending.copied() else { continue };
+            items.extend(viewer_hits::items(&battle, first, &log::read(block)?));
+            self.forget_pending(|one| one == first);
         }
-        match blocks.first().filter(|_| is_last && !self.owed.is_empty()) {
+        match blocks.first().filter(|_| is_last && !self.pending.is_empty()) {
             Some(block) => Err(block.corrupt("sk", "all blocks of the log that are owed")),
             None => Ok(items),
         }
     }
 
-    fn beside(&mut self, view: &Key, limits: &Limits) -> Beside {
+    fn side_writes(&mut self, view: &Key, limits: &Limits) -> SideWrites {
         let mut writes = self.waiting.writes(view, limits);
         let fresh = std::mem::take(&mut self.fresh);
         let Some(battle) = keys::of_view(view).filter(|_| !fresh.is_empty()) else {
-            return Beside { writes, owed: None };
+            return SideWrites { writes, pending: None };
         };
         let mut first = self.hits - fresh.len() as u64;
         let latest = std::mem::take(&mut self.latest);
@@ -332,15 +337,15 @@ impl Blocks for Fought {
         let (mut decisions, mut items) = (Vec::new(), Vec::new());
         for hits in log::blocks(&fresh, BLOCK) {
             writes.push(Self::block(view, first, hits));
-            items.extend(told::items(&battle, first, hits));
+            items.extend(viewer_hits::items(&battle, first, hits));
             decisions.push(first);
             first += hits.len() as u64;
         }
-        self.owed.extend(&decisions);
-        Beside { writes, owed: Some(Owed { decisions, items }) }
+        self.pending.extend(&decisions);
+        SideWrites { writes, pending: Some(PendingItems { decisions, items }) }
     }
 
-    fn settle(&mut self, decision: u64) {
-        self.told(|first| first == decision);
+    fn mark_written(&mut self, decision: u64) {
+        self.forget_pending(|first| first == decision);
     }
 }

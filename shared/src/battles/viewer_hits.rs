@@ -1,52 +1,46 @@
-//! What follows from a block of the log: a share for each viewer, and a number for each hit.
+//! The items that are derived from a block of the log: totals for each viewer, and a number for each hit.
 
 use std::collections::BTreeMap;
 
 use super::{Hit, Landed, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Key, Row};
-use crate::projection::{Followed, is_running};
+use crate::projection::{DerivedItem, is_running};
 use crate::values::{BattleId, HitId, ViewerId};
 
-/// How a battle stands for readers.
+/// The state of a battle, as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// How many hit points are left.
     pub hp_left: u64,
-    /// How many hits have landed.
     pub hits: u64,
-    /// The latest that did. Once no hit points are left it stays the last.
+    /// The latest hit that landed. Once no hit points are left it stays the last.
     pub last_hit: Option<Hit>,
 }
 
-/// What of a battle is one viewer's.
+/// The totals of one viewer in a battle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Share {
-    /// How many hits.
+pub struct ViewerHits {
     pub hits: u64,
-    /// What damage they did.
     pub damage: u64,
 }
 
-/// The numbers of a share.
+/// The attributes with the totals.
 pub(super) const NUMBERS: [&str; 2] = ["hits", "damage"];
 /// The attribute with the number of a hit.
 const NUMBER: &str = "number";
 
-impl Share {
-    /// Of its numbers, in the order of [`NUMBERS`].
+impl ViewerHits {
+    /// From numbers in the order of [`NUMBERS`].
     pub(super) fn of(numbers: &[i64]) -> Self {
         let number = |index| numbers.get(index).map_or(0, |number: &i64| number.unsigned_abs());
         Self { hits: number(0), damage: number(1) }
     }
 
-    /// One hit more.
     pub(super) fn add(&mut self, hit: &Landed) {
         self.hits += 1;
         self.damage += hit.damage;
     }
 
-    /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { hits: self.hits + other.hits, damage: self.damage + other.damage }
@@ -57,36 +51,34 @@ impl Share {
         NUMBERS.into_iter().zip(numbers).collect()
     }
 
-    /// The item that says so of the hits up to a block.
-    pub(super) fn total(self, battle: &BattleId, viewer: &ViewerId, first: u64) -> Followed {
-        Followed::total(share_key(battle, viewer, first), self.numbers())
+    /// The item with these totals of the hits up to the end of a block.
+    pub(super) fn total(self, battle: &BattleId, viewer: &ViewerId, first: u64) -> DerivedItem {
+        DerivedItem::total(viewer_hits_key(battle, viewer, first), self.numbers())
     }
 }
 
-/// An item that says what of a battle is a viewer's.
+/// An item with the totals of a viewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShareItem {
-    /// What it comes to.
-    pub share: Share,
-    /// True if that is all up to there, false if it is of the hits of one block alone, as an earlier version has it.
+pub struct ViewerHitsItem {
+    pub viewer_hits: ViewerHits,
+    /// True for a running total, false for the hits of one block alone, as an earlier version wrote them.
     pub is_total: bool,
-    /// Which hits, in the latter case.
     pub ids: Vec<HitId>,
 }
 
-impl ShareItem {
+impl ViewerHitsItem {
     /// Reads it.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let share = Share { hits: row.count("hits")?, damage: row.count("damage")? };
+        let viewer_hits = ViewerHits { hits: row.count("hits")?, damage: row.count("damage")? };
         if is_running(&row.item) {
-            return Ok(Self { share, is_total: true, ids: Vec::new() });
+            return Ok(Self { viewer_hits, is_total: true, ids: Vec::new() });
         }
         let ids = row.text("ids")?.split(' ').map(HitId::new).collect::<Result<_, _>>();
         let ids = ids.map_err(|_| row.corrupt("ids", "ids of hits"))?;
-        Ok(Self { share, is_total: false, ids })
+        Ok(Self { viewer_hits, is_total: false, ids })
     }
 }
 
@@ -98,10 +90,10 @@ pub fn read_number(row: &Row<'_>) -> Result<u64, DynamoError> {
     row.count(NUMBER)
 }
 
-/// The item of a hit that has landed as the nth.
+/// The item with the number of a hit.
 #[must_use]
-pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> Followed {
-    Followed {
+pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> DerivedItem {
+    DerivedItem {
         key: keys::numbered(battle, hit),
         numbers: vec![(NUMBER, number.cast_signed())],
         texts: Vec::new(),
@@ -109,29 +101,29 @@ pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> Followed {
     }
 }
 
-fn share_key(battle: &BattleId, viewer: &ViewerId, first: u64) -> Key {
+fn viewer_hits_key(battle: &BattleId, viewer: &ViewerId, first: u64) -> Key {
     Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(first) }
 }
 
-/// What the hits of one block come to, by viewer. Hits that were erased are nobody's.
-pub(super) fn shares(hits: &[Landed]) -> BTreeMap<&ViewerId, Share> {
-    let mut shares: BTreeMap<_, Share> = BTreeMap::new();
+/// The totals of one block, by viewer. Erased hits are left out.
+pub(super) fn by_viewer(hits: &[Landed]) -> BTreeMap<&ViewerId, ViewerHits> {
+    let mut by_viewer: BTreeMap<_, ViewerHits> = BTreeMap::new();
     for hit in hits {
         if let Some(viewer) = &hit.viewer_id {
-            shares.entry(viewer).or_default().add(hit);
+            by_viewer.entry(viewer).or_default().add(hit);
         }
     }
-    shares
+    by_viewer
 }
 
-/// The items that follow from a block which begins with the nth hit.
-pub(super) fn items(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<Followed> {
-    let shares = shares(hits).into_iter().map(|(viewer, share)| Followed {
-        key: share_key(battle, viewer, first),
-        numbers: share.numbers(),
+/// The items that are derived from a block that begins with the nth hit.
+pub(super) fn items(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<DerivedItem> {
+    let by_viewer = by_viewer(hits).into_iter().map(|(viewer, viewer_hits)| DerivedItem {
+        key: viewer_hits_key(battle, viewer, first),
+        numbers: viewer_hits.numbers(),
         texts: Vec::new(),
         goes_on: true,
     });
     let numbers = hits.iter().zip(first..).map(|(hit, n)| numbered(battle, &hit.hit_id, n));
-    numbers.chain(shares).collect()
+    numbers.chain(by_viewer).collect()
 }

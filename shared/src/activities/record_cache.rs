@@ -1,24 +1,22 @@
-//! Records that a reader has kept: what it has read once is not read again, as long as the [change log](super::changes)
-//! says that nothing was changed.
+//! A cache of records: a reader does not read a record again, as long as the [change log](super::changes) says that it was not
+//! changed.
 //!
-//! A record is kept under the reading of the log that was made before it was read. A change that no later
-//! reading of the log shows was not acknowledged yet, so a kept record is right at the moment of the latest
-//! reading, however long ago it was read itself. Each page reads the log, so a process that was frozen learns
-//! what it has missed before it shows anything.
+//! A record is cached together with the reading of the log that was made before it. A change that no later reading of the log shows
+//! is not acknowledged yet, so a cached record is right at the moment of the latest reading, however old it is. Each page reads the
+//! log, so a process that was frozen finds out what it has missed before it shows anything.
 //!
-//! What nobody publishes any more, and what was never published, is not kept: only what can be shown is.
+//! Only what can be shown is cached: no deleted activities, and none that were never published.
 //!
 //! # Another table under the same name
 //!
-//! What is kept is of one table, and a restore puts another in its place, as it was earlier. Its log may
-//! have gone on to the same count, which its marks show ([`changes`](super::changes)). Or it is behind what this process
-//! has seen. Requests of one process may take in their readings in another order than they made them, so an older
-//! reading alone says nothing. But one that is older than what was seen *before it was asked for* is of another table, and
-//! everything is forgotten.
+//! The cache is of one table, and a restore replaces that by another one with an earlier state. Its log may have reached the same
+//! count, which its marks show ([`changes`](super::changes)). Or it is behind what this process has seen. Requests of one process may
+//! report their readings in another order than they made them, so an older reading alone proves nothing. But a reading that is older
+//! than what was seen *before it was requested* is of another table, and clears the cache.
 //!
-//! Where nothing was edited between the state that was restored and the restore, both logs are the same, and records that were
-//! published in between are gone. A table cannot be deleted and another made under its name within [`LONGEST_GAP`]: so whoever has not
-//! read the log for that long forgets everything. Each page that finds rows reads it; a process that is asked only for polls without news forgets.
+//! If nothing was edited between the restored state and the restore, both logs are the same, but activities that were published in
+//! between are gone. A table cannot be deleted and another made under its name within [`LONGEST_GAP`], so a process that has not read
+//! the log for that long clears its cache. Each page with rows reads the log; a process with only empty polls clears its cache.
 
 use std::mem::size_of;
 use std::sync::Arc;
@@ -32,18 +30,17 @@ use super::{ActivityKey, Published};
 use crate::runtime::clock::Clock;
 use crate::values::Timestamp;
 
-/// Memory for records, in bytes, unless said otherwise.
+/// The default size of the cache, in bytes.
 const ROOM: usize = 64 * 1024 * 1024;
 /// Two readings of the log this far apart may be of two tables. DynamoDB takes seconds to delete a table and seconds
 /// to make an empty one; a restore takes minutes.
 const LONGEST_GAP: Duration = Duration::from_secs(10);
-/// What keeping a record takes besides its texts: pointers, sizes, and what the allocator rounds up to.
-const OVERHEAD: usize = size_of::<Kept>() + 128;
+/// The overhead of a cached record besides its texts: pointers, sizes, and rounding by the allocator.
+const OVERHEAD: usize = size_of::<CachedRecord>() + 128;
 
-/// Records of published activities, the least recently used of which make room for others. Shared by all
-/// requests of a process.
+/// An LRU cache of records of published activities. Shared by all requests of a process.
 #[derive(Debug)]
-pub struct KeptRecords {
+pub struct RecordCache {
     room: usize,
     longest_gap: Duration,
     inner: Mutex<Inner>,
@@ -56,8 +53,8 @@ struct Inner {
     /// The latest reading of the log.
     seen: Option<Arc<Changes>>,
     /// When that began.
-    seen_at: Option<Moment>,
-    records: LruCache<Fingerprint, Kept>,
+    seen_at: Option<DualInstant>,
+    records: LruCache<Fingerprint, CachedRecord>,
     bytes: usize,
 }
 
@@ -66,14 +63,14 @@ struct Inner {
 pub struct LogReading {
     copy: usize,
     seen: Option<Arc<Changes>>,
-    at: Moment,
+    at: DualInstant,
 }
 
 /// A moment by both clocks: one of them may stand still while a process is frozen.
 #[derive(Debug, Clone, Copy)]
-struct Moment(Instant, Timestamp);
+struct DualInstant(Instant, Timestamp);
 
-impl Moment {
+impl DualInstant {
     fn now() -> Self {
         Self(Instant::now(), Clock::system().now())
     }
@@ -93,18 +90,18 @@ impl LogReading {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedRecord {
     key: ActivityKey,
     published: Published,
 }
 
-impl Default for KeptRecords {
+impl Default for RecordCache {
     fn default() -> Self {
         Self::new(ROOM)
     }
 }
 
-impl KeptRecords {
+impl RecordCache {
     /// Room for this many bytes of records, and none yet.
     #[must_use]
     pub fn new(room: usize) -> Self {
@@ -115,7 +112,7 @@ impl KeptRecords {
 
     /// The same, over tables that may be replaced faster than DynamoDB's.
     #[must_use]
-    pub fn forgetting_after(self, longest_gap: Duration) -> Self {
+    pub fn with_longest_gap(self, longest_gap: Duration) -> Self {
         Self { longest_gap, ..self }
     }
 
@@ -123,7 +120,7 @@ impl KeptRecords {
     #[must_use]
     pub fn begin(&self) -> LogReading {
         let inner = self.inner.lock();
-        LogReading { copy: inner.copy, seen: inner.seen.clone(), at: Moment::now() }
+        LogReading { copy: inner.copy, seen: inner.seen.clone(), at: DualInstant::now() }
     }
 
     /// Takes in a reading of a copy of the change log: what has changed since the one before is forgotten, or all
@@ -176,7 +173,7 @@ impl KeptRecords {
         if changed.contains(&fingerprint) {
             return;
         }
-        let kept = Kept { key: key.clone(), published: published.clone() };
+        let kept = CachedRecord { key: key.clone(), published: published.clone() };
         inner.forget(fingerprint);
         inner.bytes += kept.bytes();
         inner.records.put(fingerprint, kept);
@@ -200,7 +197,7 @@ impl Inner {
     }
 }
 
-impl Kept {
+impl CachedRecord {
     fn bytes(&self) -> usize {
         let Self { key, published } = self;
         let ids = key.activity_id.as_str().len() + key.actor_id.as_str().len();

@@ -1,20 +1,20 @@
-//! Events are taken out of views again, as they are erased.
+//! Events are removed from views again, as they are erased.
 //!
 //! # Why that is exact while events come in
 //!
-//! What is taken out of a view is *added* to it, as less than nothing, modulo 2^64; and in the one transaction that deletes the events, or that
-//! takes what is counted of them out of another view. So at every moment a view is the sum of what was folded and what was taken out,
+//! What is removed from a view is *added* to it, as less than nothing, modulo 2^64; and in the one transaction that deletes the events, or that
+//! takes what is counted of them out of another view. So at every moment a view is the sum of what was folded and what was removed,
 //! each once, and addition asks for no order:
 //!
 //! * *Somebody who dies* has done all of a transaction or nothing. Whoever comes next finds what is left: an event in its table, or a
 //!   count in the customer's view.
-//! * *An event that is in the stream yet*, put and not folded, is taken out before it is counted. The view counts less than nothing for it until it
+//! * *An event that is in the stream yet*, put and not folded, is removed before it is counted. The view counts less than nothing for it until it
 //!   is folded, which it is once, by the marks: then the sum is right. Readers are not shown what counts less than nothing.
 //! * *What others did* is folded meanwhile into the same views. Each write has the version that was read as its condition,
 //!   and marks stay.
 //! * *What is sent afterwards* is put and folded like any other event.
 //!
-//! The first and the last instant of a name cannot be taken out of a minimum and a maximum: whoever takes out looks at what is left
+//! The first and the last instant of a name cannot be removed from a minimum and a maximum: whoever removes looks at what is left
 //! ([`NameView`]). Names and witnesses are sums of parts, so one part is lowered, whichever part of the stream brought the event.
 //!
 //! # What bounds it
@@ -37,13 +37,12 @@ use crate::values::{EventName, TenantId};
 
 /// The part of names and witnesses that is lowered.
 const PART: u8 = 0;
-/// The most names of events that are taken out at once.
+/// The most names of events that are removed at once.
 pub const MOST_NAMES: usize = 24;
 
-/// What is taken out.
+/// What is removed.
 #[derive(Debug, Clone)]
-pub struct Taking {
-    /// Whose.
+pub struct Removal {
     pub customer: Customer,
     /// How many events, by name and day: at most [`MOST_NAMES`] names.
     pub days: NamedDays,
@@ -55,8 +54,8 @@ pub struct Taking {
 
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
-    /// It is taken out, with whatever was to be written with it.
+pub enum RemovalOutcome {
+    /// It is removed, with whatever was to be written with it.
     Done,
     /// Nothing was: somebody else has written one of the views, or what goes with it is not as it was.
     Refused,
@@ -71,14 +70,14 @@ impl Summaries {
     /// [`DynamoError`]; it may have been done.
     pub async fn take(
         &self,
-        taking: &Taking,
+        removal: &Removal,
         with: Vec<TransactWriteItem>,
         deadline: Deadline,
-    ) -> Result<Taken, DynamoError> {
-        let mut writes = self.customer_without(taking, deadline).await?;
-        writes.extend(self.names_without(taking, deadline).await?);
-        if let Some((period, tally)) = taking.witness {
-            let tenant = &taking.customer.tenant_id;
+    ) -> Result<RemovalOutcome, DynamoError> {
+        let mut writes = self.customer_without(removal, deadline).await?;
+        writes.extend(self.names_without(removal, deadline).await?);
+        if let Some((period, tally)) = removal.witness {
+            let tenant = &removal.customer.tenant_id;
             writes.push(self.witness_without(period, tenant, tally, deadline).await?);
         }
         let limits = self.views.table().limits();
@@ -86,20 +85,17 @@ impl Summaries {
         if writes.len() + with.len() > limits.max_transaction_items()
             || weight > limits.max_transaction_bytes()
         {
-            return Ok(Taken::TooMuch);
+            return Ok(RemovalOutcome::TooMuch);
         }
         let mut items = self.views.transaction(writes)?;
         items.extend(with);
         Ok(match self.views.table().transact(items, deadline).await? {
-            true => Taken::Done,
-            false => Taken::Refused,
+            true => RemovalOutcome::Done,
+            false => RemovalOutcome::Refused,
         })
     }
 
     /// What lowers the witness of a period in a transaction.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn lower_witness(
         &self,
         period: Period,
@@ -128,17 +124,17 @@ impl Summaries {
 
     async fn names_without(
         &self,
-        taking: &Taking,
+        removal: &Removal,
         deadline: Deadline,
     ) -> Result<Vec<Write>, DynamoError> {
-        if !taking.from_names {
+        if !removal.from_names {
             return Ok(Vec::new());
         }
-        let tenant = &taking.customer.tenant_id;
+        let tenant = &removal.customer.tenant_id;
         let key = |name| SummaryView::Name(tenant.clone(), name, PART).key();
-        let keys: Vec<Key> = taking.days.keys().cloned().map(key).collect();
+        let keys: Vec<Key> = removal.days.keys().cloned().map(key).collect();
         let views = self.views.read_all(&keys, View::<NameView>::read_from, deadline).await?;
-        let writes = keys.into_iter().zip(views).zip(taking.days.values());
+        let writes = keys.into_iter().zip(views).zip(removal.days.values());
         let writes = writes.map(|((key, view), days)| {
             let mut view = view?;
             view.state.take(days);
@@ -150,18 +146,18 @@ impl Summaries {
 
     async fn customer_without(
         &self,
-        taking: &Taking,
+        removal: &Removal,
         deadline: Deadline,
     ) -> Result<Vec<Write>, DynamoError> {
-        let key = SummaryView::Customer(taking.customer.clone()).key();
+        let key = SummaryView::Customer(removal.customer.clone()).key();
         let read = View::<CustomerView>::read_from;
         let mut view = self.views.read(key.clone(), read, deadline).await?;
         let is_first = view.state.is_nothing();
         view.state = std::mem::take(&mut view.state).within(self.views.table().limits());
-        let needed = view.state.buckets_of(&key, taking.days.keys());
+        let needed = view.state.buckets_of(&key, removal.days.keys());
         let found = self.needed(&needed, deadline).await?;
         view.state.absorb(&needed, &found)?;
-        for (name, days) in &taking.days {
+        for (name, days) in &removal.days {
             let taken = view.state.take(name, days);
             taken.map_err(|expected| {
                 item::corrupt(
@@ -173,18 +169,15 @@ impl Summaries {
             })?;
         }
         view.stay();
-        let beside = view.state.beside(&key, is_first);
+        let beside = view.state.side_writes(&key, is_first);
         Ok([view.write(key)].into_iter().chain(beside).collect())
     }
 }
 
-/// What there is to take out.
+/// What there is to remove.
 impl Summaries {
     /// What there is of a customer as it is stored, to take it out: the view, what it says with its blocks
     /// ([`CustomerView::counts_with`]), and where these are.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn stored(
         &self,
         customer: &Customer,
@@ -199,9 +192,6 @@ impl Summaries {
     }
 
     /// The views of a name of a tenant, in all parts, where they are.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn parts_of_name(
         &self,
         tenant: &TenantId,

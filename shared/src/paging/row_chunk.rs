@@ -1,4 +1,4 @@
-//! Stretches of lists; several lists read as one, in their common order.
+//! Chunks of rows of lists. Several lists can be merged into one, in their common order.
 
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Query};
@@ -8,18 +8,17 @@ use crate::values::{Order, Span};
 
 /// Rows of a list, in its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch<R> {
-    /// The rows.
+pub struct RowChunk<R> {
     pub rows: Vec<R>,
-    /// How many were read for them, those included that no writer could have written.
+    /// The number of rows read for them, including malformed ones.
     pub read: usize,
-    /// The stored key to go on from, if there may be more.
+    /// The stored key to continue after, if there may be more.
     pub next: Option<String>,
 }
 
-impl<R> Stretch<R> {
-    /// Reads at most `limit` rows of a list that is a partition of the ledger and has sort keys of activities: those of a
-    /// span, beyond a stored key if one is given. What `row` makes nothing of is left out.
+impl<R> RowChunk<R> {
+    /// Reads at most `limit` rows of a span of a list, after a stored key if one is given. The list is a partition of the ledger with
+    /// sort keys of activities. Leaves out rows for which `row` returns nothing.
     ///
     /// # Errors
     /// [`DynamoError`], or that of `row`.
@@ -57,25 +56,24 @@ impl<R> Stretch<R> {
     }
 }
 
-/// The stretches that were read of several lists, as one. A row with the key of another is left out: it is the same,
-/// listed twice.
+/// Merges chunks of several lists. A repeated key is left out: it is the same row, listed twice.
 ///
-/// Beyond the nearest key up to which a list was read, it may have more, so that is how far the whole goes.
+/// The result ends at the nearest key at which a chunk ends, because that list may have more rows after it.
 #[must_use]
 pub fn merged<R>(
-    stretches: Vec<Stretch<R>>,
+    chunks: Vec<RowChunk<R>>,
     order: Order,
     key: impl Fn(&R) -> String,
-) -> Stretch<R> {
-    let ends = stretches.iter().filter_map(|stretch| stretch.next.clone());
+) -> RowChunk<R> {
+    let ends = chunks.iter().filter_map(|chunk| chunk.next.clone());
     let next = match order {
         Order::Newest => ends.max(),
         Order::Oldest => ends.min(),
     };
-    let read = stretches.iter().map(|stretch| stretch.read).sum();
-    let mut rows: Vec<_> = stretches
+    let read = chunks.iter().map(|chunk| chunk.read).sum();
+    let mut rows: Vec<_> = chunks
         .into_iter()
-        .flat_map(|stretch| stretch.rows)
+        .flat_map(|chunk| chunk.rows)
         .map(|row| (key(&row), row))
         .filter(|(key, _)| match (&next, order) {
             (None, _) => true,
@@ -88,7 +86,7 @@ pub fn merged<R>(
         Order::Oldest => one.cmp(other),
     });
     rows.dedup_by(|(one, _), (other, _)| one == other);
-    Stretch { rows: rows.into_iter().map(|(_, row)| row).collect(), read, next }
+    RowChunk { rows: rows.into_iter().map(|(_, row)| row).collect(), read, next }
 }
 
 #[cfg(test)]
@@ -96,8 +94,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a list gives beyond a key: at most so many, and where it goes on.
-    fn read(list: &[u8], after: Option<&str>, order: Order, limit: usize) -> Stretch<u8> {
+    /// Up to `limit` rows of a list after a key, and where it goes on.
+    fn read(list: &[u8], after: Option<&str>, order: Order, limit: usize) -> RowChunk<u8> {
         let mut rows: Vec<u8> = list.to_vec();
         rows.sort_unstable();
         rows.dedup();
@@ -114,7 +112,7 @@ mod tests {
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next = rows.last().map(key).filter(|_| more);
-        Stretch { read: rows.len(), rows, next }
+        RowChunk { read: rows.len(), rows, next }
     }
 
     fn key(row: &u8) -> String {
@@ -132,9 +130,9 @@ mod tests {
             let (mut found, mut after) = (Vec::new(), None);
             loop {
                 let some = lists.iter().map(|list| read(list, after.as_deref(), order, limit));
-                let stretch = merged(some.collect(), order, key);
-                found.extend(stretch.rows);
-                after = stretch.next;
+                let chunk = merged(some.collect(), order, key);
+                found.extend(chunk.rows);
+                after = chunk.next;
                 if after.is_none() {
                     break;
                 }

@@ -1,9 +1,8 @@
 //! The view of a poll: how many votes each choice has.
 //!
-//! Beside the sums it remembers the events that they are made of, five bytes each: the latest ones in
-//! the view itself, the others in blocks. Where the poll is closed early, the blocks are read, a megabyte
-//! at a time, and the events from then on are taken back; until the last of them is, the view answers as
-//! before. Votes go on meanwhile.
+//! Besides the sums it stores the events that they are made of, five bytes each: the latest ones in the view itself, the others in
+//! blocks. When the poll is closed early, the blocks are read, a megabyte at a time, and the events from then on are reverted. Until
+//! all of them are, the view shows the old sums. Votes continue meanwhile.
 
 use std::ops::Range;
 
@@ -17,15 +16,15 @@ use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{
-    Beside, Blocks, Change, Fold, Followed, Late, Own, Recent, State, Waiting, Wanted, Write,
-    waiting,
+    BlockRange, Blocks, Change, DerivedItem, Fold, Late, Own, Recent, SideWrites, State, Waiting,
+    Write, waiting,
 };
 use crate::values::{ActorId, Choice, Packer, Timestamp, Unpacker, ViewerId};
 
-/// The size up to which events are in the view itself: with the rest of it that is less than a kilobyte.
+/// The size up to which events are in the view itself. The whole view is then less than a kilobyte.
 const LATEST: usize = 600;
 
-/// How many events are in one block: 64 KB at most.
+/// The events of one block: at most 64 KB.
 pub(super) const EVENTS_IN_BLOCK: usize = 8_192;
 
 /// The attribute of a block with its events.
@@ -35,41 +34,40 @@ const FIRST: &str = "blocks_from";
 
 /// The sums of a poll.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Counted {
+pub struct PollTally {
     rules: Option<Rules>,
-    /// The first instant at which no vote counts any more, in the sums.
+    /// The end of the poll that the sums are based on.
     end: Option<Timestamp>,
     sums: Vec<i64>,
     latest: Vec<Event>,
     /// The number of the first block of events.
     first: u64,
-    /// That behind the last one.
+    /// The number after the last block of events.
     blocks: u64,
     closing: Option<Closing>,
     waiting: Waiting,
-    /// Whose votes were counted last.
+    /// The people whose votes were counted last.
     recent: Recent<CountingVote>,
 }
 
-/// The end comes forward, and of some blocks it is known by how much that changes the sums.
+/// The progress of closing a poll early: how much the blocks so far change the sums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Closing {
     end: Timestamp,
-    /// The next block to look at.
     next: u64,
-    /// What has to be taken out of the sums.
+    /// What has to be subtracted from the sums.
     gone: Vec<i64>,
 }
 
-/// What a change of a row of the facts says.
-enum Said {
+/// What a change of a row of the facts means.
+enum PollFact {
     Opened(Rules),
     Ended(ActorId, Timestamp),
     Voted(ViewerId, History, History),
     Nothing,
 }
 
-impl Said {
+impl PollFact {
     fn of(change: &Change, facts: &str) -> Result<Self, DynamoError> {
         let row = |item: &Option<Item>| item.clone().map(|item| Row { table: facts, item });
         let (before, after) = (row(&change.before), row(&change.after));
@@ -91,22 +89,22 @@ impl Said {
     }
 }
 
-impl Counted {
-    /// The first instant at which no vote counts any more, if it is known what was opened.
+impl PollTally {
+    /// The first instant at which votes no longer count, once the poll is open.
     #[must_use]
     pub fn end(&self) -> Option<Timestamp> {
         self.end
     }
 
-    /// How many votes each choice has. `choices` is how many choices there are.
+    /// The sums by choice. `choices` is the number of choices.
     #[must_use]
     pub fn votes(&self, choices: usize) -> Vec<u64> {
         let sums = self.sums.iter().map(|sum| u64::try_from(*sum).unwrap_or(0));
         sums.chain(std::iter::repeat(0)).take(choices).collect()
     }
 
-    /// How many votes each choice has, and which is somebody's, of whom it is on record what they voted: the numbers are
-    /// those of the moment in which this was counted ([`recent`](crate::projection::recent)).
+    /// The sums by choice, and the vote of a viewer whose votes are known. The sums are of the moment in which that vote was counted
+    /// ([`recent`](crate::projection::recent)).
     #[must_use]
     pub fn votes_with(
         &self,
@@ -118,19 +116,19 @@ impl Counted {
         let (Some(rules), Some(end)) = (&self.rules, self.end) else { return (votes, None) };
         let vote = voted.vote(rules.opens_at, end, &rules.choices);
         let counted = match self.recent.of(viewer) {
-            Own::Told(CountingVote { choice, .. }) => choice.map(usize::from),
+            Own::Counted(CountingVote { choice, .. }) => choice.map(usize::from),
             Own::Nothing => None,
-            // Where no vote is counted theirs is not, whatever they have said since.
+            // If no vote is counted, this viewer's is not counted either.
             Own::Unknown => {
                 let is_any = votes.iter().any(|votes| *votes > 0);
                 return (votes, vote.filter(|_| is_any).cloned());
             }
         };
-        if let Some(votes) = counted.and_then(|place| votes.get_mut(place)) {
+        if let Some(votes) = counted.and_then(|index| votes.get_mut(index)) {
             *votes = votes.saturating_sub(1);
         }
-        let place = vote.and_then(|vote| rules.choices.iter().position(|choice| choice == vote));
-        if let Some(votes) = place.and_then(|place| votes.get_mut(place)) {
+        let index = vote.and_then(|vote| rules.choices.iter().position(|choice| choice == vote));
+        if let Some(votes) = index.and_then(|index| votes.get_mut(index)) {
             *votes += 1;
         }
         (votes, vote.cloned())
@@ -147,13 +145,13 @@ impl Counted {
         self.blocks
     }
 
-    /// What it comes to, once it is known what was opened.
+    /// Its sums, once the poll is open.
     #[must_use]
     pub fn sums(&self) -> Option<Sums> {
         Some(self.rules.as_ref()?.sums(self.end?, self.sums.clone()))
     }
 
-    /// When choices won votes and lost them, as far as that is in no block.
+    /// The digest of the events that are in no block.
     #[must_use]
     pub fn digest(&self) -> EventDigest {
         let mut digest = EventDigest::default();
@@ -168,13 +166,13 @@ impl Counted {
         Some((sort_key(self.first), sort_key(last)))
     }
 
-    /// True if it says that there is something left to do, of which projectors know nothing once all is folded.
+    /// True if it has unfinished work that no projector continues once all is folded.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         self.rules.is_some() && (self.closing.is_some() || !self.waiting.is_empty())
     }
 
-    /// True if nothing begins with the block at this sort key, nor ever will.
+    /// True if the block with this sort key is not used, and never will be.
     #[must_use]
     pub fn is_past(&self, block: &str) -> bool {
         match block.starts_with(EVENTS) {
@@ -183,7 +181,7 @@ impl Counted {
         }
     }
 
-    /// What facts come to, with blocks of these numbers.
+    /// A view with the sums of the facts, with blocks of these numbers.
     pub(super) fn recounted(
         &self,
         rules: Rules,
@@ -198,20 +196,20 @@ impl Counted {
             first: start,
             blocks,
             recent: Recent::unknown(),
-            // What waits is among the facts.
+            // Waiting changes are among the facts.
             waiting: self.waiting.clone().without_blocks(),
             ..Self::default()
         }
     }
 
-    fn apply(&mut self, said: Said, late: Late) {
+    fn apply(&mut self, said: PollFact, late: Late) {
         match said {
-            Said::Opened(rules) => {
+            PollFact::Opened(rules) => {
                 self.sums = vec![0; rules.choices.len()];
                 self.end = Some(rules.closes_at);
                 self.rules = Some(rules);
             }
-            Said::Ended(actor, at) => {
+            PollFact::Ended(actor, at) => {
                 let may_end = self.rules.as_ref().is_some_and(|rules| rules.actor_id == actor);
                 let end = self.closing.as_ref().map(|closing| closing.end).or(self.end);
                 if may_end && end.is_some_and(|end| at < end) {
@@ -220,23 +218,23 @@ impl Counted {
                     self.end_closing();
                 }
             }
-            Said::Voted(viewer, before, after) => {
+            PollFact::Voted(viewer, before, after) => {
                 let (Some(rules), Some(end)) = (&self.rules, self.end) else { return };
                 let counts = [&before, &after].map(|voted| CountingVote::of(voted, rules, end));
                 self.recent.note(&viewer, counts, late);
                 for event in events::between(&before, &after, rules) {
-                    // What lies behind the end counts no more, whatever comes.
+                    // Events behind the end never count again.
                     if event.at < end {
                         event.add(&mut self.sums, 1);
                         self.latest.push(event);
                     }
                 }
             }
-            Said::Nothing => {}
+            PollFact::Nothing => {}
         }
     }
 
-    /// Ends early, once all blocks are looked at.
+    /// Closes the poll early, once all blocks are absorbed.
     fn end_closing(&mut self) {
         let blocks = self.blocks;
         let Some(mut closing) = self.closing.take_if(|closing| closing.next >= blocks) else {
@@ -287,7 +285,7 @@ impl Closing {
     }
 }
 
-impl State for Counted {
+impl State for PollTally {
     const ATTRIBUTES: &'static [&'static str] = &[
         "actor",
         "choices",
@@ -353,34 +351,34 @@ impl State for Counted {
     }
 }
 
-impl Fold for Counted {
+impl Fold for PollTally {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        let said = Said::of(change, facts)?;
+        let said = PollFact::of(change, facts)?;
         match (&self.rules, &said) {
-            // What is left of an erased row, and expires.
-            (None, Said::Voted(_, before, after)) if before == after => {}
-            (None, Said::Ended(..) | Said::Voted(..)) => self.waiting.push(change),
+            // The rest of an erased row, which expires.
+            (None, PollFact::Voted(_, before, after)) if before == after => {}
+            (None, PollFact::Ended(..) | PollFact::Voted(..)) => self.waiting.push(change),
             _ => self.apply(said, Late::of(change)),
         }
         Ok(())
     }
 }
 
-impl Blocks for Counted {
-    fn wants(&self, _: bool) -> Option<Wanted> {
+impl Blocks for PollTally {
+    fn needed_blocks(&self, _: bool) -> Option<BlockRange> {
         self.rules.as_ref()?;
-        if let Some(wanted) = self.waiting.wants() {
+        if let Some(wanted) = self.waiting.needed_blocks() {
             return Some(wanted);
         }
         let next = self.closing.as_ref()?.next;
         let last = self.blocks.checked_sub(1)?;
-        Some(Wanted { first: sort_key(next), last: sort_key(last), limit: None })
+        Some(BlockRange { first: sort_key(next), last: sort_key(last), limit: None })
     }
 
-    fn look_at(&mut self, blocks: &[Row<'_>], _: bool) -> Result<Vec<Followed>, DynamoError> {
+    fn absorb(&mut self, blocks: &[Row<'_>], _: bool) -> Result<Vec<DerivedItem>, DynamoError> {
         if !self.waiting.is_empty() {
             for change in self.waiting.take(blocks)? {
-                let said = Said::of(&change, blocks.first().map_or("", |row| row.table))?;
+                let said = PollFact::of(&change, blocks.first().map_or("", |row| row.table))?;
                 self.apply(said, Late::Maybe);
             }
             return Ok(Vec::new());
@@ -397,7 +395,7 @@ impl Blocks for Counted {
         Ok(Vec::new())
     }
 
-    fn beside(&mut self, view: &Key, limits: &Limits) -> Beside {
+    fn side_writes(&mut self, view: &Key, limits: &Limits) -> SideWrites {
         let mut writes = self.waiting.writes(view, limits);
         if events::pack(&self.latest).len() > LATEST {
             for events in std::mem::take(&mut self.latest).chunks(EVENTS_IN_BLOCK) {
@@ -405,7 +403,7 @@ impl Blocks for Counted {
                 self.blocks += 1;
             }
         }
-        Beside { writes, owed: None }
+        SideWrites { writes, pending: None }
     }
 }
 
