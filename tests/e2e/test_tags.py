@@ -99,6 +99,19 @@ def test_from_the_command_line(stack):
     assert "A-Z" in stack.cli("tag", image, "b ob", code=2).stderr
 
 
+def test_what_is_left_behind_many_deleted_activities_is_printed(stack):
+    actor, bob = unique("actor"), unique("bob")
+    ids = [unique(f"img{n:03}") for n in range(120)]
+    commands = [publish(actor, id, instant(seconds=n - 1_000)) for n, id in enumerate(ids)]
+    commands += [tag(id, bob, instant(seconds=-1)) for id in ids]
+    stack.send(commands)
+    stack.drain()
+    stack.send([delete(actor, id) for id in ids[1:]])
+    stack.drain()
+    # Pages whose activities are all deleted are empty, and only the last has something.
+    assert ids[0] in stack.cli("tagged", bob, "--limit", "1").stdout
+
+
 def test_an_audit_finds_what_is_missing(own_stack):
     own_stack.apply(publish("anna", "img-1"), tag("img-1", "bob"), tag("img-1", "eve"))
     own_stack.cli("audit", "--activity", "img-1", "--viewer", "bob")

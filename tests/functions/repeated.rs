@@ -105,6 +105,33 @@ async fn who_leaves_takes_everything_out_once() {
     assert_eq!(shown(&counter, "bob").await, MANY);
 }
 
+/// Copies in one batch would otherwise begin side by side, and each would do all of the work.
+#[tokio::test]
+async fn what_is_said_often_in_one_batch_is_done_once() {
+    let counter = busy_actor().await;
+    let first = follow("bob", "anna", NOW).to_string();
+    let alone = cost(&counter, &follow("carol", "anna", NOW)).await;
+    let _ = counter.take_with_rounds();
+    assert_eq!(counter.world.write(&[first.as_str(); 10], 1).await, [0_usize; 0]);
+    let (together, _) = counter.take_with_rounds();
+    assert_eq!((together.writes, together.calls), (alone.writes, alone.calls));
+    assert_eq!(shown(&counter, "bob").await, MANY);
+    let _ = counter.take_with_rounds();
+    assert_eq!(counter.world.write(&[first.as_str(); 3], 2).await, [0_usize; 0]);
+    let (again, _) = counter.take_with_rounds();
+    assert!(again.calls > 2 * alone.calls, "none of what may have died is a copy: {again:?}");
+}
+
+/// A copy of what is refused is refused by itself, so that each message has its dead letter.
+#[tokio::test]
+async fn each_copy_of_what_is_refused_is_a_dead_letter() {
+    let world = World::new();
+    world.done(&[publish("anna", "live", NOW)]).await;
+    let other = publish("eve", "live", NOW).to_string();
+    assert_eq!(world.write(&[other.as_str(); 3], 1).await, [0_usize; 0]);
+    assert_eq!(world.take_dead_letters().await.len(), 3);
+}
+
 /// A publish lists those who were tagged before, also where nobody follows, and where it is older than retention.
 #[tokio::test]
 async fn who_is_tagged_has_it_listed_once() {

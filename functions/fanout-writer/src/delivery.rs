@@ -54,12 +54,16 @@ impl Delivery {
         }
     }
 
+    /// True if a message has been delivered before. The receives of a redriven message begin at one again.
+    pub(crate) fn is_again(message: &SqsMessage) -> bool {
+        receive_count(message) > 1 || message.message_attributes.contains_key(ORIGIN)
+    }
+
     /// The delivery of a message.
-    pub(crate) fn of(message: &SqsMessage, receives: u32, hard_deadline: Deadline) -> Self {
-        // The receives of a redriven message begin at one again, but it has been delivered before.
-        let redriven = message.message_attributes.get(ORIGIN);
-        let redelivered = receives > 1 || redriven.is_some();
-        let first = redriven.and_then(|value| value.string_value.as_deref());
+    pub(crate) fn of(message: &SqsMessage, hard_deadline: Deadline) -> Self {
+        let (receives, redelivered) = (receive_count(message), Self::is_again(message));
+        let first =
+            message.message_attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
         let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
         let origin = Origin::new(origin.to_owned()).unwrap_or_else(|_| Origin::unknown());
         let sent_millis = sent_millis(message).to_owned();
@@ -97,6 +101,12 @@ impl Delivery {
     pub(crate) fn slice(&self) -> Deadline {
         self.checkpoint_at.within(SLICE)
     }
+}
+
+/// How often a message was received, including this time.
+fn receive_count(message: &SqsMessage) -> u32 {
+    let count = message.attributes.get("ApproximateReceiveCount");
+    count.and_then(|digits| digits.parse().ok()).unwrap_or(1)
 }
 
 /// When a message was sent, in unix milliseconds; `0` if unknown.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! handle            a batch of messages in, the ids of the unfinished ones out
+//!   copies          the same command several times in a batch
 //!   message         one message: parse, apply, and decide between acknowledged, retry, dead letter
 //!     delivery      its deadlines, and what may have happened before
 //!     context       the handles that it may use
@@ -28,6 +29,7 @@
 mod apply;
 mod command_queue;
 mod context;
+mod copies;
 mod dead_letters;
 mod delivery;
 mod disposition;
@@ -38,7 +40,7 @@ mod message;
 mod metrics;
 mod reconcile;
 
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::{BoxFuture, join_all};
 use shared::activities::ChangeLog;
 use shared::events::Events;
@@ -57,11 +59,13 @@ use shared::values::Retention;
 
 pub use command_queue::CommandQueue;
 pub(crate) use context::Context;
+use copies::{copies, shared};
 pub use dead_letters::DeadLetterQueue;
 pub use delivery::Delivery;
 pub use disposition::{Disposition, FanOutEnd};
 pub use failure::Failure;
 pub use fanout::FanOutLimits;
+use message::Handled;
 pub use reconcile::Reconciler;
 
 /// The writer. Made once; every invocation borrows it.
@@ -109,8 +113,7 @@ impl Writer {
         Box::pin(async move {
             let ids =
                 message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
-            let messages = ids.iter().zip(&event.records);
-            let handled = join_all(messages.map(|(id, m)| self.message(id, m, deadline))).await;
+            let handled = self.messages(&ids, &event.records, deadline).await;
             if handled.iter().any(|handled| handled.shows) {
                 self.hold.wait().await;
             }
@@ -124,5 +127,30 @@ impl Writer {
             }
             Ok(response)
         })
+    }
+
+    /// Handles messages side by side, and then those that are copies of one of them.
+    async fn messages(
+        &self,
+        ids: &[String],
+        messages: &[SqsMessage],
+        deadline: Deadline,
+    ) -> Vec<Handled> {
+        let copies = copies(messages);
+        let first =
+            join_all(ids.iter().zip(messages).zip(&copies).map(async |((id, m), of)| match of {
+                None => Some(self.message(id, m, deadline).await),
+                Some(_) => None,
+            }));
+        let first = first.await;
+        let shared = |of: &Option<usize>| shared(&first[(*of)?].as_ref()?.disposition);
+        let shared: Vec<_> = copies.iter().map(shared).collect();
+        let all = ids.iter().zip(messages).zip(first.into_iter().zip(shared));
+        join_all(all.map(async |((id, m), handled)| match handled {
+            (Some(handled), _) => handled,
+            (None, Some(disposition)) => self.copy(id, m, disposition),
+            (None, None) => self.message(id, m, deadline).await,
+        }))
+        .await
     }
 }

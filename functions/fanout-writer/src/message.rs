@@ -1,5 +1,7 @@
 //! One message: parse it, apply it, decide what becomes of it, and log that in one line.
 
+use std::time::Duration;
+
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::Command;
 use shared::dead_letters::MAX_RECEIVES;
@@ -85,10 +87,10 @@ impl Writer {
     ) -> Handled {
         let begun = Instant::now();
         let connections = Connections::of(self);
-        let receives = receive_count(message);
         // A message without a body is no command, and cannot become a dead letter here: the queue moves it.
         let body = message.body.as_deref().unwrap_or("");
-        let delivery = Delivery::of(message, receives, deadline);
+        let delivery = Delivery::of(message, deadline);
+        let receives = delivery.receives;
         let opened = connections.commands.parse(body, self.clock.now());
         let opened = opened.map(|command| delivery.open(command));
         let shows = opened.as_ref().is_ok_and(|(command, _)| is_shown(command));
@@ -111,6 +113,15 @@ impl Writer {
         };
         let usage = connections.usage();
         about.log(&disposition, usage, begun.elapsed());
+        Handled { disposition, usage, shows }
+    }
+
+    /// Logs a message that shares what became of another one, of which it is a copy.
+    pub(crate) fn copy(&self, id: &str, message: &SqsMessage, disposition: Disposition) -> Handled {
+        let body = message.body.as_deref().unwrap_or("");
+        let command = self.commands.parse(body, self.clock.now()).ok();
+        let (usage, shows) = (Usage::default(), false);
+        About::new(id, 1, command.as_ref()).log(&disposition, usage, Duration::ZERO);
         Handled { disposition, usage, shows }
     }
 
@@ -167,10 +178,4 @@ async fn give_up(
         Ok(()) => Disposition::GivenUp(failure),
         Err(error) => Disposition::Retry(failure, Some(error)),
     }
-}
-
-/// How often the message was received, including this time.
-fn receive_count(message: &SqsMessage) -> u32 {
-    let count = message.attributes.get("ApproximateReceiveCount");
-    count.and_then(|digits| digits.parse().ok()).unwrap_or(1)
 }

@@ -20,6 +20,9 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// How long to go on where it does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The most empty pages that are passed over: a page on which all is deleted is empty, and has a cursor.
+const MAX_EMPTY_PAGES: usize = 100;
+
 /// Which pages of a list are read, and how they are printed.
 #[derive(Debug, Args)]
 pub(super) struct Pages {
@@ -102,12 +105,15 @@ impl Pages {
     /// Those of [`Api::get`].
     pub(super) async fn run(&self, api: &mut Api, list: &List<'_>) -> Result<(), Failure> {
         let mut cursor = self.cursor.clone();
-        let mut shown = 0_u64;
+        let (mut shown, mut empty) = (0_u64, 0);
         loop {
             let page = self.read(api, list, cursor).await?;
             shown += page.items.len() as u64;
+            empty += 1;
             match page.next_cursor {
-                Some(next) if self.all => cursor = Some(next),
+                Some(next) if self.all || (shown == 0 && empty < MAX_EMPTY_PAGES) => {
+                    cursor = Some(next);
+                }
                 next => return self.tell_end(shown, next.as_deref(), &page.newer_cursor, list),
             }
         }
