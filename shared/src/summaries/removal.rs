@@ -52,7 +52,7 @@ pub struct Removal {
     pub witness: Option<(Period, Tally)>,
 }
 
-/// What became of it.
+/// The outcome of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalOutcome {
     /// Removed, and the other items of the transaction written.
