@@ -1,10 +1,9 @@
-//! Who the caller is, and what they may read and write.
+//! Authentication and authorization of callers.
 //!
-//! API Gateway's authorizer checks the token; it never compares its owner with the path. That is
-//! done here, and it fails closed: a mode demands what its authorizer puts into the event, and an event
-//! that carries the claims of a token is of that token's owner in every mode. So while API and
-//! function disagree, as in the middle of a deployment that changes the mode, some are
-//! refused, and nobody reads what is not theirs.
+//! API Gateway's authorizer checks the token, but never compares its owner with the path. That is done here, and fails closed: each mode
+//! requires the data that its authorizer puts into the event, and an event with the claims of a token belongs to that token's owner in
+//! every mode. So while API and function disagree, as during a deployment that changes the mode, some callers are refused, and nobody
+//! reads data of others.
 
 use std::str::FromStr;
 
@@ -16,7 +15,7 @@ use crate::problem::Problem;
 /// The longest name of a claim.
 const MOST_CLAIM_BYTES: usize = 128;
 
-/// The claim of a token that says for which tenant its owner speaks: `tenant_id` where nothing else is set.
+/// The claim of a token with the tenant of its owner: `tenant_id` by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantClaim(String);
 
@@ -41,7 +40,7 @@ impl Default for TenantClaim {
 impl FromStr for TenantClaim {
     type Err = TenantClaimError;
 
-    /// `sub` is none: a viewer who chose the id of a tenant would speak for it.
+    /// `sub` is refused: a viewer who chose the id of a tenant would act for it.
     fn from_str(text: &str) -> Result<Self, TenantClaimError> {
         let is_name = (1..=MOST_CLAIM_BYTES).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -49,20 +48,19 @@ impl FromStr for TenantClaim {
     }
 }
 
-/// Who vouches for the caller.
+/// The authentication of callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Authorization {
-    /// The API's JWT authorizer: each viewer reads their own.
+    /// The API's JWT authorizer: viewers read their own data.
     #[default]
     Jwt,
-    /// IAM: the API has checked a signature, and what the signer's policies allow. They read anything.
+    /// IAM: the API has checked the signature and the policies of the signer, who may read everything.
     Iam,
-    /// Nobody, on a developer's machine: whoever reaches the API reads anything. Never behind an
-    /// API that others reach.
+    /// None, on a developer's machine: everybody who reaches the API may read everything. Never for an API that others reach.
     Open,
 }
 
-/// The text names no way of authorization.
+/// The text names no mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected `jwt`, `iam` or `open`")]
 pub struct AuthorizationError;
@@ -79,17 +77,17 @@ impl FromStr for Authorization {
     }
 }
 
-/// Somebody who was let in.
+/// An authenticated caller.
 #[derive(Debug)]
 pub enum Caller<'a> {
     /// The owner of a verified token, who may belong to a tenant.
     Subject(&'a str, Option<&'a str>),
-    /// Somebody trusted with everything.
+    /// A caller who may read and write everything.
     Trusted,
 }
 
 impl Authorization {
-    /// Who has sent a request, and for which tenant they speak by this claim of their token.
+    /// The caller of a request, with the tenant in this claim of their token.
     ///
     /// # Errors
     /// [`Problem::Unauthenticated`]
@@ -112,30 +110,30 @@ impl Authorization {
     }
 }
 
-/// The owner of the token, if there is one. A token without an owner is nobody's.
+/// The owner of the token, if there is one.
 fn subject(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Result<&str, Problem>> {
     let claims = &authorizer.jwt.as_ref()?.claims;
     let subject = claims.get("sub").filter(|subject| !subject.is_empty());
     Some(subject.map(String::as_str).ok_or(Problem::Unauthenticated))
 }
 
-/// The tenant that the token's owner speaks for.
+/// The tenant of the token's owner.
 fn tenant<'a>(authorizer: &'a ApiGatewayRequestAuthorizer, claim: &TenantClaim) -> Option<&'a str> {
     authorizer.jwt.as_ref()?.claims.get(claim.as_str()).map(String::as_str)
 }
 
-/// True if API Gateway says whose signature it has checked.
+/// True if API Gateway has checked a signature and passes its signer.
 fn is_signed(authorizer: &ApiGatewayRequestAuthorizer) -> bool {
     let signer = authorizer.iam.as_ref().and_then(|iam| iam.user_arn.as_deref());
     signer.is_some_and(|arn| !arn.is_empty())
 }
 
 impl Caller<'_> {
-    /// The viewer for whom an answer says whether they like an activity. That is the caller; a caller who may speak
-    /// for anybody names a viewer in the parameter `viewer`, or nobody.
+    /// The viewer whose own likes are in an answer: the caller. A caller who may read everything names a viewer in the parameter `viewer`, or
+    /// none.
     ///
     /// # Errors
-    /// [`Problem`], if they name somebody else, or nobody that there can be.
+    /// [`Problem`] if they name another viewer, or a malformed id.
     pub fn own(&self, asked: Option<&str>) -> Result<Option<ViewerId>, Problem> {
         let asked = asked.map(ViewerId::new).transpose();
         let asked = asked.map_err(|e| Problem::invalid("viewer", e.to_string()))?;
@@ -145,12 +143,12 @@ impl Caller<'_> {
                 Ok(Some(asked))
             }
             (Self::Subject(..), Some(_)) => Err(Problem::Forbidden),
-            // A subject that is no id has no likes.
+            // A subject that is not a valid id has no likes.
             (Self::Subject(subject, _), None) => Ok(ViewerId::new(*subject).ok()),
         }
     }
 
-    /// Whether they may read what is this viewer's alone.
+    /// Checks that they may read the private data of a viewer.
     ///
     /// # Errors
     /// [`Problem::Forbidden`]
@@ -162,7 +160,7 @@ impl Caller<'_> {
         }
     }
 
-    /// Whether they may send what this tenant is to have: they may if they may read it.
+    /// Checks that they may send events of a tenant: callers who may read its data may.
     ///
     /// # Errors
     /// [`Problem::Forbidden`]
@@ -170,7 +168,7 @@ impl Caller<'_> {
         self.may_read_tenant(asked)
     }
 
-    /// Whether they may read what is this tenant's alone.
+    /// Checks that they may read the private data of a tenant.
     ///
     /// # Errors
     /// [`Problem::Forbidden`]

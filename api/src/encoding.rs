@@ -1,13 +1,11 @@
 //! Bodies compressed with gzip, for callers who accept it.
 //!
-//! An HTTP API of API Gateway hands bodies on as they are, so whoever wants small answers has to write them small.
-//! Callers choose as RFC 9110 (12.5.3) says: codings with weights, `*` for all that are not named, and a weight of
-//! nought for what they do not take. A caller who takes nothing that we have gets the body as it is, which the RFC
-//! prefers to a refusal. Browsers and the HTTP stacks of phones ask for gzip by themselves.
+//! An HTTP API of API Gateway does not compress bodies, so the functions do. Callers choose by RFC 9110 (12.5.3): codings with weights, `*`
+//! for all others, and a weight of 0 for codings that they do not accept. A caller who accepts none of ours gets the body uncompressed,
+//! which the RFC prefers to a refusal. Browsers and the HTTP stacks of phones ask for gzip by themselves.
 //!
-//! A page of 20 shrinks to less than half; compressing it takes a tenth of a millisecond or two of a processor
-//! (docs/PERFORMANCE.md). No secret of ours is in a body beside what others have written, so the length of an answer
-//! says nothing of one (docs/SECURITY.md has what it can say).
+//! A page of 20 shrinks to less than half; compressing it takes 0.1 to 0.2 ms of CPU time (docs/PERFORMANCE.md). No body has a secret of
+//! ours together with input of others, so the length of an answer reveals no secret (docs/SECURITY.md: what it can reveal).
 
 use std::io::{self, Write};
 
@@ -16,21 +14,19 @@ use aws_lambda_events::http::header::ACCEPT_ENCODING;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// The length in bytes from which compressing a body is worth its while. What is shorter fits into one packet
-/// anyway.
+/// The minimum length of a compressed body, in bytes. Shorter ones fit into one packet anyway.
 pub const COMPRESSED_FROM: usize = 1024;
 
-/// How much a caller wants each of the codings that we have; nought is not at all.
+/// The weights of our codings in a request; 0: not accepted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accepted {
     gzip: f32,
-    /// The body as it is. `None` if the caller does not say: then it is taken, and anything that is named is
-    /// preferred to it.
+    /// The uncompressed body. `None` if the caller does not name it: then it is accepted, and every named coding is preferred to it.
     identity: Option<f32>,
 }
 
 impl Accepted {
-    /// What the headers of a request say.
+    /// Reads the headers of a request.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let (mut gzip, mut identity, mut any) = (None, None, None);
@@ -47,22 +43,22 @@ impl Accepted {
         Self { gzip: gzip.or(any).unwrap_or(0.0), identity: identity.or(any) }
     }
 
-    /// Whether a body of this length is sent compressed.
+    /// True if a body of this length is sent compressed.
     fn compresses(self, length: usize) -> bool {
         let identity = self.identity.unwrap_or(0.0);
         let is_refused = self.identity == Some(0.0);
         self.gzip > 0.0 && self.gzip >= identity && (length >= COMPRESSED_FROM || is_refused)
     }
 
-    /// The body compressed; `None` if it is sent as it is.
+    /// The compressed body; `None` if it is sent uncompressed.
     #[must_use]
     pub fn compressed(self, body: &str) -> Option<Vec<u8>> {
-        // Writing to memory does not fail. If it ever did, the body itself is an answer too.
+        // Writing to memory never fails. If it did, the uncompressed body is valid too.
         self.compresses(body.len()).then(|| gzip(body.as_bytes()).ok()).flatten()
     }
 }
 
-/// A coding, and how much it is wanted: `gzip;q=0.5`. What is written wrongly is not wanted.
+/// A coding and its weight: `gzip;q=0.5`. A malformed weight is 0.
 fn weighted(element: &str) -> (&str, f32) {
     let mut parts = element.split(';').map(str::trim);
     let coding = parts.next().unwrap_or_default();

@@ -1,18 +1,17 @@
-//! What the functions behind the HTTP API have in common: who the caller is, which path is asked for, how a problem is
-//! answered, and which requests are logged.
+//! The common part of the functions of the HTTP API: callers, paths, problems, and the sampling of logs.
 //!
 //! ```text
-//! auth       who the caller is, and what they may read and write
+//! auth       authentication and authorization of callers
 //! path       paths with parameters in them; the path that events are sent to
-//! problem    what is answered instead
+//! problem    errors, as RFC 9457 problem details
 //! response   answers in JSON
-//! encoding   bodies compressed, for those who accept it
-//! preflight  what browsers ask first
-//! sampling   which requests that went well have a log line
+//! encoding   compression of bodies
+//! preflight  CORS preflight requests
+//! sampling   which successful requests have a log line
 //! ```
 //!
-//! Functions never import each other, and `shared` does not know HTTP. What the reader and the intake must decide alike is
-//! here, above all for which tenant a caller speaks.
+//! Functions never import each other, and `shared` does not know HTTP. Rules that the reader and the intake share are here, above all the
+//! tenant of a caller.
 
 pub mod auth;
 pub mod encoding;

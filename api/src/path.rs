@@ -8,10 +8,10 @@ use percent_encoding::percent_decode_str;
 
 use crate::problem::Problem;
 
-/// Where events are sent to, with `POST`.
+/// The path for sending events, with `POST`.
 pub const EVENTS_ROUTE: &str = "/v1/tenants/{tenant_id}/events";
 
-/// A path that there is, with the names of its parameters in braces.
+/// The path of a route, with the names of its parameters in braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route(pub &'static str);
 

@@ -1,12 +1,12 @@
-//! What a browser asks before a web page of another origin may read: whether it may.
+//! CORS preflight requests.
 //!
-//! Where CORS is configured, API Gateway says who may, in the headers of every answer. Its route `$default` would ask
-//! a preflight for a token, which a browser does not send, so there is a route for preflights that asks nobody, and
-//! a browser wants its answer to be a success. Nothing is read for it, and its answer says nothing.
+//! Where CORS is configured, API Gateway adds its headers to every answer. Its route `$default` would require a token of a preflight, which
+//! browsers do not send, so preflights have a route without authentication. Browsers require a successful answer. It is empty, and nothing
+//! is read for it.
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 
-/// The route that asks nobody for anything.
+/// The route without authentication.
 const ROUTE: &str = "OPTIONS /{proxy+}";
 
 /// Answers a preflight. Returns `None` if the request is not one.

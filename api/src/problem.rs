@@ -1,5 +1,4 @@
-//! What is answered instead: RFC 9457 problem details. They tell the caller what to correct,
-//! and nothing about the inside.
+//! Errors as RFC 9457 problem details. They tell the caller what to correct, and nothing about internals.
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpResponse;
 use aws_lambda_events::http::HeaderValue;
@@ -12,7 +11,7 @@ use shared::queue::SendError;
 
 use crate::response;
 
-/// Why a request is not answered as it was meant.
+/// The reason why a request failed.
 #[derive(Debug)]
 pub enum Problem {
     /// A parameter is not what it should be.
@@ -20,38 +19,37 @@ pub enum Problem {
         parameter: &'static str,
         problem: String,
     },
-    /// What was sent cannot be taken, nor any part of it.
+    /// The body was refused as a whole.
     Rejected(Vec<Fault>),
-    /// What was sent is larger than this many bytes.
+    /// The body is larger than this, in bytes.
     TooLarge(usize),
-    /// It is encoded in a way that nobody here reads.
+    /// The body has an unsupported encoding.
     UnknownEncoding,
-    /// The tenant is over its rate. It may send again after this many seconds.
+    /// The tenant is over its rate. It may send again after this time, in seconds.
     TooMuch(u64),
-    /// Nobody vouches for the caller.
+    /// The caller is not authenticated.
     Unauthenticated,
     Forbidden,
-    /// There is nothing at this path; these are the paths that there are, if it is none of them.
+    /// Nothing was found at this path. Has the existing paths if it is none of them.
     NotFound(&'static [&'static str]),
-    /// There is, but it is asked for with this method alone.
+    /// The path only accepts this method.
     MethodNotAllowed(&'static str),
-    /// The tables cannot be read now: more is asked of them than they admit, or worse. The caller is
-    /// told no more than when to come back.
+    /// The tables cannot be read now: throttled, or worse. The answer only says when to retry.
     Unread(DynamoError),
-    /// What was sent is not, or not all of it, on the queue.
+    /// The body was not sent to the queue, or only partly.
     Unsent(SendError),
-    /// The answer was read, and cannot be written as JSON: a defect of ours.
+    /// The answer cannot be serialized: a defect of ours.
     Unwritten(serde_json::Error),
 }
 
-/// What is wrong with one part of what was sent.
+/// An error in one part of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Which one of several, from 0; `None`, all of it.
+    /// The index of the part, from 0; `None`: the whole body.
     pub index: Option<usize>,
-    /// The name of the member that is wrong, if one is.
+    /// The name of the malformed member, if there is one.
     pub member: Option<&'static str>,
-    /// What is wrong, and what was expected.
+    /// The error, and what was expected.
     pub detail: String,
 }
 
@@ -68,7 +66,7 @@ impl Problem {
         Self::Invalid { parameter, problem }
     }
 
-    /// The answer that says it.
+    /// The answer with this problem.
     #[must_use]
     pub fn into_response(self) -> ApiGatewayV2httpResponse {
         let mut response = response::json(self.status(), "application/problem+json", self.body());
@@ -78,7 +76,7 @@ impl Problem {
         response
     }
 
-    /// Written member by member, which cannot fail: behind a problem there is nothing to fall back on.
+    /// Written member by member, which cannot fail, because there is no fallback for a problem.
     fn body(&self) -> String {
         let (status, name, title) = self.kind();
         let (detail, parameter) = self.detail();
@@ -110,7 +108,7 @@ impl Problem {
         self.kind().1
     }
 
-    /// The parameter that is wrong, if one is.
+    /// The malformed parameter, if there is one.
     #[must_use]
     pub fn parameter(&self) -> Option<&'static str> {
         match self {

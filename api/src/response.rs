@@ -7,7 +7,7 @@ use aws_lambda_events::http::{HeaderMap, HeaderValue};
 
 use crate::encoding::Accepted;
 
-/// What a request that went well is answered with.
+/// The answer to a successful request.
 #[derive(Debug)]
 pub struct Answer {
     /// The body, JSON.
@@ -15,16 +15,16 @@ pub struct Answer {
     pub items: usize,
 }
 
-/// An answer, and who else may be given it.
+/// An answer, and whether others may get it.
 #[derive(Debug)]
 pub struct Shareable {
     pub answer: Answer,
-    /// Every caller who may read it would be given the same, and everybody may read it.
+    /// True if everybody may read it and would get the same.
     pub is_public: bool,
 }
 
 impl From<Answer> for Shareable {
-    /// What does not say otherwise is one caller's.
+    /// Private to the caller by default.
     fn from(answer: Answer) -> Self {
         Self { answer, is_public: false }
     }
@@ -58,13 +58,13 @@ impl Answer {
     }
 }
 
-/// An answer with a JSON body that nobody may keep.
+/// An answer with a JSON body that must not be cached.
 #[must_use]
 pub fn json(status: u16, content_type: &'static str, body: String) -> ApiGatewayV2httpResponse {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-    // The same request may be answered in either coding, whether or not this one is.
+    // The same request may be answered in either coding, even if this answer is uncompressed.
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     let mut response = ApiGatewayV2httpResponse::default();
     response.status_code = i64::from(status);

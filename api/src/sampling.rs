@@ -1,23 +1,23 @@
-//! Which requests that went well have a log line.
+//! The sampling of log lines of successful requests.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::{NonZeroU32, ParseIntError};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A request that took this long has a line of its own.
+/// A request of this duration is always logged.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// How many requests that went well have one line between them.
+/// The number of successful requests per line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogSampling(NonZeroU32);
 
 impl LogSampling {
-    /// Every request has its line.
+    /// Every request is logged.
     pub const ALL: Self = Self(NonZeroU32::MIN);
 
-    /// For how many requests the line of one stands; `None` if it has none. One with trouble, that took a second or that has no id
-    /// stands for itself.
+    /// The number of requests that the line of this one represents; `None` if it has no line. A request that failed, took a second or has no
+    /// id represents itself.
     #[must_use]
     pub fn of(self, is_smooth: bool, took: Duration, request_id: Option<&str>) -> Option<u32> {
         match request_id.filter(|_| is_smooth && took < SLOW) {

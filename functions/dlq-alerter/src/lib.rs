@@ -87,7 +87,7 @@ impl Alerter {
         Ok(())
     }
 
-    /// Logs and counts a letter that is kept. Why it gave up is told in one of our own words: the
+    /// Logs and counts a letter that is kept. The reason is one of our own words: the
     /// sentence may quote what was sent, and is kept with the letter.
     fn report(&self, letter: &DeadLetter) {
         let (now, reason) = (self.clock.now(), known_reason(&letter.reason));

@@ -7,7 +7,7 @@ use shared::runtime::deadline::Deadline;
 use shared::values::Timestamp;
 
 /// The queue that commands come from. Segments of large fan-outs, and the rest of work that takes longer than one
-/// invocation, go back to it, so whoever waits for it to drain waits for them too. They are sealed: nobody else can
+/// invocation, go back to it, so waiting for it to drain includes them. They are sealed: nobody else can
 /// send such commands.
 #[derive(Debug, Clone)]
 pub struct CommandQueue(Option<(Sender, InternalSeal)>);

@@ -1,4 +1,4 @@
-//! What became of a message: what the queue is told, and what is logged and counted.
+//! The outcome of a message: what the queue is told, and what is logged and counted.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use shared::queue::SendError;
 
 use crate::Failure;
 
-/// What became of a message, whether it was a command or not.
+/// The outcome of a message, whether it was a command or not.
 #[derive(Debug)]
 pub enum Disposition {
     /// In effect. It ended a fan-out, unless it has none or other segments are left.
@@ -78,7 +78,7 @@ impl Disposition {
         }
     }
 
-    /// What became of it, in words that quote nothing.
+    /// Its outcome, in words that quote nothing.
     #[must_use]
     pub fn text(&self) -> Cow<'static, str> {
         match self {

@@ -11,11 +11,11 @@
 //!       start       every follower: few at once, many in segments that many invocations work on
 //!       segment     a range of followers, page after page, handed on when time is up
 //!       page        some followers' timelines: insert an entry or remove it, and check again
-//!       recheck     what deliveries that died may have left in a range
+//!       recheck     what crashed deliveries may have left in a range
 //!     reconcile     one actor's outbox in one timeline
 //!     command_queue the rest of long work goes back to the queue of commands
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason
-//!     disposition   what became of the message
+//!     disposition   the outcome of the message
 //!     log           the log line about it
 //!   metrics         the metrics of a batch
 //! ```

@@ -78,7 +78,7 @@ fn is_shown(command: &Command) -> bool {
 }
 
 impl Writer {
-    /// Applies one message, and logs what became of it in one line.
+    /// Applies one message, and logs its outcome in one line.
     pub(crate) async fn message(
         &self,
         id: &str,

@@ -1,7 +1,7 @@
 //! Reconciles a viewer's entries of one actor with the edge between them.
 //!
 //! An outbox may be long, and one timeline is one partition, which takes a thousand writes a second. So the outbox is
-//! processed from its newest activity on, which is what the viewer looks at. Whoever changes the edge meanwhile reconciles
+//! processed from its newest activity on, which is what the viewer looks at. A command that changes the edge meanwhile reconciles
 //! the timeline with the new edge, and this work ends; but if the change is a later follow, it starts over for that follow.
 //! Otherwise a follow would be acknowledged whose actor only another command shows.
 //!
@@ -117,7 +117,7 @@ enum ChunkOutcome {
     Rows(usize),
     /// The viewer has followed again: start over with this follow.
     Again(FollowState),
-    /// The rest is up to whoever has changed the edge.
+    /// The rest is up to the command that has changed the edge.
     Over,
 }
 

@@ -139,7 +139,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Decides a day on all customers behind the one that was noted. Returns `None` if somebody else is ahead.
+    /// Decides a day on all customers after the one that was noted. Returns `None` if somebody else is ahead.
     async fn walk(
         &self,
         due: &DueDay,

@@ -25,7 +25,7 @@
 //! 2. *The archive has every put.* Writers refuse late events by their clocks, an hour before the table is sealed; then its policy
 //!    denies puts. Only after that it is scanned, consistently.
 //! 3. *All keepers make the same chunk.* Its end is noted before its first object is put, and only over the version that was read. So
-//!    two keepers, or a keeper that died and its successor, put the same bytes under the same key, and the progress after a chunk is
+//!    two keepers, or a crashed keeper and its successor, put the same bytes under the same key, and the progress after a chunk is
 //!    written after all its objects and their rows. It adds to the tally what was scanned, once.
 //! 4. *An archive is what was scanned.* Every object with a row is read back from the bucket. The digests of the objects, and the number
 //!    and the sum of the digests of their lines, have to be those of the scan. Any difference is a dispute.

@@ -2,7 +2,7 @@
 //!
 //! Lambda allows one mapping of a stream to a function, and refuses a second one; the first one can then be listed. So a mapping
 //! needs no name that would have to be noted before, and each call may be repeated: by a keeper that got no response, by the successor
-//! of one that died, or by two keepers at once.
+//! of a crashed one, or by two keepers at once.
 //!
 //! The environment has the settings of mappings, as a request without the stream (`NAGARE_STREAM_MAPPING`). On AWS the template sets
 //! it, next to the mapping of the facts, which has to have the same settings.

@@ -10,7 +10,7 @@
 //!   single        folds into views without anything beside them
 //!   events        folds the tables of periods
 //!   rules         decides on the counts of customers that were folded
-//!   outcome       what became of the changes of one subject
+//!   outcome       the outcome of the changes of one subject
 //!   dead_letters  what a view cannot fold goes to the dead-letter queue
 //!   failure       why changes have to be delivered again
 //!   metrics       the metrics of a batch
@@ -129,7 +129,7 @@ impl Projector {
             let mut outcomes = likes::fold(self, shard, activities, deadline).await;
             outcomes.extend(stream::iter(folds).buffered(IN_FLIGHT).collect::<Vec<_>>().await);
             outcomes.extend(events::fold(self, shard, summaries, deadline).await);
-            // Last, because a barrier says that everything before it is folded: one behind a failed change waits.
+            // Last, because a barrier says that everything before it is folded: one after a failed change waits.
             let end = first_failed(&outcomes);
             for (barrier, mut changes) in barriers {
                 changes.retain(|change| end.is_none_or(|end| change.sequence < end));

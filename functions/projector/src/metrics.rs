@@ -3,7 +3,7 @@
 use serde::Serialize;
 use shared::runtime::metrics::{Count, Durations, Record};
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Batch {

@@ -1,4 +1,4 @@
-//! What became of the changes of one subject.
+//! The outcome of the changes of one subject.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use shared::projection::{Change, Folded, Sequence, Unfolded};
 use crate::failure::Failure;
 use crate::subject::Subject;
 
-/// What became of the changes of one subject in a batch.
+/// The outcome of the changes of one subject in a batch.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) subject: Subject,

@@ -22,7 +22,7 @@ pub struct Battle {
     pub viewer_hits: Option<ViewerHits>,
 }
 
-/// What became of a hit.
+/// The outcome of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HitState {
     /// It is on record, and has not been folded yet.
@@ -107,7 +107,7 @@ impl Battles {
         Ok(ViewerHits::of(&numbers))
     }
 
-    /// A hit, and what became of it: two parallel reads, and then one.
+    /// A hit, and its outcome: two parallel reads, and then one.
     pub async fn hit_state(
         &self,
         battle: &BattleId,

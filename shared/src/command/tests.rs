@@ -159,7 +159,7 @@ fn a_change_says_whose_it_is_and_travels() {
     assert!(body.contains(r#""after":{"liked":{"S":"\u0001\uffff\""}}"#), "{body}");
 }
 
-/// It is told apart by its view, and by its place.
+/// It is distinguished by its view, and by its place.
 #[test]
 fn a_change_has_an_id_of_its_own() {
     let one = changed("live-1");

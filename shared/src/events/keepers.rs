@@ -1,7 +1,7 @@
 //! Leases of running keepers, for erasures that have to wait for them.
 //!
 //! A keeper writes its lease before it reads what is due, and deletes it when it is done. An erasure first marks the rows of periods, and
-//! then waits until all leases from before that are gone. So each keeper either sees the mark, or is waited for. For a keeper that died
+//! then waits until all leases from before that are gone. So each keeper either sees the mark, or is waited for. For a crashed keeper
 //! the wait ends with its deadline, because no invocation outlives that. Leases use the system's clock, whatever the time of the stack.
 
 use std::time::Duration;

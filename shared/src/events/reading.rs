@@ -270,7 +270,7 @@ impl History {
 /// The key at which a period ends in an order: nothing of it lies beyond.
 fn end_of(period: Period, order: Order) -> String {
     match order {
-        // No id comes before this one, nor behind the other.
+        // No id comes before this one, nor after the other.
         Order::Newest => format!("{}#-", period.from()),
         Order::Oldest => format!("{}#{}", period.to().plus_millis(-1), "z".repeat(MAX_ID_LENGTH)),
     }

@@ -33,7 +33,7 @@ pub const MOST_KEYS: u32 = 64;
 /// How often a row is read that somebody else writes at the same time.
 const TRIES: usize = 3;
 
-/// What became of an event.
+/// The outcome of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
     /// It is in its table, now or since an earlier time.

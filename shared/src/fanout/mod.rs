@@ -40,7 +40,7 @@
 //!   after that. If it dies in between, both it and the rest are delivered, which is a repetition like
 //!   any other. The position says only where to go on. It never replaces reading a fact: edges and record
 //!   are read again from there.
-//! * *A delivery that died* may have written without checking again, before the noted position or behind
+//! * *A crashed delivery* may have written without checking again, before the noted position or after
 //!   it. Every later delivery of its message knows that (`redelivered`, which travels along with what is
 //!   handed on), and begins after the death. It first goes on to the end of the range; then it rechecks
 //!   all of the range. It takes the entry from every viewer who does not follow now, under the same
@@ -53,17 +53,17 @@
 //!   meanwhile, whatever its instant, is for the fan-out: its outbox row was written after the edge. If
 //!   the viewer leaves meanwhile, whoever recorded that goes through all of the outbox, so this one may end; what
 //!   it had just copied it purges itself. If the viewer follows again, this one starts over: what an unfollow in
-//!   between has removed is missing before its position. After a delivery that died, the next one
+//!   between has removed is missing before its position. After a crashed delivery, the next one
 //!   goes on from the noted activity; everything before that was checked twice.
 //! * *A command that is repeated* finds out that its work is done, if that was many entries: a fan-out that has ended
 //!   stays ended, and an edge names the state that the timeline agrees with
 //!   ([`Follows::note_complete`](crate::follows::Follows::note_complete)). Once a timeline agrees, only fan-outs change what
 //!   is in it, and they read the edge. A later follow takes the note over from the follow before it: no entry leaves in
 //!   between, and the edge is put over the one that was seen. An unfollow that comes too late for that edge may have hidden the
-//!   actor before, so whoever relies on the note shows the actor anyway. Only a delivery after one that may have died does all
+//!   actor before, so whoever relies on the note shows the actor anyway. Only a delivery after one that may have crashed does all
 //!   of it again: the dead one may have written something that nobody has checked.
 //! * *A delete* writes only to those who follow. Who has left took the entry out when they left, or the
-//!   recheck of a delivery that died does it.
+//!   recheck of a crashed delivery does it.
 //! * *Erasing a person.* As if by commands, everything they published is deleted, all their followers leave
 //!   them, and they leave everybody. Only then is it cleared away. The items that say so stay until no command
 //!   can be in flight any more, because all of the above checks them again. A command that arrives late finds

@@ -5,7 +5,7 @@
 //! last. A fan-out that has ended has ended permanently, so a repeated command finds that out by one read. A fan-out without
 //! segments notes that it has ended if it has written many entries ([`FanOuts::note_ended`]).
 //!
-//! A recheck removes what deliveries that died may have left. Its progress is noted for each message that was
+//! A recheck removes what crashed deliveries may have left. Its progress is noted for each message that was
 //! delivered again, because only then are all earlier deliveries of that message over. What one message has
 //! rechecked says nothing about a delivery of another message that dies later.
 
@@ -17,7 +17,7 @@ use crate::follows::FollowerRange;
 use crate::runtime::deadline::Deadline;
 use crate::values::{Origin, Timestamp};
 
-/// Where a segment goes on. Absent at its beginning and once it is done.
+/// The position to continue a segment from. Absent at its beginning and once it is done.
 const POSITION: &str = "place";
 /// The number of timelines written, by a segment or by a fan-out without segments.
 const WRITTEN: &str = "written";
@@ -67,7 +67,7 @@ impl FanOut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass<'a> {
     Main,
-    /// Looks for what deliveries that died may have left.
+    /// Looks for what crashed deliveries may have left.
     Recheck {
         /// The id of the message that was delivered again.
         origin: &'a Origin,

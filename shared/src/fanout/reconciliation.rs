@@ -2,7 +2,7 @@
 //!
 //! Noted only by commands that take longer than a few seconds, and removed when they end. What is noted
 //! is valid for one message and one state of the edge: earlier deliveries of that message are over, and
-//! what they may have left behind the position is redone with it. A command that finds another state
+//! what they may have left after the position is redone with it. A command that finds another state
 //! begins at the newest activity.
 
 use super::{FanOuts, keys};

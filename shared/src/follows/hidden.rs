@@ -31,7 +31,7 @@
 //! # Bounds
 //!
 //! The item has at most [`MOST_BYTES`] of marks, whatever is sent, because every page of the viewer reads it. A mark is needed until
-//! retention has passed. An unfollow needs it because a fan-out that died may have left an entry, which only a later delivery
+//! retention has passed. An unfollow needs it because a crashed fan-out may have left an entry, which only a later delivery
 //! removes. A follow needs it until everything published before it has expired; fan-outs have written the rest.
 //!
 //! If there is no room for another mark, an instant replaces all marks of unfollows: [`HiddenActors::asks_edges`], up to which pages

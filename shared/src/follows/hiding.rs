@@ -310,7 +310,7 @@ fn taking_off<'a>(
 
 /// A text that is greater than the marks of commands up to an instant, and less than those of later ones.
 fn up_to(at: Timestamp) -> String {
-    // `$` sorts behind the `#` of a mark.
+    // `$` sorts after the `#` of a mark.
     format!("{at}$")
 }
 

@@ -109,7 +109,7 @@ impl FollowerRange {
     /// The sort keys between which its edges lie.
     #[must_use]
     pub fn bounds(self) -> [String; 2] {
-        // `~` sorts behind every character of an id.
+        // `~` sorts after every character of an id.
         [format!("{:04x}#", self.first), format!("{:04x}#~", self.last)]
     }
 

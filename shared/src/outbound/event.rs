@@ -1,4 +1,4 @@
-//! What is told, and how it is written.
+//! The outbound events, and their format.
 
 use ring::digest::{SHA256, digest};
 use serde::Serialize;

@@ -1,13 +1,13 @@
-//! What other systems are told of: events to a bus of EventBridge's, if the deployer names one. One call, [signed](crate::signed).
+//! Outbound events: sent to an EventBridge bus, if the deployer names one. The only call is [signed](crate::signed).
 //!
 //! ```text
-//! event     what is told: types, ids that stay, details
-//! bus       the bus, and what of a process waits to be sent to it
+//! event     the events: types, stable ids, details
+//! bus       the bus, and the events of a process that wait to be sent
 //! put       the call
-//! error     what goes wrong, and whether a retry helps
+//! error     errors, and whether a retry helps
 //! ```
 //!
-//! Each event is sent by the function that decides it, once that is on record:
+//! Each event is sent by the function that decides it, after the decision is on record:
 //!
 //! ```text
 //! activity.published   fan-out writer   the record says so, and the fan-out has begun
@@ -17,44 +17,44 @@
 //! alert.raised         projector, fan-out writer, period keeper: the alert is claimed and listed
 //! ```
 //!
-//! A poll that ends because its time is over is decided by nobody: nothing happens at that instant. Readers compare it with their clock,
-//! and `poll.opened` has said it from the beginning. So nothing tells of it.
+//! No event is sent for a poll that ends because its time is over: no function runs at that instant. Readers compare the end with their
+//! clock, and `poll.opened` already has it.
 //!
 //! # At least once
 //!
-//! A function states the fact, sends the event, and only then acknowledges the message or the change. One that dies in between has
-//! acknowledged nothing. The delivery comes again, finds the fact on record, and sends the event:
+//! A function records the fact, sends the event, and only then acknowledges the message or the change. After a crash in between nothing is
+//! acknowledged. The redelivery finds the fact on record, and sends the event:
 //!
 //! * a publish, a follow or an end of a poll is sent by every delivery of its command, whatever was on record before;
-//! * a poll's end may be known before the poll. Who closes it states the end and then looks for the poll; who opens it states the
-//!   poll and then looks for an end. One of the two is later, and sees both;
-//! * a battle is defeated by a hit that landed directly, or by one that had waited for the battle. In the first case it is sent by the
-//!   delivery that has the last hit in its batch, in the second by the one that has the battle: it is not done before
-//!   nothing waits any more. Either sends it however often it comes, and whoever has written the view;
-//! * an alert is sent before it is remembered that it was given. What is not remembered is given and sent again.
+//! * a poll's end may arrive before the poll. The close command writes the end and then reads the poll; the open command writes the poll
+//!   and then reads the end. The later one sees both;
+//! * a battle is defeated by a hit that landed directly, or by a hit that had waited for the battle. In the first case the event is sent
+//!   by the delivery with the last hit in its batch, in the second by the delivery with the battle, which is not done while any hit
+//!   waits. Both send it on every redelivery, whichever has written the view;
+//! * an alert is sent before the set of given alerts is written. Without that write it is given and sent again.
 //!
-//! What fails too often is a dead letter, as any command or change, and is sent when that is sent again.
+//! A command or change that fails too often becomes a dead letter, and its event is sent when the dead letter is redriven.
 //!
-//! # The same however often
+//! # Repetitions
 //!
-//! The id of an event is a digest of what it tells of, and of nothing that changes: two with one id are one, whatever their order. It
-//! is in the detail, since EventBridge gives each entry an id of its own. Consumers drop what they know.
+//! The id of an event is a digest of the fact, and of nothing that changes: two events with the same id are the same, in any order. It is
+//! in the detail, since EventBridge gives each entry an id of its own. Consumers drop ids that they know.
 //!
-//! # What is old is no news
+//! # Old events
 //!
-//! A command may come again days later, and so does its event, with the same id. A consumer who has forgotten the id has `at`, the
-//! instant that the command says: a push for what is an hour old is no push. What has been overtaken by then is not sent: a publish that is deleted,
-//! a follow that another follow or an unfollow has followed, an end that is not the poll's. Neither is a publish older than retention,
-//! which no timeline shows. Nothing is sent of what happened before the bus was named.
+//! A command may be redelivered days later, and its event is then sent again, with the same id. A consumer that has forgotten the id has
+//! `at`, the instant of the command, and can drop old events. Superseded facts are not sent: a publish that was deleted, a follow before
+//! a later follow or unfollow, an end that is not the poll's. Nor is a publish older than retention, which no timeline shows. Nothing is
+//! sent about facts from before the bus was named.
 //!
 //! # What bounds it
 //!
 //! An event is a payload of at most 4 KiB and some ids: less than 6 KB, which EventBridge bills as one. A call has at most ten of them.
-//! What waits in a process is what its handlers have at work. While one of them sends, others queue up, and the next call has theirs too.
+//! The queue of a process is bounded by its concurrent handlers. While one of them sends, others queue, and the next call sends theirs too.
 //!
-//! What EventBridge refuses permanently is logged and counted, and holds up nothing. That the function may not send to the bus, or that there is
-//! none, is waited out for a quarter of an hour from when the fact was put on record: a right that was just given is not known everywhere at
-//! once. After that such events are refused permanently. So who takes the bus away loses what would have gone there, and stops no shard and no queue.
+//! Events that EventBridge refuses permanently are logged and counted, and block nothing. A missing permission or a missing bus is retried
+//! until a quarter of an hour after the fact was put on record, because a new permission takes a while to reach all of AWS. After that such
+//! events are refused permanently. So removing the bus loses its events, but blocks no shard and no queue.
 //!
 //! EventBridge accepts events for a bus that does not exist, and drops them. So the template makes a rule on the bus: the deployment fails if there is no
 //! such bus.

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Up to `limit` rows of a list after a key, and where it goes on.
+    /// Up to `limit` rows of a list after a key, and where to continue.
     fn read(list: &[u8], after: Option<&str>, order: Order, limit: usize) -> RowChunk<u8> {
         let mut rows: Vec<u8> = list.to_vec();
         rows.sort_unstable();

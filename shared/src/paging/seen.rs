@@ -4,7 +4,7 @@
 //!
 //! An activity becomes visible when its entry is written, or when the backfill of a follow is complete. Neither follows the order of
 //! `published_at`: SQS delivers in any order, tables refuse writes, a backfill is weeks old. So a position alone would miss what
-//! appears behind it. A cursor therefore has the newest instant that was shown, and *which* activities of the time before it were
+//! appears after it. A cursor therefore has the newest instant that was shown, and *which* activities of the time before it were
 //! shown, by a [`Fingerprint`] of each. That time, which ends with the newest instant, is the *window*: an hour, and
 //! [more](#walks-that-are-cut) while a poll that was cut is walked.
 //!
@@ -29,7 +29,7 @@
 //! # Walks that are cut
 //!
 //! A poll that skips too many hidden rows is cut before its end: it has examined rows up to some row, and the next page continues
-//! from there. So what appears behind that row has to wait for the poll that begins again at the start of the window, after the last
+//! from there. So what appears after that row has to wait for the poll that begins again at the start of the window, after the last
 //! page. Until then the window is *held*: it begins no later than when the walk was first cut, whatever is shown. So what appeared
 //! behind a page of the walk, up to an hour before the newest activity shown by then, is within the window when the next poll reads,
 //! and has no stored fingerprint.

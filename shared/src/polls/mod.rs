@@ -9,7 +9,7 @@
 //! # Votes
 //!
 //! One vote of a viewer counts: the latest within the poll's time. The end is not final while the poll may be closed early: the
-//! latest vote may then lie behind the end, and an earlier one counts again. So the row of a viewer keeps each vote with its instant
+//! latest vote may then lie after the end, and an earlier one counts again. So the row of a viewer keeps each vote with its instant
 //! ([`History`]), and a vote is one write that is idempotent and order-independent. The partition key of a row is the viewer, so the
 //! votes of one poll are spread over all partitions of the table.
 //!
@@ -19,7 +19,7 @@
 //! # Sums
 //!
 //! When a poll is closed early, a view cannot read five million rows again. Instead it stores at which instants sums have changed
-//! (`events.rs`), and reverts what lies behind the new end without reading any row. Events add up in any order, so at every moment the
+//! (`events.rs`), and reverts what lies after the new end without reading any row. Events add up in any order, so at every moment the
 //! sums are those of some set of votes, and of all votes once all are folded.
 //!
 //! Votes that come before their poll wait in blocks beside its view ([`crate::projection::Waiting`]).

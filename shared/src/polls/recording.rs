@@ -14,7 +14,7 @@ use crate::values::Timestamp;
 /// between.
 const ATTEMPTS: usize = 8;
 
-/// What became of a vote.
+/// The outcome of a vote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
     /// It is on record, or lies before an erasure of its viewer.

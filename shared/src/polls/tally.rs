@@ -140,7 +140,7 @@ impl PollTally {
         self.first
     }
 
-    /// The number behind the last block of events.
+    /// The number after the last block of events.
     pub(super) fn blocks(&self) -> u64 {
         self.blocks
     }
@@ -223,7 +223,7 @@ impl PollTally {
                 let counts = [&before, &after].map(|voted| CountingVote::of(voted, rules, end));
                 self.recent.note(&viewer, counts, late);
                 for event in events::between(&before, &after, rules) {
-                    // Events behind the end never count again.
+                    // Events after the end never count again.
                     if event.at < end {
                         event.add(&mut self.sums, 1);
                         self.latest.push(event);

@@ -28,7 +28,7 @@ const KEPT_MILLIS: i64 = 86_400_000;
 pub struct Barrier(String);
 
 impl Barrier {
-    /// Raises a barrier behind all facts so far.
+    /// Puts a barrier after all facts so far.
     ///
     /// # Errors
     /// [`DynamoError`]; it will never be passed then.

@@ -6,7 +6,7 @@
 //! and then the view; the old blocks expire a day later, as somebody may have read the view before it was repaired.
 //!
 //! A view that has to absorb blocks before it goes on says so ([`Blocks::needed_blocks`]). It is then written once for
-//! every few of them, so no invocation has to absorb all of them: the next one goes on from there.
+//! every few of them, so no invocation has to absorb all of them: the next one continues from there.
 
 use super::totals::RUNNING;
 use super::{Fold, Write};

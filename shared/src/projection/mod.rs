@@ -40,7 +40,7 @@
 //! Whatever is folded is weighed before it is written, so DynamoDB has nothing to refuse. If it refuses
 //! permanently anyway, the write is halved, down to one change. That change is set aside with the reason. If even
 //! that cannot be written, because the view itself is refused, the change becomes a dead letter that the view does
-//! not know of. Everything else goes on.
+//! not know of. Everything else continues.
 //!
 //! # Versions
 //!

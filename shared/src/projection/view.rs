@@ -76,7 +76,7 @@ pub struct View<S> {
 /// How a view is read from its item: [`View::read_from`], or [`View::read_to_fold`].
 pub type Reader<S> = fn(&Row<'_>) -> Result<View<S>, DynamoError>;
 
-/// What became of some changes of one shard.
+/// The outcome of some changes of one shard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folded {
     /// How many were folded now.
@@ -168,7 +168,7 @@ impl<S: State> View<S> {
         self.marks.is_pruned() || self.marks.shards().len() > most / 4 * 3
     }
 
-    /// Drops marks that checkpoints make redundant, if there are too many, and goes on from the checkpoint of a shard.
+    /// Drops marks that checkpoints make redundant, if there are too many, and continues from the checkpoint of a shard.
     pub(super) fn check_marks(
         &mut self,
         shard: Shard,

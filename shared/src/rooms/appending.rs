@@ -113,7 +113,7 @@ impl Rooms {
         let mut told = queue.wait(arrival.clone());
         let mut turn =
             deadline.bound(queue.turn.lock()).await.map_err(|_| DynamoError::Throttled)?;
-        // Each round takes at least one waiting message, and none behind this one.
+        // Each round takes at least one waiting message, and none after this one.
         loop {
             match told.try_recv() {
                 Ok(()) => return Ok(()),

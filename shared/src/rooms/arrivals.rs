@@ -20,7 +20,7 @@
 //! # Bounds
 //!
 //! A row has at most [`MOST`] messages and [`MOST_BYTES`] of payloads, or one message. It is only changed to remove deleted
-//! messages. A room has at most one row for each message, and one for each delivery that died between the row and the message,
+//! messages. A room has at most one row for each message, and one for each delivery that crashed between the row and the message,
 //! or met another delivery of the same message at the same moment.
 
 use std::collections::{BTreeSet, HashMap};
@@ -191,7 +191,7 @@ pub(super) fn content(arrivals: &[Arrival]) -> Item {
     Item::from([(MESSAGES.to_owned(), list(entries))])
 }
 
-/// What became of the messages of a row.
+/// The outcome of the messages of a row.
 #[derive(Debug)]
 pub struct RowOutcome {
     /// True if each of them is, or was, written.
@@ -200,7 +200,7 @@ pub struct RowOutcome {
     pub shown: Vec<SortKey>,
 }
 
-/// What became of a message that has arrived.
+/// The outcome of a message that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalState {
     Shown,
@@ -265,7 +265,7 @@ impl Rooms {
         Ok(Arrivals { rows: rows.collect::<Result<_, _>>()?, more: page.next.is_some() })
     }
 
-    /// What became of the messages of a row, or of those of one author. Reads [`ArrivalRow::looked_at`] items.
+    /// The outcome of the messages of a row, or of those of one author. Reads [`ArrivalRow::looked_at`] items.
     pub async fn outcome(
         &self,
         row: Option<&ArrivalRow>,
@@ -326,7 +326,7 @@ impl Rooms {
         self.ledger.table().update(row.into_item(), update, deadline).await.map(|_| ())
     }
 
-    /// Removes a deleted message from the last row, where a delivery that died may have left it.
+    /// Removes a deleted message from the last row, where a crashed delivery may have left it.
     pub(super) async fn take_out_last(
         &self,
         key: &MessageKey,

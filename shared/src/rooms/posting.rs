@@ -20,7 +20,7 @@ pub const TOMBSTONES_KEPT: Duration = Duration::from_secs(3 * 86_400);
 /// The digits of the digest of a payload.
 const DIGEST_DIGITS: usize = 32;
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Posted {
     Done,

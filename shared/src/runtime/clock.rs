@@ -1,4 +1,4 @@
-//! The one clock. Rules take `now` as an argument; only the edges ask a [`Clock`].
+//! The only clock. Rules take `now` as an argument; only entry points read a [`Clock`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::values::Timestamp;
 
-/// Tells the time: the system's, or one that somebody has set. Clones tell the same.
+/// The system's clock, or one that was set. Clones share the time.
 #[derive(Debug, Clone, Default)]
 pub struct Clock(Source);
 
@@ -17,13 +17,13 @@ pub struct Clock(Source);
 enum Source {
     #[default]
     System,
-    /// Unix milliseconds. It stands.
+    /// Unix milliseconds; stopped.
     Manual(Arc<AtomicI64>),
-    /// It goes on.
+    /// Running.
     Ticking(Arc<Mutex<Reading>>),
 }
 
-/// What a clock that was set showed, and when that was.
+/// The time that a clock was set to, and when.
 #[derive(Debug)]
 struct Reading {
     millis: i64,
@@ -36,21 +36,20 @@ impl Clock {
         Self::default()
     }
 
-    /// A clock that stands at `now` until it is [set](Self::set).
+    /// A clock that is stopped at `now` until it is [set](Self::set).
     #[must_use]
     pub fn manual(now: Timestamp) -> Self {
         Self(Source::Manual(Arc::new(AtomicI64::new(now.unix_millis()))))
     }
 
-    /// A clock that shows `now`, and goes on from there at the pace of time. It never goes back, whatever happens to
-    /// the system's.
+    /// A clock that starts at `now` and runs. It is monotonic, whatever happens to the system's clock.
     #[must_use]
     pub fn starting_at(now: Timestamp) -> Self {
         let reading = Reading { millis: now.unix_millis(), as_of: Instant::now() };
         Self(Source::Ticking(Arc::new(Mutex::new(reading))))
     }
 
-    /// Sets a clock that is not the system's. One that goes on is only set ahead. The system's is left alone.
+    /// Sets a clock that is not the system's. A running clock is only set forward. Has no effect on the system's clock.
     pub fn set(&self, now: Timestamp) {
         match &self.0 {
             Source::System => {}
@@ -63,7 +62,7 @@ impl Clock {
         }
     }
 
-    /// Whether somebody has set it, and it [goes on](Self::starting_at) from there.
+    /// True if it was set and [runs](Self::starting_at).
     #[must_use]
     pub fn is_set(&self) -> bool {
         matches!(self.0, Source::Ticking(_))
@@ -88,7 +87,7 @@ impl Reading {
     fn catch_up(&mut self) {
         let passed = self.as_of.elapsed().as_millis();
         self.millis = self.millis.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));
-        // What is less than a millisecond is left for the next time.
+        // Fractions of a millisecond are kept for the next call.
         self.as_of += Duration::from_millis(u64::try_from(passed).unwrap_or(u64::MAX));
     }
 }

@@ -1,4 +1,4 @@
-//! How long an invocation may go on.
+//! The deadlines of invocations.
 
 use std::time::Duration;
 
@@ -11,13 +11,11 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// For an invocation whose end is not known.
 const UNKNOWN: Duration = Duration::from_secs(30);
 
-/// The moment by which work has to be done. Copied along with every call, so that no retry and no
-/// remote call outlives the invocation that asked for it.
+/// The moment by which work has to be done. It is passed to every call, so that no retry and no remote call outlives its invocation.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Instant);
 
-/// The deadline passed before the work was done. Nothing is known about what is left undone, so
-/// the work has to be delivered again.
+/// The deadline passed before the work was done. The state of the work is unknown, so it has to be redelivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the invocation ran out of time")]
 pub struct DeadlineExceeded;
@@ -32,9 +30,8 @@ impl Deadline {
     /// The deadline of an invocation that Lambda says ends at `end` (unix milliseconds), early enough
     /// to report what is unfinished.
     ///
-    /// Lambda never invokes a function whose time is up. Emulators that do not know say some
-    /// instant long past (`cargo lambda watch` says ten minutes after 1970 began); then
-    /// it is half a minute from now.
+    /// Lambda never invokes a function after its deadline. Some emulators pass an instant long past (`cargo lambda watch`: ten minutes after
+    /// the start of 1970). Then the deadline is half a minute from now.
     #[must_use]
     pub fn of_invocation(end: u64, now: Timestamp) -> Self {
         let end = i64::try_from(end).unwrap_or(i64::MAX);

@@ -15,22 +15,22 @@ pub const FACTS_TABLE: &str = "NAGARE_FACTS_TABLE";
 pub const VIEWS_TABLE: &str = "NAGARE_VIEWS_TABLE";
 /// The table of dead letters.
 pub const DEAD_LETTERS_TABLE: &str = "NAGARE_DEAD_LETTERS_TABLE";
-/// The queue that takes commands.
+/// The queue of commands.
 pub const QUEUE_URL: &str = "NAGARE_QUEUE_URL";
-/// The ARN of that queue, by which the alerter knows what SQS moved from there.
+/// The ARN of that queue, by which the alerter recognizes messages that SQS moved from it.
 pub const QUEUE_ARN: &str = "NAGARE_QUEUE_ARN";
-/// The queue of commands that gave up.
+/// The dead-letter queue of commands.
 pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
-/// The shard of events that do not say which they are of: for an emulator whose streams have one and which does not
-/// tell. AWS tells (docs/CONFIGURATION.md), and there nothing is folded where it does not.
+/// The shard of stream events without a shard id, for an emulator with one shard. AWS always has the id (docs/CONFIGURATION.md); there
+/// nothing is folded without it.
 pub const ONLY_SHARD: &str = "NAGARE_ONLY_SHARD";
 /// Days an activity stays in timelines.
 pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
 /// Days a notification is kept after it was read.
 pub const READ_NOTIFICATION_DAYS: &str = "NAGARE_READ_NOTIFICATION_DAYS";
-/// How the names of the tables of events begin: the rest is the name of a period.
+/// The prefix of the names of tables of events. The rest is the name of a period.
 pub const EVENTS_TABLE_PREFIX: &str = "NAGARE_EVENTS_TABLE_PREFIX";
-/// How time is cut into periods of events: `day`, `week` or `month`.
+/// The length of periods of events: `day`, `week` or `month`.
 pub const EVENT_PERIOD: &str = "NAGARE_EVENT_PERIOD";
 /// Days from the end of a period until it takes no more events.
 pub const EVENT_LATENESS_DAYS: &str = "NAGARE_EVENT_LATENESS_DAYS";
@@ -38,23 +38,22 @@ pub const EVENT_LATENESS_DAYS: &str = "NAGARE_EVENT_LATENESS_DAYS";
 pub const EVENT_DAYS: &str = "NAGARE_EVENT_DAYS";
 /// Days that events are in the archive after the end of their period; 0: without end.
 pub const EVENT_ARCHIVE_DAYS: &str = "NAGARE_EVENT_ARCHIVE_DAYS";
-/// How the stream of a period's table is mapped to the projector: a request of Lambda's `CreateEventSourceMapping` without the
-/// stream, in JSON.
+/// The mapping of the stream of a period's table to the projector: a request of Lambda's `CreateEventSourceMapping` without the stream,
+/// in JSON.
 pub const STREAM_MAPPING: &str = "NAGARE_STREAM_MAPPING";
 /// The bucket that events are archived in.
 pub const ARCHIVE_BUCKET: &str = "NAGARE_ARCHIVE_BUCKET";
-/// How many copies the change log has to have, at least.
+/// The minimum number of copies of the change log.
 pub const CHANGE_LOG_COPIES: &str = "NAGARE_CHANGE_LOG_COPIES";
-/// The secret that cursors are sealed with, and another whose cursors are still, or already, taken. Where
-/// the second is not set there is none.
+/// The secret that seals cursors, and an optional second one whose cursors are also accepted, for rotation.
 pub const CURSOR_SECRETS: [&str; 2] = ["NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CURSOR_SECRET"];
 /// The secret that seals what the functions send to themselves, and another, as for cursors.
 pub const INTERNAL_SECRETS: [&str; 2] = ["NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"];
-/// `jwt`, `iam` or `open`: who vouches for callers of the API. The command line signs its requests with `iam`.
+/// The authentication of the API: `jwt`, `iam` or `open`. With `iam` the command line signs its requests.
 pub const AUTHORIZATION: &str = "NAGARE_AUTHORIZATION";
-/// The claim of a token that says for which tenant its owner speaks.
+/// The claim of a token with the tenant of its owner.
 pub const TENANT_CLAIM: &str = "NAGARE_TENANT_CLAIM";
-/// How many events a second a tenant may send through one instance of the intake; 0: as many as it likes.
+/// The limit of events per second of a tenant in one instance of the intake; 0: no limit.
 pub const TENANT_EVENTS_PER_SECOND: &str = "NAGARE_TENANT_EVENTS_PER_SECOND";
 /// The base address of the HTTP API, for the command line.
 pub const API_URL: &str = "NAGARE_API_URL";
@@ -62,44 +61,44 @@ pub const API_URL: &str = "NAGARE_API_URL";
 pub const TOKEN: &str = "NAGARE_TOKEN";
 /// The key of the local stack's tokens, for the command line to make them with.
 pub const JWT_KEY: &str = "NAGARE_JWT_KEY";
-/// Where the tables answer, for the AWS SDK.
+/// The endpoint of DynamoDB, for the AWS SDK.
 pub const DYNAMODB_ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
-/// Where the queues answer, for the AWS SDK.
+/// The endpoint of SQS, for the AWS SDK.
 pub const SQS_ENDPOINT: &str = "AWS_ENDPOINT_URL_SQS";
-/// Where the archive answers, for the AWS SDK.
+/// The endpoint of S3, for the AWS SDK.
 pub const S3_ENDPOINT: &str = "AWS_ENDPOINT_URL_S3";
-/// Where Lambda answers, for the AWS SDK.
+/// The endpoint of Lambda, for the AWS SDK.
 pub const LAMBDA_ENDPOINT: &str = "AWS_ENDPOINT_URL_LAMBDA";
-/// The event bus that other systems are told of what happened by. Where it is not set, nobody is told.
+/// The event bus of outbound events. Without it none are sent.
 pub const EVENT_BUS_NAME: &str = "NAGARE_EVENT_BUS_NAME";
-/// Where EventBridge answers, for the AWS SDK.
+/// The endpoint of EventBridge, for the AWS SDK.
 pub const EVENTBRIDGE_ENDPOINT: &str = "AWS_ENDPOINT_URL_EVENTBRIDGE";
-/// Where a local stack says what time it is, for the command line.
+/// The address of the clock of a local stack, for the command line.
 pub const CLOCK_URL: &str = "NAGARE_CLOCK_URL";
-/// Which deployment it is: the dimension of all metrics.
+/// The name of the deployment: the dimension of all metrics.
 pub const STAGE: &str = "NAGARE_STAGE";
-/// For how many seconds caches may keep answers that are the same for everybody. Where it is not set, not at all.
+/// The seconds for which caches may keep answers that are the same for everybody. Without it they may not.
 pub const PUBLIC_CACHE_SECONDS: &str = "NAGARE_PUBLIC_CACHE_SECONDS";
-/// Of how many requests that went well the reader logs one. Where it is not set, of all.
+/// The reader logs one of this many successful requests. Without it, every one.
 pub const LOG_ONE_IN: &str = "NAGARE_LOG_ONE_IN";
 /// What to log, in the syntax of [`tracing_subscriber::filter::Targets`]: a level, or `target=level`,
-/// several with commas between. Where it is not set or cannot be read, the functions log `info`.
+/// separated by commas. If it is unset or malformed, the functions log `info`.
 pub const LOG: &str = "NAGARE_LOG";
 
-/// The address of a collector that takes traces by OTLP over HTTP. Where it is not set there are none. Named by OpenTelemetry.
+/// The address of a collector of traces, OTLP over HTTP. Without it no traces are sent. Named by OpenTelemetry.
 pub const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// Of which share of the invocations traces are sent, from 0 to 1; of all where it is not set. Named by OpenTelemetry.
+/// The share of invocations with a trace, from 0 to 1. Without it all have one. Named by OpenTelemetry.
 pub const TRACED_SHARE: &str = "OTEL_TRACES_SAMPLER_ARG";
 /// The name of the function, as Lambda sets it.
 pub const FUNCTION_NAME: &str = "AWS_LAMBDA_FUNCTION_NAME";
 
-/// A variable is missing or not what it should be. Nothing helps but to set it.
+/// A variable is missing or malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvError {
     /// It is not set.
     #[error("the environment variable {0} is not set")]
     Missing(&'static str),
-    /// It is set to something else than it should be.
+    /// Its value is malformed.
     #[error("the environment variable {name}: {problem}")]
     Invalid {
         /// Its name.
@@ -171,13 +170,13 @@ pub fn secrets([name, other]: [&'static str; 2]) -> Result<Secrets, EnvError> {
     }
 }
 
-/// Which deployment this is; `local` where nobody says.
+/// The name of this deployment; `local` if unset.
 #[must_use]
 pub fn stage() -> String {
     optional(STAGE).unwrap_or_else(|| "local".to_owned())
 }
 
-/// How long activities stay in timelines.
+/// The retention of activities in timelines.
 ///
 /// # Errors
 /// [`EnvError::Invalid`] if it is not a number of days from 1 to 3650.
@@ -185,7 +184,7 @@ pub fn retention() -> Result<Retention, EnvError> {
     days(RETENTION_DAYS)
 }
 
-/// How long notifications are kept that were read: 30 days where nothing is set.
+/// The retention of read notifications: 30 days if unset.
 ///
 /// # Errors
 /// [`EnvError::Invalid`]

@@ -1,4 +1,4 @@
-//! How the process of a function begins, and what each of its invocations runs in: the same for all functions.
+//! The start of the process of a function, and the context of its invocations: the same for all functions.
 
 use super::env::EnvError;
 use super::invocation::Invocation;
@@ -12,7 +12,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Has a panic end the process, starts logging, and finds out whether there are traces.
+    /// Makes panics end the process, and starts logging and, if they are configured, traces.
     ///
     /// # Errors
     /// [`EnvError`], as of [`Traces::of_environment`].
@@ -22,7 +22,7 @@ impl Function {
         Ok(Self { traces: Traces::of_environment()? })
     }
 
-    /// Works in an invocation, whose ids Lambda hands over with its event.
+    /// Runs work in the context of an invocation, whose ids Lambda passes with its event.
     pub async fn invoke<T>(
         &self,
         request_id: &str,

@@ -1,46 +1,44 @@
-//! The hold: how long writers wait after what a reader can see, so that a page is of one moment.
+//! The hold: the time that writers wait after visible writes, so that each page is a consistent snapshot.
 //!
-//! A page reads several items, one call after another or side by side, and no two calls at the same moment. Yet
-//! its answer has to be what the query says at one moment. Versions of everything a page reads would cost a
-//! write for each entry. Instead writers wait:
+//! A page reads several items, in sequential or parallel calls, at different moments. But its answer has to be the result of the query at
+//! one moment. Versions of all items that a page reads would cost a write for each entry. Instead writers wait:
 //!
 //! * a command is acknowledged no sooner than a hold after its last visible write, and
-//! * where a command makes one thing visible that depends on others (a follow that is complete; entries taken
-//!   out after an unfollow), a hold passes in between.
+//! * where a command makes something visible that depends on other writes (a completed follow; entries removed after an unfollow), a hold
+//!   passes in between.
 //!
-//! So if all reads of a page fall within one hold, they cannot tell an order that did not happen. Say it shows
-//! a command *c*, and *b* was acknowledged before *c* began. Then everything that *b* changed was in place a
-//! hold before *c* changed anything, so it was there when the first call of the page was answered. A page whose
-//! reads took longer is checked, call by call, against what was written meanwhile.
+//! So if all reads of a page fall within one hold, the page cannot show an order that did not happen. Say it shows a command *c*, and *b* was
+//! acknowledged before *c* began. Then all writes of *b* were done a hold before the first write of *c*, so they were visible when the first
+//! call of the page was answered. A page whose reads took longer is checked, call by call, for writes in between.
 //!
 //! **A long hold** is seven of them. It passes between hiding an actor whom a viewer has left and removing entries, and
-//! between showing an actor whom a follow has brought in and the acknowledgement of that. Nobody waits for either: what
-//! is shown is what it is already. So a page that has read who is hidden, and then the entries, within a long hold knows for
-//! each actor what held in between.
+//! between showing an actor after a follow and the acknowledgement of that. No user waits for either, because the timeline already
+//! shows the result. So a page that reads the hidden actors, and then the entries, within a long hold knows the state of each actor in
+//! between.
 //!
-//! Both sides measure lengths on their own monotonic clocks. What time it is anywhere does not matter, nor does
-//! a process that is frozen: a writer that is frozen waits longer, a reader that is frozen reads again.
+//! Both sides measure durations with their own monotonic clocks. Wall clocks do not matter, nor do frozen processes: a frozen writer waits
+//! longer, a frozen reader reads again.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How many holds are a long one.
+/// The number of holds in a long hold.
 const LONG: u32 = 7;
 
-/// How long writers wait, and within what time a page's reads have to fall.
+/// The time that writers wait, and within which the reads of a page have to fall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold(Duration);
 
 impl Default for Hold {
-    /// Four times what an ordinary page takes. It costs a writer that much time for each batch.
+    /// Four times the duration of an ordinary page. Each batch of a writer takes that much longer.
     fn default() -> Self {
         Self(Duration::from_millis(30))
     }
 }
 
 impl Hold {
-    /// No waiting. Every page is checked against what was written meanwhile.
+    /// No waiting. Every page is checked for writes in between.
     pub const NONE: Self = Self(Duration::ZERO);
 
     /// A hold of this length, which has to be the same for writers and readers.
@@ -49,27 +47,27 @@ impl Hold {
         Self(length)
     }
 
-    /// How long it is.
+    /// Its length.
     #[must_use]
     pub const fn length(self) -> Duration {
         self.0
     }
 
-    /// A long one.
+    /// A long hold.
     #[must_use]
     pub const fn long(self) -> Self {
         Self(self.0.saturating_mul(LONG))
     }
 
-    /// Waits, after something was written.
+    /// Waits for a hold, after a write.
     pub async fn wait(self) {
         if !self.0.is_zero() {
             sleep(self.0).await;
         }
     }
 
-    /// True if all that was read since an instant, and has been answered, was read within one hold. A tenth of
-    /// it is left for clocks that run at different rates.
+    /// True if all reads since an instant that are answered by now fall within one hold. A tenth of it is reserved for clocks of different
+    /// rates.
     #[must_use]
     pub fn covers(self, begun: Instant) -> bool {
         self.spans(begun.elapsed())

@@ -64,13 +64,13 @@ impl Invocation {
         });
     }
 
-    /// Writes the ids behind the members of an object in JSON that is still open.
+    /// Writes the ids after the members of an object in JSON that is still open.
     pub(super) fn write_members(to: &mut impl fmt::Write) -> fmt::Result {
         // Ids have no character that JSON escapes.
         Self::write(to, |to, name, id| write!(to, ",\"{name}\":\"{id}\""))
     }
 
-    /// Writes the ids behind a line for people.
+    /// Writes the ids after a line for people.
     pub(super) fn write_words(to: &mut impl fmt::Write) -> fmt::Result {
         Self::write(to, |to, name, id| write!(to, " {name}={id}"))
     }

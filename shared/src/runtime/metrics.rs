@@ -1,16 +1,14 @@
 //! The one way to count: lines in CloudWatch's embedded metric format, which CloudWatch Logs turns
 //! into metrics.
 //!
-//! Counting must cost next to nothing beside writing entries, so nothing is written where something
-//! is counted. A handler's pieces of work answer with plain values: how they ended, and what the
-//! [client's usage](crate::dynamo::Usage) says they cost. The function adds those up and hands the sums
-//! over once, when its invocation ends: a line, however many entries were written. (The reader, whose invocations are
-//! short and many, gathers those of some seconds.)
+//! Counting must be much cheaper than writing entries, so there is no output at the place that counts. The steps of a handler return plain
+//! values: their outcome, and their cost by the [client's usage](crate::dynamo::Usage). The function adds those up and writes the sums
+//! as one line at the end of its invocation, however many entries were written. (The reader, whose invocations are short and many,
+//! adds up those of some seconds.)
 //!
-//! Namespace and stage are the same for all and stand here. What is counted, and by what else it is
-//! told apart, is a [`Record`] in the function that counts it. Alarms and dashboard name these too;
-//! `tests/template` compares them. Values of dimensions come from short lists in the code: each is
-//! paid for, and none may hold what somebody sent.
+//! Namespace and stage are the same for all functions and defined here. The metrics and further dimensions are a [`Record`] in the function
+//! that counts. Alarms and dashboard use the same names; `tests/template` compares them. Values of dimensions come from short lists in the
+//! code: each costs money, and none may contain input.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -25,7 +23,7 @@ use crate::values::Timestamp;
 
 /// The namespace of all metrics.
 pub const NAMESPACE: &str = "Nagare";
-/// The dimension that every metric has: which deployment it is of.
+/// The dimension of every metric: the deployment.
 pub const STAGE: &str = "Stage";
 
 /// What a function has counted: an object whose members, named in PascalCase, are metrics ([`Count`],
@@ -36,8 +34,7 @@ pub trait Record: Serialize {
     const BY: Option<&'static str>;
 }
 
-/// A number of things. Where there were none nothing is written, for a metric that nobody sends
-/// costs nothing.
+/// A count. Zero is not written, because a metric that is not sent costs nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count(u64);
 
@@ -98,13 +95,13 @@ impl Metrics {
         Self { stage: stage.into(), output: Some(Arc::new(Mutex::new(output))) }
     }
 
-    /// Counts nowhere: for who has no CloudWatch.
+    /// Discards all records, for stacks without CloudWatch.
     #[must_use]
     pub fn off() -> Self {
         Self { stage: "".into(), output: None }
     }
 
-    /// Writes a record. If it cannot be written that is logged, and the work it reports is done anyway.
+    /// Writes a record. A failure is only logged, because the work is done.
     pub fn record<R: Record>(&self, record: &R, now: Timestamp) {
         let Some(output) = &self.output else { return };
         let written = line(record, &self.stage, now).and_then(|line| {
@@ -144,7 +141,7 @@ fn line<R: Record>(record: &R, stage: &str, now: Timestamp) -> io::Result<String
     Ok(Value::from(members).to_string() + "\n")
 }
 
-/// How CloudWatch is told of a metric: none of a text, which is a dimension. What is counted is whole, and times are not.
+/// The definition of a metric for CloudWatch; `None` for a text, which is a dimension. Counts are integers, durations are not.
 fn declared(name: &str, value: &Value) -> Option<Value> {
     let unit = match value {
         Value::Number(number) if number.is_u64() => "Count",

@@ -1,8 +1,8 @@
-//! What a panic ends.
+//! The effect of panics.
 //!
-//! The local stack runs all functions in one process, where a panic ends one invocation. A Lambda is one
-//! function's alone, and a panic is a defect that may have left anything behind in its memory: the
-//! process ends, Lambda starts another, and what was in flight is delivered again.
+//! The local stack runs all functions in one process, where a panic ends one invocation. In Lambda a process runs one function, and a panic
+//! is a defect that may have left its memory in any state: the process ends, Lambda starts another, and the messages in flight are
+//! redelivered.
 
 /// From now on a panic ends the process, once it has been reported on standard error.
 pub fn end_the_process() {

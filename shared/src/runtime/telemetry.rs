@@ -1,9 +1,8 @@
 //! The one way to log: JSON lines that read well alone and can be queried by field.
 //!
-//! A message and a request have one line at most, written when it is known what became of them (the reader
-//! leaves out most requests that went well); a failure is logged once, where it is handled. Lines carry
-//! ids, never payloads, tokens or cursors, nor anything else that a sender is free to write. What is logged in an
-//! [invocation](Invocation) carries its ids too.
+//! A message or a request has at most one line, written when its outcome is known (the reader omits most successful requests). A failure is
+//! logged once, where it is handled. Lines have ids, never payloads, tokens or cursors, nor any other free text of a sender. Lines of an
+//! [invocation](Invocation) have its ids too.
 
 use std::fmt;
 
@@ -26,7 +25,7 @@ pub fn init_json() {
     let _ = json_lines(std::io::stdout).try_init();
 }
 
-/// What logs JSON lines to wherever `output` leads.
+/// A subscriber that writes JSON lines to `output`.
 #[must_use]
 pub fn json_lines<W>(output: W) -> impl Subscriber + Send + Sync
 where
@@ -89,7 +88,7 @@ where
     }
 }
 
-/// What is to be logged: what the environment says of it, or else everything of at least this level.
+/// The filter of lines: that of the environment, or else everything of at least this level.
 #[must_use]
 pub fn filter(otherwise: LevelFilter) -> Targets {
     let asked = env::optional(env::LOG).and_then(|targets| targets.parse().ok());

@@ -1,9 +1,9 @@
 //! Traces for OpenTelemetry: off unless the environment names a collector.
 //!
-//! An invocation is a span. Each line that is logged in it with `duration_ms` is a span below that, with what the line says as its
-//! attributes, and any other line is an event of the invocation's span: so a trace says what the log says, and no more. All of
-//! it goes to the collector in one request, in OTLP's JSON over HTTP, before the answer is handed over. A collector that
-//! does not take it within [`PATIENCE`] changes nothing but a line in the log.
+//! An invocation is a span. Each log line in it with `duration_ms` is a child span with the fields of the line as its attributes, and any
+//! other line is an event of the invocation's span: so a trace has the content of the log, and no more. It is sent to the collector in one
+//! request, as OTLP's JSON over HTTP, before the invocation returns. If the collector does not accept it within [`PATIENCE`], that is only
+//! logged.
 //!
 //! OpenTelemetry's own crates do the same with 29 crates and 1.3 MB more in each function, which every cold start pays for
 //! whether traces are on or off (docs/OPERATIONS.md, "Traces"). One request of a fixed form needs none of them.
@@ -33,7 +33,7 @@ use crate::runtime::env::{self, EnvError};
 use crate::runtime::invocation::Invocation;
 use crate::values::Timestamp;
 
-/// How long a collector may take.
+/// The timeout of a collector.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 /// Lines of one invocation that are part of its trace, at most.
 const MOST_LINES: usize = 128;
@@ -59,7 +59,7 @@ struct Line {
     attributes: Vec<Value>,
 }
 
-/// Of how many invocations there is a trace: from 0 to 1, by the id of the trace, so that all parts of a trace are kept or none.
+/// The share of invocations with a trace, from 0 to 1. It decides by the id of the trace, so that all parts of a trace are kept or none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracedShare(f64);
 
@@ -112,7 +112,7 @@ impl Traces {
         Self(Some(Arc::new(Collector { connector, url, service, share, clock })))
     }
 
-    /// Works within an invocation, and sends the trace of that, if it is one of those that have one.
+    /// Runs work in an invocation, and sends its trace if it is sampled.
     pub async fn within<T>(&self, invocation: Invocation, work: impl Future<Output = T>) -> T {
         let Some(collector) = &self.0 else { return invocation.scope(work).await };
         let trace = Trace::of(&invocation);

@@ -7,7 +7,7 @@
 //!
 //! There is no SDK for nine calls: `aws-sdk-s3` or `aws-sdk-lambda` would be half of what a function consists of. A call is repeated until
 //! its deadline while that helps, by [the one policy](crate::runtime::retry), so each has to be one that may be done twice without harm. What an
-//! answer says is read by whoever calls. A request and its answer are held in memory as a whole.
+//! answer says is read by the caller. A request and its answer are held in memory as a whole.
 
 mod error;
 mod signing;
@@ -192,7 +192,7 @@ async fn whole(body: SdkBody) -> Result<Bytes, SignedError> {
     Ok(read.map_err(|_| SignedError::unreadable())?.into_bytes())
 }
 
-/// As [`crate::dynamo::sdk_config`] has it: hyper with rustls on ring. Attempts are bounded by whoever calls.
+/// Like [`crate::dynamo::sdk_config`]: hyper with rustls on ring. Attempts are bounded by the caller.
 fn connector() -> SharedHttpConnector {
     let tls = Provider::Rustls(CryptoMode::Ring);
     SharedHttpConnector::new(Connector::builder().tls_provider(tls).build())

@@ -1,14 +1,14 @@
 //! The view of a customer: what they did, by name, and how often on each UTC day.
 //!
 //! The item has the first [`Bounds::names`] names with their tallies, and the latest [`Bounds::days`] counts of a name on a day.
-//! The rest is in blocks beside it, written in the same transaction:
+//! The rest is in blocks, which are written in the same transaction:
 //!
-//! * **Days** that are too many go into a block of their own, the earliest first. Such a block is never written again: a late
-//!   event of one of its days is counted in the item, and later in another block. What a name has on a day is the sum of all.
+//! * **Days** beyond the limit move to a new block, the earliest first. Such a block is never written again: a late event of one of its
+//!   days is counted in the item, and later in another block. The count of a name on a day is the sum over the item and all blocks.
 //! * **Names** beyond the first are in [`BUCKETS`] blocks by their hash. A bucket is read before its names are counted, and written with the
-//!   view, under the version that was read before it. So nobody else has written either.
+//!   view, under the version of the view that was read before. So no concurrent write of either is lost.
 //!
-//! A bucket that is full takes no further name. An event of such a name cannot be folded, and is set aside.
+//! A full bucket takes no further name. An event of such a name cannot be folded, and becomes a dead letter.
 
 mod rewriting;
 
@@ -26,7 +26,7 @@ use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{Change, Fold, State, Write};
 use crate::values::{EventName, MAX_EVENT_NAME_LENGTH, Packer, Unpacker, spread};
 
-/// How many blocks have the names beyond the first.
+/// The number of blocks of names.
 pub(super) const BUCKETS: u8 = 16;
 
 const TALLY: &str = "tally";
@@ -36,22 +36,22 @@ const BLOCKS: &str = "blocks";
 const FIRST_BLOCK: &str = "first_block";
 const LEAVING: &str = "leaving";
 const OTHERS: &str = "other_names";
-/// The attribute of a block with what it has.
+/// The attribute of a block with its content.
 const CONTENT: &str = "content";
-/// What a name takes beside its text: its length, a count of up to ten bytes, two instants.
+/// The bytes of a name besides its text: its length, a count of up to ten bytes, two instants.
 const NAME_BYTES: usize = 28;
 
-/// What a customer did, as far as the item has it.
+/// The item of a customer, without its blocks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CustomerView {
     tally: Option<NameTally>,
     names: BTreeMap<EventName, NameTally>,
     recent: NamedDays,
-    /// Up to which number there are blocks of days, this one excluded.
+    /// The end of the numbers of its blocks of days, exclusive.
     blocks: u64,
-    /// From which number on they count. Those before it were removed.
+    /// The first number that counts. The blocks before it were removed.
     first_block: u64,
-    /// Set while it is erased and names of its tenant may lack their first or last instant.
+    /// Set during its erasure, while names of its tenant may lack their first or last instant.
     pub is_leaving: bool,
     others: u64,
     bounds: Bounds,
@@ -81,14 +81,14 @@ impl CustomerView {
         self.others > 0
     }
 
-    /// How many bytes its other names take, at most.
+    /// The size of its names in blocks, in bytes, at most.
     #[must_use]
     pub fn bytes_of_other_names(&self) -> usize {
         const NAME: usize = MAX_EVENT_NAME_LENGTH + NAME_BYTES;
         usize::try_from(self.others).unwrap_or(usize::MAX).saturating_mul(NAME)
     }
 
-    /// What it says without its blocks.
+    /// Its summary without its blocks.
     #[must_use]
     pub fn into_summary(self) -> CustomerSummary {
         self.counts().shown()
@@ -98,7 +98,7 @@ impl CustomerView {
         CustomerSummary { total: self.tally, names: self.names, days: self.recent }
     }
 
-    /// What it says with these blocks: all that are beside it, or newer ones.
+    /// Its summary with its blocks: all of them, as read with it or later.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -106,8 +106,8 @@ impl CustomerView {
         self.counts_with(blocks).map(CustomerSummary::shown)
     }
 
-    /// The same as it is stored: what is removed before it is folded counts less than nothing, and a name of which all is taken
-    /// out is still there, with no event.
+    /// The same as it is stored: events that are removed before they are folded make counts negative, and a name without
+    /// events is still there.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]

@@ -7,7 +7,7 @@ use crate::events::{Customer, Period};
 use crate::projection::{Change, Fold, Shard, Write};
 use crate::values::{CustomerId, EventName, SortKey, TenantId, Timestamp};
 
-/// A view that is folded from events, and what is beside it.
+/// A view that is folded from events, with its blocks.
 pub trait SummaryState: Fold + Clone + PartialEq + Send + Sync {
     /// The items that have to be read before these changes are folded.
     fn needed(&self, view: &Key, changes: &[&Change], facts: &str) -> Vec<Key> {
@@ -15,7 +15,7 @@ pub trait SummaryState: Fold + Clone + PartialEq + Send + Sync {
         Vec::new()
     }
 
-    /// Takes in what was found of them.
+    /// Absorbs those of them that exist.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -31,17 +31,17 @@ pub trait SummaryState: Fold + Clone + PartialEq + Send + Sync {
         self
     }
 
-    /// True if it says nothing: nobody is shown it, and it goes once its marks may.
+    /// True if it is empty: readers are not shown it, and it is deleted once its marks may be.
     fn is_nothing(&self) -> bool;
 
-    /// What is written with the view at this key, which `is_first` to say something or has done so before.
+    /// The writes beside the view at this key. `is_first`: it was empty before.
     fn side_writes(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
         let _ = (view, is_first);
         Vec::new()
     }
 }
 
-/// What of an event customers and names are counted by.
+/// The part of an event by which customers and names are counted.
 pub(super) struct CountedEvent {
     pub(super) name: EventName,
     pub(super) at: Timestamp,
@@ -60,7 +60,7 @@ impl CountedEvent {
         Ok(Some(Self { name, at: key.published_at }))
     }
 
-    /// The failure of a change whose row is not what its writer writes.
+    /// The failure of a change with a malformed row.
     pub(super) fn corrupt(
         change: &Change,
         facts: &str,
@@ -72,7 +72,7 @@ impl CountedEvent {
     }
 }
 
-/// The name of the event that a change has put, if it has put one.
+/// The name of the event that a change has put, if there is one.
 #[must_use]
 pub fn name_of(change: &Change) -> Option<EventName> {
     CountedEvent::of(change, "").ok().flatten().map(|said| said.name)

@@ -6,7 +6,7 @@
 //! customer#<tenant>#<customer>   days#<last day>#<n>       a block of days that are no longer in it
 //! customer#<tenant>#<customer>   names#<bucket>            names that are not in it
 //! customers#<tenant>             <customer>                that a customer has a summary
-//! names#<tenant>#<n>             <name>                    events of one name, as far as the nth of the stream's parts brought them
+//! names#<tenant>#<n>             <name>                    events of one name, from the nth part of the stream
 //! witness#<period>#<n>           <tenant>                  events of a period and the sum of their digests, in the same parts
 //! ```
 
@@ -18,21 +18,21 @@ use crate::events::{Customer, Period};
 use crate::projection::Shard;
 use crate::values::{CustomerId, EventName, TenantId};
 
-/// How the partitions of customers begin.
+/// The prefix of the partitions of customers.
 pub const CUSTOMER: &str = "customer#";
-/// How the partitions of lists of customers begin.
+/// The prefix of the partitions of lists of customers.
 pub const CUSTOMERS: &str = "customers#";
-/// How the partitions of names begin.
+/// The prefix of the partitions of names.
 pub const NAMES: &str = "names#";
-/// How the partitions of witnesses begin.
+/// The prefix of the partitions of witnesses.
 pub const WITNESS: &str = "witness#";
 const SUMMARY: &str = "summary";
-/// How the sort keys of blocks of days begin.
+/// The prefix of the sort keys of blocks of days.
 pub(super) const DAYS_OF: &str = "days#";
-/// How those of blocks of names begin.
+/// The prefix of the sort keys of blocks of names.
 pub(super) const NAMES_OF: &str = "names#";
 
-/// Over how many items names and witnesses are spread, by the shard that a change comes from.
+/// The number of items of a name or a witness: the shard of a change selects one.
 pub const PARTS: u8 = 8;
 
 /// A view that is folded from events.
@@ -46,7 +46,7 @@ pub enum SummaryView {
 }
 
 impl SummaryView {
-    /// In which part changes of a shard are counted.
+    /// The part that counts the changes of a shard.
     #[must_use]
     pub fn part(shard: Shard) -> u8 {
         shard.part(PARTS)

@@ -17,26 +17,26 @@
 //! # Why each event is counted once
 //!
 //! 1. *A put of an event is one change.* Repetitions are refused by its key, so they are in no stream; what is too late or in conflict is
-//!    put nowhere. Erasures are changes too, and are passed: what is erased takes its views along.
-//! 2. *A change is folded once into each view*, by the marks of [`crate::projection`]. Several tables are folded into one view, so the shard that a
-//!    mark is of is named by its stream and its id: the streams of two tables have shards of one name, locally all of them.
-//! 3. *Addition does not ask for an order.* Counts and digests are added, the first and the last instant are a minimum and a
-//!    maximum. So whatever order shards, tables and dead letters come in, at rest a view is the recount of what was taken.
+//!    put nowhere. Erasures are changes too, and are skipped: an erasure removes events from their views itself.
+//! 2. *A change is folded once into each view*, by the marks of [`crate::projection`]. Several tables are folded into one view, so a mark names
+//!    its shard by stream and id: shards of two streams may have the same id, and locally always do.
+//! 3. *Addition is commutative.* Counts and digests are added, and the first and the last instant are a minimum and a maximum. So in
+//!    whatever order shards, tables and dead letters come, at rest a view equals a recount of all accepted events.
 //!
-//! Which table a batch is of decides what its changes are, never their keys: a tenant may be called `likes`, and the key of an event begins
+//! The table of a batch decides the type of its changes, never their keys: a tenant may be called `likes`, and the key of an event begins
 //! with its tenant.
 //!
 //! # Spreading
 //!
-//! A customer is one partition, as in the table of events: who has a thousand events a second has them in batches. All
-//! events of a tenant may have one name. So a name is [`PARTS`] items, chosen by the shard that a change comes from, and a batch
-//! writes one of them once. Readers add them up. The witness of a tenant and a period is spread in the same way.
+//! A customer is one partition, as in the table of events: a thousand events of a customer in a second arrive in batches. But all events
+//! of a tenant may have the same name. So a name has [`PARTS`] items. The shard of a change selects one, a batch writes it once, and
+//! readers add them up. The witness of a tenant and a period is spread in the same way.
 //!
 //! # What bounds it
 //!
 //! The view of a customer has at most 64 names and 512 counts of days; the rest is in blocks, which [`customer`](CustomerView) explains.
-//! All days are kept, whatever their age: a rule may ask for any of them that is defined later. A customer has up to 11,000
-//! names of 60 characters, beyond which an event of a further name is set aside as a dead letter. A name has the counts of 410 days.
+//! All days are kept, whatever their age, because a rule that is defined later may ask for any of them. A customer has up to 11,000
+//! names of 60 characters. An event of a further name becomes a dead letter. A name has the counts of 410 days.
 
 mod customer;
 mod fold;
@@ -65,7 +65,7 @@ pub use summary::CustomerSummary;
 pub use tally::{Day, Days, NameTally, NamedDays, day_of, start_of};
 pub use witness::{TenantPage, WitnessView};
 
-/// How much is in one item.
+/// The limits of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bounds {
     /// Names in the view of a customer.
@@ -101,11 +101,11 @@ pub struct Summaries {
     views: Views,
 }
 
-/// Some names of a tenant, in their order.
+/// A page of names of a tenant, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamePage {
     pub names: Vec<(EventName, NameView)>,
-    /// Behind which name to go on, if there may be more.
+    /// The name to continue after, if there may be more.
     pub next: Option<EventName>,
 }
 
@@ -121,7 +121,7 @@ impl Summaries {
         Self { views: self.views.over(dynamo) }
     }
 
-    /// What a customer did, all of it; `None` if that is nothing.
+    /// The complete summary of a customer; `None` if it is empty.
     pub async fn customer(
         &self,
         customer: &Customer,
@@ -136,7 +136,7 @@ impl Summaries {
         Ok(Some(summary).filter(|summary| summary.events() > 0))
     }
 
-    /// What a view says with its blocks. The view was read before: its blocks are there, and stay.
+    /// The summary of a view with its blocks. The view was read before: its blocks exist by then, and stay.
     pub async fn whole(
         &self,
         customer: &Customer,
@@ -150,7 +150,7 @@ impl Summaries {
         view.with_blocks(&blocks)
     }
 
-    /// What a view says with its names, and of days those from one on; without it only what the view has itself.
+    /// The summary of a view with its names and the days from `since` on; without it only with the days of the view itself.
     pub async fn since(
         &self,
         customer: &Customer,
@@ -167,7 +167,7 @@ impl Summaries {
         view.with_blocks(&blocks)
     }
 
-    /// The blocks from one sort of them on.
+    /// The blocks from a sort key on.
     async fn blocks(
         &self,
         customer: &Customer,
@@ -187,7 +187,7 @@ impl Summaries {
         self.views.table().all(query, || deadline).await
     }
 
-    /// Customers of a tenant that have a summary, by id, behind one of them.
+    /// Customers of a tenant with a summary, by id, after one of them.
     pub async fn ids(
         &self,
         tenant: &TenantId,
@@ -237,7 +237,7 @@ impl Summaries {
         self.views.read_all(&keys, View::<CustomerView>::read_from, deadline).await
     }
 
-    /// What customers of a tenant did, all of it, by id, behind one of them.
+    /// The complete summaries of customers of a tenant, by id, after one of them.
     pub async fn customers(
         &self,
         tenant: &TenantId,
@@ -255,7 +255,7 @@ impl Summaries {
         stream::iter(whole).buffered(IN_FLIGHT).try_collect().await
     }
 
-    /// What a name of a tenant comes to; `None` if there is no event of it.
+    /// The total of a name of a tenant; `None` if there is no event of it.
     pub async fn name(
         &self,
         tenant: &TenantId,
@@ -273,7 +273,7 @@ impl Summaries {
         Ok(sum.shown())
     }
 
-    /// Names of a tenant with what they come to, behind one of them.
+    /// Names of a tenant with their totals, after one of them.
     pub async fn names(
         &self,
         tenant: &TenantId,
@@ -281,14 +281,14 @@ impl Summaries {
         limit: usize,
         deadline: Deadline,
     ) -> Result<NamePage, DynamoError> {
-        // One more tells whether there are more.
+        // Reads one more, to know whether there are more.
         let most = i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX);
         let parts = (0..PARTS).map(|part| {
             let pk = keys::names(tenant, part);
             self.part_of_names(pk, after, most, deadline)
         });
         let parts = futures::future::try_join_all(parts).await?;
-        // Of a part that has more, nothing is known behind its last name.
+        // A part with more names is unknown after its last one.
         let ends = parts.iter().filter(|(_, is_last)| !is_last);
         let end = ends.filter_map(|(names, _)| names.last().map(|(name, _)| name.clone())).min();
         let mut sums = std::collections::BTreeMap::<EventName, NameView>::new();
@@ -332,7 +332,7 @@ impl Summaries {
         Ok((names?, is_last))
     }
 
-    /// What the stream has brought of a period, of all tenants.
+    /// The witnesses of a period, of all tenants.
     pub async fn witness(&self, period: Period, deadline: Deadline) -> Result<Tally, DynamoError> {
         let mut sum = Tally::default();
         for part in 0..PARTS {

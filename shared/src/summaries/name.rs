@@ -1,4 +1,4 @@
-//! The view of a name: how many events a tenant had of it, in one part of the stream.
+//! The view of a name: the number of its events of a tenant, in one part of the stream.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -11,13 +11,13 @@ use crate::projection::{Change, Fold, State};
 use crate::values::{Packer, Unpacker};
 
 pub const SHOWN_DAYS: u32 = 400;
-/// The days that are kept: an event may be ahead of the clock that says which are shown.
+/// The number of days that are kept: more than are shown, because an event may be ahead of the reader's clock.
 const KEPT_DAYS: u32 = SHOWN_DAYS + 10;
 
 const TALLY: &str = "tally";
 const DAYS: &str = "days";
 
-/// How often it happened, and on which of the latest days.
+/// The events of a name: all, and by day for the latest days.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NameView {
     /// All events; nothing before the first.
@@ -27,13 +27,13 @@ pub struct NameView {
 }
 
 impl NameView {
-    /// Adds what another part of the stream has brought.
+    /// Adds another part of the stream.
     pub fn join(&mut self, other: &Self) {
         self.tally = NameTally::sum(self.tally.into_iter().chain(other.tally));
         self.days.join(&other.days);
     }
 
-    /// Takes events of these days away, here or in whichever part they were.
+    /// Removes events of these days, whichever part counted them.
     pub fn take(&mut self, days: &Days) {
         let fewer = NameTally::fewer(days.events());
         self.tally = NameTally::sum(self.tally.into_iter().chain([fewer]));
@@ -41,19 +41,19 @@ impl NameView {
         self.trim();
     }
 
-    /// Takes away all events but those of some days, which are among those that it has.
+    /// Removes all events but those of some days, which it counts.
     pub fn retain(&mut self, is_kept: impl FnMut(Day) -> bool) {
         self.days = self.days.filtered(is_kept);
         let count = self.days.events();
         self.tally = self.tally.map(|tally| NameTally { count, ..tally });
     }
 
-    /// Forgets when the first and the last one was.
+    /// Removes the first and the last instant.
     pub fn forget_instants(&mut self) {
         self.tally = self.tally.map(|tally| NameTally::at_no_time(tally.count));
     }
 
-    /// Takes over when the first and the last one was, as far as somebody knows.
+    /// Sets the first and the last instant, where they are given.
     pub fn learn_instants(&mut self, known: NameTally) {
         let known = NameTally { count: 0, ..known };
         self.tally = NameTally::sum(self.tally.into_iter().chain([known]));
@@ -67,7 +67,7 @@ impl NameView {
         self.tally.is_some().then_some(self)
     }
 
-    /// The same without days that nobody is shown any more.
+    /// The same without the days that are no longer shown.
     pub fn trim(&mut self) {
         if let Some(last) = self.days.last() {
             drop(self.days.split_before(last.saturating_sub(KEPT_DAYS)));

@@ -1,25 +1,25 @@
-//! Events are removed from views again, as they are erased.
+//! Removes events from views when they are erased.
 //!
 //! # Why that is exact while events come in
 //!
-//! What is removed from a view is *added* to it, as less than nothing, modulo 2^64; and in the one transaction that deletes the events, or that
-//! takes what is counted of them out of another view. So at every moment a view is the sum of what was folded and what was removed,
-//! each once, and addition asks for no order:
+//! A removal *adds* negative counts to a view, modulo 2^64, in the same transaction that deletes the events or removes their counts from
+//! another view. So a view is always the sum of all folded and all removed events, each once, and addition is commutative:
 //!
-//! * *Somebody who dies* has done all of a transaction or nothing. Whoever comes next finds what is left: an event in its table, or a
-//!   count in the customer's view.
-//! * *An event that is in the stream yet*, put and not folded, is removed before it is counted. The view counts less than nothing for it until it
-//!   is folded, which it is once, by the marks: then the sum is right. Readers are not shown what counts less than nothing.
-//! * *What others did* is folded meanwhile into the same views. Each write has the version that was read as its condition,
-//!   and marks stay.
-//! * *What is sent afterwards* is put and folded like any other event.
+//! * *After a crash* a transaction was done completely or not at all. The next attempt finds the rest: an event in its table, or a count
+//!   in the customer's view.
+//! * *An event that is still in the stream*, put and not folded, is removed before it is counted. Its count is negative until it is
+//!   folded, which happens once, by the marks: then the sum is right. Readers are not shown negative counts.
+//! * *Events of others* are folded meanwhile into the same views. Each write is conditional on the version that was read, and marks stay.
+//! * *Events that are sent afterwards* are put and folded like any others.
 //!
-//! The first and the last instant of a name cannot be removed from a minimum and a maximum: whoever removes looks at what is left
-//! ([`NameView`]). Names and witnesses are sums of parts, so one part is lowered, whichever part of the stream brought the event.
+//! The first and the last instant of a name are a minimum and a maximum, from which nothing can be subtracted: a removal reads the
+//! remaining events for them ([`NameView`]). Names and witnesses are sums of parts, so it lowers one part, whichever part counted the
+//! event.
 //!
 //! # What bounds it
 //!
-//! A transaction has one customer with the buckets of its names, up to [`MOST_NAMES`] names, and a witness. It is weighed before it is sent.
+//! A transaction has one customer with the buckets of its names, up to [`MOST_NAMES`] names, and a witness. Its size is checked before it
+//! is sent.
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
@@ -35,7 +35,7 @@ use crate::projection::{State, View, Views, Write};
 use crate::runtime::deadline::Deadline;
 use crate::values::{EventName, TenantId};
 
-/// The part of names and witnesses that is lowered.
+/// The part of names and witnesses that removals lower.
 const PART: u8 = 0;
 /// The most names of events that are removed at once.
 pub const MOST_NAMES: usize = 24;
@@ -44,30 +44,30 @@ pub const MOST_NAMES: usize = 24;
 #[derive(Debug, Clone)]
 pub struct Removal {
     pub customer: Customer,
-    /// How many events, by name and day: at most [`MOST_NAMES`] names.
+    /// The number of events by name and day, of at most [`MOST_NAMES`] names.
     pub days: NamedDays,
-    /// Whether the names of the tenant count them too.
+    /// True if the names of the tenant count them too.
     pub from_names: bool,
-    /// Of which period they were and what they add up to, where its witness counts them too.
+    /// Their period and tally, if its witness counts them too.
     pub witness: Option<(Period, Tally)>,
 }
 
-/// What became of it.
+/// The outcome of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalOutcome {
-    /// It is removed, with whatever was to be written with it.
+    /// Removed, and the other items of the transaction written.
     Done,
-    /// Nothing was: somebody else has written one of the views, or what goes with it is not as it was.
+    /// Refused, with no effect: a view or another item of the transaction was written meanwhile.
     Refused,
-    /// It is more than a transaction takes.
+    /// Too large for a transaction.
     TooMuch,
 }
 
 impl Summaries {
-    /// Takes events out of the views that count them, in one transaction with these items.
+    /// Removes events from the views that count them, in one transaction with these items.
     ///
     /// # Errors
-    /// [`DynamoError`]; it may have been done.
+    /// [`DynamoError`]; the removal may have been done.
     pub async fn take(
         &self,
         removal: &Removal,
@@ -95,7 +95,7 @@ impl Summaries {
         })
     }
 
-    /// What lowers the witness of a period in a transaction.
+    /// The write that lowers the witness of a period.
     pub async fn lower_witness(
         &self,
         period: Period,

@@ -1,11 +1,11 @@
-//! What a customer did, all of it.
+//! The complete summary of a customer.
 
 use std::collections::BTreeMap;
 
 use super::tally::{Days, NameTally, NamedDays, day_of};
 use crate::values::{EventName, Timestamp};
 
-/// What a customer did: the folded state, with all blocks.
+/// The summary of a customer: its view with all blocks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CustomerSummary {
     pub(super) total: Option<NameTally>,
@@ -14,7 +14,7 @@ pub struct CustomerSummary {
 }
 
 impl CustomerSummary {
-    /// How many events there were.
+    /// The number of events.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.total.map_or(0, |total| total.count)

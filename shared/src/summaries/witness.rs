@@ -30,7 +30,7 @@ pub struct TenantPage {
 }
 
 impl Summaries {
-    /// Tenants that have events in a period, behind one of them: a query for each part. One whose events were all erased takes a
+    /// Tenants that have events in a period, after one of them: a query for each part. One whose events were all erased takes a
     /// place of the page and is not on it.
     pub async fn tenants(
         &self,

@@ -37,7 +37,7 @@
 //!    listing of it.
 //! 5. *A delete or an edit* of the activity changes neither row. Readers read the record of every activity that they show, so a deleted
 //!    one disappears from `tagged` and from its own tags at once, and the record determines what is shown.
-//! 6. *A delivery that died* between two writes is repeated. A publish with very many tags notes its [progress](Tags::note_listed), and
+//! 6. *A delivery that crashed* between two writes is repeated. A publish with very many tags notes its [progress](Tags::note_listed), and
 //!    hands on the rest. A tag that comes meanwhile, wherever it is in the order, finds the claim and writes the listing.
 //! 7. *An erased person* is untagged everywhere, by the same two writes in the same order, and so is everybody in
 //!    what they published.

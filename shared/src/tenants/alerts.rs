@@ -1,4 +1,4 @@
-//! Alerts: given once, listed, and marked as read.
+//! Alerts: put once, listed, and marked as read.
 
 use std::fmt;
 
@@ -12,17 +12,17 @@ use crate::ledger::{Ledger, LedgerKey};
 use crate::runtime::deadline::Deadline;
 use crate::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
-/// As a period of all time is called.
+/// The name of the period of all time.
 const EVER: &str = "ever";
 
-/// What has given an alert.
+/// The origin of an alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AlertSource {
     Rule(RuleId),
     Score(ScoreId),
 }
 
-/// As rows of the ledger have it.
+/// Its form in rows of the ledger.
 impl fmt::Display for AlertSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -36,7 +36,7 @@ impl fmt::Display for AlertSource {
 pub enum AlertWhen {
     Period(Period),
     Ever,
-    /// A day, on which a daily definition has begun to hold.
+    /// The day on which a daily definition has begun to hold.
     Day(Period),
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for AlertWhen {
     }
 }
 
-/// An alert as it is listed.
+/// An alert of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
     pub alert_id: AlertId,
@@ -62,7 +62,7 @@ pub struct Alert {
     pub when: AlertWhen,
     pub decided_at: Timestamp,
     pub events: u64,
-    /// Whether somebody has read it.
+    /// True if it was marked as read.
     pub is_read: bool,
 }
 
@@ -121,13 +121,13 @@ impl Alert {
         }
     }
 
-    /// What its period or its day is called.
+    /// The name of its period or its day.
     #[must_use]
     pub fn when_name(&self) -> String {
         self.when.to_string()
     }
 
-    /// True if it was decided for a day: a fact of its own, whatever becomes of its definition.
+    /// True if it was decided for a day: it stays listed after a change of its definition.
     #[must_use]
     pub fn is_daily(&self) -> bool {
         matches!(self.when, AlertWhen::Day(_))
@@ -184,7 +184,7 @@ impl Alert {
     }
 }
 
-/// Which alert a rule gives about a customer for a period, or for all time.
+/// The id of the alert of a rule about a customer for a period, or for all time.
 pub(super) fn id_of_rule(
     rule: &RuleId,
     defined_at: Timestamp,
@@ -221,8 +221,8 @@ impl Alerts {
         Self { ledger: self.ledger.over(dynamo) }
     }
 
-    /// Gives an alert, unless it was given. What was begun and died is completed: at the instant of the claim, which is returned, with no mark
-    /// lost.
+    /// Puts an alert, unless it was put. Completes an attempt that crashed. Returns the instant of the claim, at which the alert is listed. A
+    /// read mark stays.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been given.
@@ -247,7 +247,7 @@ impl Alerts {
         Ok(decided_at)
     }
 
-    /// Removes an alert. What was begun and died goes on when it is removed again, since the claim goes last.
+    /// Removes an alert. Its claim is deleted last, so a removal that crashed can be repeated.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.
@@ -262,7 +262,7 @@ impl Alerts {
         self.ledger.delete(keys::claim(tenant, alert), deadline).await
     }
 
-    /// Marks an alert as read. One that was never given is nothing to mark.
+    /// Marks an alert as read. Does nothing if it was never put.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be marked.
@@ -283,7 +283,7 @@ impl Alerts {
         Ok(())
     }
 
-    /// Where an alert is listed, or will be: at the instant of its claim.
+    /// The key at which an alert is listed, or will be: at the instant of its claim.
     async fn listed(
         &self,
         tenant: &TenantId,
@@ -308,8 +308,8 @@ impl Alerts {
         row.map_or(Ok(true), |row| row.flag("read"))
     }
 
-    /// Up to `limit` alerts of a tenant behind a sort key, newest first, whatever became of their rules. The flag says whether
-    /// there may be more.
+    /// Up to `limit` alerts of a tenant after a sort key, newest first, including those of superseded rules. The flag is true if there may
+    /// be more.
     pub async fn page(
         &self,
         tenant: &TenantId,

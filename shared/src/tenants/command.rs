@@ -11,11 +11,11 @@ use crate::values::{AlertId, CustomerId, Payload, RuleId, ScoreId, TenantId, Tim
 pub const MOST_READ: usize = 100;
 const READ: &str = "an array of 1 to 100 objects with an `alert_id`";
 
-/// Somebody changed what is said of a customer.
+/// The payload of a customer was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerUpdated {
     pub customer: Customer,
-    /// When: the latest wins, and on a tie the payload that is greater byte by byte.
+    /// The instant of the change. The latest wins, and on a tie the payload that is greater byte by byte.
     pub at: Timestamp,
     pub payload: Payload,
 }
@@ -36,11 +36,11 @@ pub struct ScoreChange {
     pub change: Change<Score>,
 }
 
-/// Somebody of a tenant has read alerts.
+/// Alerts of a tenant were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertsRead {
     pub tenant_id: TenantId,
-    /// Which: 1 to [`MOST_READ`].
+    /// The alerts: 1 to [`MOST_READ`].
     pub read: Vec<AlertId>,
 }
 

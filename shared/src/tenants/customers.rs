@@ -8,7 +8,7 @@ use crate::ledger::{Ledger, LedgerKey};
 use crate::runtime::deadline::Deadline;
 use crate::values::{CustomerId, Payload, TenantId, Timestamp};
 
-/// What is said of a customer.
+/// The payload of a customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerPayload {
     pub payload: Payload,
@@ -16,7 +16,7 @@ pub struct CustomerPayload {
     pub updated_at: Timestamp,
 }
 
-/// What is said of customers. Cheap to clone.
+/// The payloads of customers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Customers {
     ledger: Ledger,
@@ -29,7 +29,7 @@ impl Customers {
         Self { ledger: ledger.clone() }
     }
 
-    /// Records an update, unless one that wins over it is on record.
+    /// Records an update, unless a later one is on record.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -42,7 +42,7 @@ impl Customers {
         self.ledger.put_latest(keys::customer(customer), *at, payload, deadline).await
     }
 
-    /// What is said of a customer, if anything is.
+    /// The payload of a customer, if there is one.
     pub async fn get(
         &self,
         customer: &Customer,

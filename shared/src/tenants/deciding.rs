@@ -1,23 +1,23 @@
-//! Which alerts the counts of a customer give.
+//! The alerts that follow from the counts of a customer.
 //!
-//! What a rule has given is remembered for each customer, as a set of periods: a bit for each day, of weeks and months for the first of theirs. So a
-//! customer with many periods in which the count was reached costs one read, not a put for each of them. The set is of one definition;
-//! another one begins with none. It is written after the rows of its alerts, every [`SET_AFTER`] of them, so a decision that was cut short has come further when it is
-//! made again.
+//! The alerts of a rule are stored for each customer as a set of periods: a bit for each day, and for weeks and months a bit for their
+//! first day. So a customer who reached the count in many periods costs one read, not a put for each period. The set belongs to one
+//! definition, and another definition starts with an empty set. It is written after every [`SET_AFTER`] alerts, so an interrupted
+//! decision does not start from the beginning when it is repeated.
 //!
-//! # Definitions that follow each other
+//! # Successive definitions
 //!
-//! The latest `at` wins permanently, so alerts of a superseded definition are never listed again. They are removed, also where several decisions are made at
-//! once:
+//! The latest `at` wins permanently, so alerts of a superseded definition are never listed again. They are removed, also if decisions are
+//! concurrent:
 //!
-//! * A set is written only over what its writer has read. Who is refused reads what is there now. So no day of a set is lost, and no set is overwritten
-//!   by one of an earlier definition.
-//! * A decision that finds the set of an earlier definition removes the alerts that the set names, and then writes its own.
-//! * A decision that finds the set of a later definition gives nothing. Where it has given alerts that no set names yet, it removes them.
+//! * A set is only written over the version that its writer has read. A refused writer reads the current one. So no day of a set is lost,
+//!   and no set is overwritten by one of an earlier definition.
+//! * A decision that finds the set of an earlier definition removes the alerts of that set, and then writes its own set.
+//! * A decision that finds the set of a later definition gives no alert. It removes its own alerts that are in no set yet.
 //!
-//! The command that defines a rule again decides on all customers, so it finds all sets. What stays are alerts that a decision had given, and had not yet
-//! written into the set, when its process died or its time was over, if its definition was superseded before it was made again: [`SET_AFTER`] at most for each customer
-//! at work. To write them into the set first would be a write more for each alert that is ever given.
+//! The command that redefines a rule decides on all customers, so it finds all sets. Alerts can only remain if a decision crashed or timed
+//! out between its alerts and its set, and its definition was superseded before the retry: at most [`SET_AFTER`] for each customer that
+//! was being decided. Writing the set first would cost one more write for every alert.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -39,12 +39,12 @@ use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Ti
 
 /// Set in the row of a rule that has decided on all customers.
 pub(super) const DECIDED: &str = "decided";
-/// Alerts that are given before they are remembered.
+/// The number of alerts between two writes of a set.
 const SET_AFTER: usize = 64;
-/// Alerts that are removed at once.
+/// Alerts that are removed concurrently.
 const IN_FLIGHT: usize = 8;
 
-/// What decides on the counts of customers. Cheap to clone.
+/// Decides on the counts of customers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Rules {
     ledger: Ledger,
@@ -64,13 +64,13 @@ impl Rules {
         Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
     }
 
-    /// The same, telling a bus of each alert.
+    /// The same, sending each alert to a bus.
     #[must_use]
     pub fn with_bus(self, bus: &Bus) -> Self {
         Self { bus: bus.clone(), ..self }
     }
 
-    /// The rules of a tenant that count events of one of these names, as they are now.
+    /// The current rules of a tenant that count events of one of these names.
     pub async fn counting(
         &self,
         tenant: &TenantId,
@@ -82,8 +82,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Gives the alerts that the counts of a customer ask for by one rule. Of the rule and the summary one was written before the other was
-    /// read.
+    /// Gives the alerts of one rule for the counts of a customer. Either the rule or the summary was written before the other was read.
     ///
     /// # Errors
     /// [`DecideError`]; some may have been given.
@@ -102,7 +101,7 @@ impl Rules {
         self.give(rule, customer, periods, now, deadline).await
     }
 
-    /// The same where the rule is a new one: what an earlier definition has given is removed, also where this one gives nothing.
+    /// The same for a new definition: alerts of an earlier one are removed, even if this one gives none.
     ///
     /// # Errors
     /// [`DecideError`]; some may have been given.
@@ -146,7 +145,7 @@ impl Rules {
         for some in due.chunks(SET_AFTER) {
             let alert = |period: &_| Alert::of(rule, customer, *period, counted.count, now);
             let raised: Vec<_> = some.iter().map(alert).collect();
-            // Before it is remembered: what died in between is told again.
+            // Before the set is written: after a crash in between, the alerts are sent again.
             alerts.raise(&self.bus, &customer.tenant_id, &raised, deadline).await?;
             let days = some.iter().map(|period| day_of(*period)).collect();
             there = self.remember(rule, customer, there, days, deadline).await?;
@@ -159,8 +158,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Adds days to the set of a definition about a customer, in place of what is there, with whose alerts an earlier definition goes. Returns
-    /// the set as it is then; nothing, and it is left as it is, if there is one of a later definition.
+    /// Adds days to the set of a definition about a customer. Replaces the set of an earlier definition and removes its alerts. Returns the
+    /// new set; `None`, without a write, if there is the set of a later definition.
     async fn remember(
         &self,
         rule: &RuleDefinition,
@@ -209,7 +208,7 @@ impl Rules {
         stream::iter(removed).buffer_unordered(IN_FLIGHT).try_collect().await
     }
 
-    /// The periods in which a rule asks for an alert.
+    /// The periods in which the count of a rule was reached.
     fn reached_by(rule: &RuleDefinition, summary: &CustomerSummary) -> Vec<Option<Period>> {
         match &rule.when {
             When::Counted(counted) => reached(counted, summary),
@@ -219,7 +218,7 @@ impl Rules {
 }
 
 impl Rules {
-    /// The alerts that the counts of a customer ask for by one rule, given or not.
+    /// The alerts of one rule for the counts of a customer, given or not.
     #[must_use]
     pub fn asked(
         rule: &RuleDefinition,
@@ -231,7 +230,7 @@ impl Rules {
         periods.map(|period| id_of_rule(rule_id, *at, when, customer, period)).collect()
     }
 
-    /// The rule in force under an id, if it counts and nobody has decided by it on all customers yet.
+    /// The rule in force under an id, if it counts and has not decided on all customers yet.
     pub async fn undecided(
         &self,
         tenant: &TenantId,
@@ -244,8 +243,7 @@ impl Rules {
         Ok(in_force.filter(|rule| matches!(rule.when, When::Counted(_))))
     }
 
-    /// Notes that a rule has decided on all customers, unless it is another one by now. A rule that is defined again has decided on
-    /// nobody: what defines it takes the note out.
+    /// Notes that a rule has decided on all customers, unless it was redefined meanwhile. A redefinition removes the note.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.
@@ -270,7 +268,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Up to which customer, by id, a new rule has decided, if that was noted under its message.
+    /// The last customer, by id, on whom a new rule has decided, if that was noted under its message.
     pub async fn decided_up_to(
         &self,
         tenant: &TenantId,
@@ -281,7 +279,7 @@ impl Rules {
         row.map(|row| row.parsed("customer", "the id of a customer")).transpose()
     }
 
-    /// Notes it.
+    /// Notes the last customer on whom a new rule has decided.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.
@@ -297,7 +295,7 @@ impl Rules {
         self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
     }
 
-    /// Removes what was noted, now that all is decided.
+    /// Removes the note, after all is decided.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.

@@ -29,7 +29,7 @@ const RECORDED_AT: &str = "recorded_at";
 )]
 pub struct TooManyDefinitions;
 
-/// What became of something defined, and when.
+/// The outcome of something defined, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<T> {
     pub at: Timestamp,

@@ -1,4 +1,4 @@
-//! Where it is in the ledger.
+//! Keys in the ledger.
 //!
 //! ```text
 //! tenant#<tenant>#customers           <customer>                a payload
@@ -12,8 +12,8 @@
 //! tenants#daily                       <tenant>                  how far the daily decisions of a tenant have come
 //! ```
 //!
-//! Claims are spread by alert, and what was decided by customer: both are written as fast as events come. What a list shows is
-//! one partition of its tenant.
+//! Each alert has its own partition for its claim, and each customer one for decisions, because both are written at the rate of events.
+//! A list is one partition of its tenant.
 
 use crate::events::Customer;
 use crate::ledger::LedgerKey;
@@ -83,13 +83,13 @@ pub fn of_key(pk: &str, sk: &str) -> Option<TenantItem> {
     }
 }
 
-/// How the partitions of a tenant begin.
+/// The prefix of the partitions of a tenant.
 #[must_use]
 pub fn of_tenant(tenant: &TenantId) -> String {
     format!("{TENANT}{tenant}#")
 }
 
-/// When the alert at a sort key was decided, and which it is.
+/// The instant and the id of the alert at a sort key.
 #[must_use]
 pub fn of_alert(sk: &str) -> Option<(Timestamp, AlertId)> {
     let (at, alert) = sk.split_once('#')?;

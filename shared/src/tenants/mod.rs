@@ -1,51 +1,50 @@
-//! What tenants say of their customers and want to be told: payloads, rules, scores, alerts.
+//! Tenants: payloads of their customers, rules, scores and alerts.
 //!
 //! ```text
 //! command      customer.updated, rule.defined, rule.deleted, score.defined, score.deleted, alerts.read
 //! rule         when an alert is given
 //! score        a number from 0 to 100, computed when it is read
-//! definitions  the rules and scores of a tenant; the latest wins
+//! definitions  the rules and scores of a tenant; last write wins
 //! customers    payloads of customers
-//! keys         where all of this is in the ledger
-//! alerts       claims and lists of alerts; which of them were read
-//! deciding     which alerts the counts of a customer give
-//!   given      what a definition has given about one, as a set of days
-//! raising      given, and told to the bus
-//! daily/       what is decided once for each UTC day
+//! keys         keys in the ledger
+//! alerts       claims and lists of alerts, and their read marks
+//! deciding     the alerts that follow from the counts of a customer
+//!   given      the alerts of a definition about a customer, as a set of days
+//! raising      puts alerts and sends them to the bus
+//! daily/       rules and scores that are decided once for each UTC day
 //! ```
 //!
 //! # Each alert once
 //!
-//! An alert has an id that is a digest of what it is about: the tenant, the rule with all of its definition, the customer and the period. Its *claim* is
-//! put under that id where nothing is, and fixes when it was decided. The row in the tenant's list is put at the instant of the claim, where
-//! nothing is. So whoever decides the same again, after a death or beside another, puts the same row or none, and what was
-//! marked as read stays so.
+//! The id of an alert is a digest of the tenant, the rule with its whole definition, the customer and the period. Its *claim* is put under
+//! that id if there is none, and fixes the instant of the decision. The row in the tenant's list is put at the instant of the claim, if
+//! there is none. So a repeated decision, after a crash or concurrently, puts the same row or none, and a read mark stays.
 //!
 //! # None is missed
 //!
-//! Two sides decide on counts, and each writes before it looks:
+//! Counts are decided on two sides, and each writes before it reads:
 //!
 //! 1. the projector writes the view of a customer, then reads the tenant's rules, strongly consistent, and decides;
 //! 2. the writer writes a rule, then reads the views of the tenant's customers, strongly consistent, and decides for each.
 //!
 //! A rule that has decided on all customers says so in its row, so a command that is repeated costs two reads, however many customers there are.
 //!
-//! Of a view and a rule one is written last, and whoever writes that one sees the other. A decision that fails makes its change or its command
-//! come again. What was decided before is remembered for each customer and rule as a set of periods ([`deciding`](Rules)),
-//! which is written after the rows; where that is lost, the claims are put again and change nothing.
+//! Either the view or the rule is written last, and its writer sees the other. A failed decision causes a retry of its change or its
+//! command. Earlier decisions are stored for each customer and rule as a set of periods ([`deciding`](Rules)), which is written after
+//! the rows. If that write is lost, the claims are put again, which changes nothing.
 //!
 //! # What is listed depends on the commands alone
 //!
-//! Counts only grow, so a period whose count was reached stays so, and the alert says the count of its rule and not how many events there were when
-//! somebody looked. A definition is its instant and its text; of two with one instant the text that is greater byte by byte
-//! wins, so every order of arrival ends with one. The list shows the alerts of definitions in force. Alerts that are decided by day are facts of
-//! their own, which say what was so when it was looked at: they stay listed whatever becomes of their definitions.
+//! Counts only grow, so a count that was reached in a period stays reached. An alert has the count of its rule, not the number of events at
+//! the time of the decision. A definition is its instant and its text. Of two with the same instant the text that is greater byte by byte
+//! wins, so every order of arrival has the same result. The list shows the alerts of definitions in force. Alerts that are decided by
+//! day state what was true when they were decided: they stay listed after a change of their definitions.
 //!
 //! # What bounds it
 //!
 //! A tenant has at most [`MOST_RULES`] rules and [`MOST_SCORES`] scores that are not deleted, and [`MOST_IDS`] ids of each sort that were ever used:
-//! deleted ones stay on record, because an older definition may arrive at any time. Writers look before they write, so as many definitions
-//! as are applied at the same moment may go beyond. A remembered set of periods takes a bit for each.
+//! deleted ones stay on record, because an older definition may arrive at any time. Writers read before they write, so concurrent
+//! definitions may exceed these limits by their number. A stored set of periods takes a bit for each.
 
 mod alerts;
 mod command;

@@ -1,4 +1,4 @@
-//! Gives alerts, and tells the bus of them.
+//! Puts alerts, and sends them to the bus.
 
 use super::{Alert, AlertSource, Alerts};
 use crate::dynamo::DynamoError;
@@ -6,7 +6,7 @@ use crate::outbound::{Bus, BusError, Happened, OutboundEvent};
 use crate::runtime::deadline::Deadline;
 use crate::values::{TenantId, Timestamp};
 
-/// What was asked for is not decided, or not told.
+/// An alert was not put, or not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum DecideError {
     #[error(transparent)]
@@ -17,13 +17,13 @@ pub enum DecideError {
 }
 
 impl DecideError {
-    /// True if the store is against it, and will be: what is stored has to be repaired.
+    /// True if retries cannot help: a stored item has to be repaired.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Dynamo(error) if error.is_refusal())
     }
 
-    /// True if nothing is wrong but that the time was up.
+    /// True if it only ran out of time.
     #[must_use]
     pub fn is_out_of_time(&self) -> bool {
         matches!(
@@ -44,10 +44,10 @@ impl DecideError {
 }
 
 impl Alerts {
-    /// Gives alerts, unless they were given, and then tells the bus of all of them.
+    /// Puts alerts, unless they were put, and then sends all of them to the bus.
     ///
     /// # Errors
-    /// [`DecideError`]; some may have been given, and some told.
+    /// [`DecideError`]; some may have been put, and some sent.
     pub(super) async fn raise(
         &self,
         bus: &Bus,

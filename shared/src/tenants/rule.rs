@@ -1,4 +1,4 @@
-//! When an alert is given.
+//! The conditions of alerts.
 
 use std::fmt;
 
@@ -9,31 +9,31 @@ use crate::values::{EventName, Timestamp};
 
 /// The most events that a rule may count.
 const MOST_COUNT: u64 = 1_000_000_000;
-/// The most days that a rule may ask to be silent.
+/// The most days of silence of a rule.
 const MOST_SILENT_DAYS: u16 = 366;
 
 pub(super) const EXPECTED: &str = "either `event`, `count` (1 to 1000000000) and `within` (day, week, month or ever), or `silent_days` (1 to 366)";
 
-/// When a rule gives an alert.
+/// The condition of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum When {
-    /// So many events of one name within a period.
+    /// A number of events of one name within a period.
     Counted(CountRule),
     /// No event on the last whole days: 1 to 366 of them.
     Silent(u16),
 }
 
-/// So many events of one name within a period.
+/// A number of events of one name within a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountRule {
-    /// What is counted.
+    /// The name of the events.
     pub event: EventName,
-    /// How many there have to be, from 1.
+    /// The number of events that gives an alert, from 1.
     pub count: u64,
     pub within: Within,
 }
 
-/// Within what events are counted, in UTC.
+/// The period in which events are counted, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Within {

@@ -31,14 +31,14 @@ const PACE: u32 = 350;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purge {
     Done,
-    /// The edge changed meanwhile; whoever changed it reconciles the timeline.
+    /// The edge changed meanwhile; the command that changed it reconciles the timeline.
     Overtaken,
     /// Time or capacity ran out after the first N entries.
     Stopped(usize),
 }
 
 impl Purge {
-    /// Succeeds if all the entries are deleted, or are up to whoever changed the edge.
+    /// Succeeds if all the entries are deleted, or are up to the command that changed the edge.
     ///
     /// # Errors
     /// [`DynamoError::Throttled`]: time or capacity ran out.

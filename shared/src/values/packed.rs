@@ -22,7 +22,7 @@ impl Packer {
         self.0.extend_from_slice(&instant.unix_millis().to_be_bytes());
     }
 
-    /// A text, behind its length.
+    /// A text, after its length.
     pub fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
         self.0.extend_from_slice(text.as_bytes());
@@ -45,7 +45,7 @@ impl<'a> Unpacker<'a> {
         Self(bytes)
     }
 
-    /// True behind the last value.
+    /// True after the last value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

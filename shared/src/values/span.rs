@@ -46,7 +46,7 @@ impl Span {
     #[must_use]
     pub fn keys(&self, after: Option<&str>) -> Option<SpanKeys> {
         let first = self.from.to_string();
-        // `~` sorts behind every character of a key, so nothing in the last millisecond is missed.
+        // `~` sorts after every character of a key, so nothing in the last millisecond is missed.
         let last = self.to.map_or_else(|| format!("{}~", Timestamp::LAST), |to| to.to_string());
         let nothing_beyond = match self.order {
             Order::Newest => after.is_some_and(|key| key < first.as_str()),

@@ -4,7 +4,7 @@
 //! start     every follower: few at once, many in segments
 //! segment   a range of followers, page after page
 //! page      some followers' timelines
-//! recheck   what deliveries that died may have left in a range
+//! recheck   what crashed deliveries may have left in a range
 //! ```
 
 mod page;

@@ -1,4 +1,4 @@
-//! The recheck: removes what deliveries that died may have left behind.
+//! The recheck: removes what crashed deliveries may have left.
 //!
 //! They may have written an entry without checking the edges or the activity again. So the timelines that must not have the
 //! entry are read, a hundred in one call, and it is deleted where it is found. These are the timelines of former followers, or

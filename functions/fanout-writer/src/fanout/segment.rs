@@ -4,7 +4,7 @@
 //! its calls have begun, so that its last calls do not wait for those of the next page. Progress is noted every few seconds.
 //! After half of the time the rest is handed on: however slow the table is, each delivery advances, and no receive is used up.
 //!
-//! A delivery that died may have written without checking again. The next delivery first finishes the range and then
+//! A crashed delivery may have written without checking again. The next delivery first finishes the range and then
 //! [rechecks](super::recheck) it; progress of the recheck is noted and handed on in the same way.
 
 use std::pin::pin;

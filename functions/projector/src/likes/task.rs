@@ -39,7 +39,7 @@ pub(super) struct Ready<'a> {
     pub(super) end: usize,
 }
 
-/// What became of a task.
+/// The outcome of a task.
 pub(super) enum End<'a> {
     Done(Outcome),
     Again(Task<'a>),

@@ -45,7 +45,7 @@ struct DecidedOn {
     events: u64,
 }
 
-/// Where a page continues: behind an alert.
+/// The position to continue a page from: after an alert.
 type Position = (Timestamp, AlertId);
 
 impl From<Alert> for Item {
@@ -92,7 +92,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     list::answer(alerts.into_iter().map(Item::from).collect(), next_cursor)
 }
 
-/// Up to `limit` alerts behind a position, and the position to continue from if there may be more.
+/// Up to `limit` alerts after a position, and the position to continue from if there may be more.
 async fn read(
     cx: &Context<'_>,
     tenant: &TenantId,
@@ -133,7 +133,7 @@ fn seal(cx: &Context<'_>, tenant: &TenantId, unread_only: bool, (at, id): &Posit
     cx.reader.seal.seal_in(LIST, tenant, position.as_bytes())
 }
 
-/// The alert that a cursor continues behind, and whether only unread ones are shown.
+/// The alert that a cursor continues after, and whether only unread ones are shown.
 fn position(position: &[u8]) -> Option<(bool, Position)> {
     let (unread_only, behind) = match list::text(position)?.split_at_checked(1)? {
         ("u", behind) => (true, behind),

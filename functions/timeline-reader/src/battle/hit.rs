@@ -1,4 +1,4 @@
-//! Reads a hit, and what became of it. Every authenticated caller may.
+//! Reads a hit, and its outcome. Every authenticated caller may.
 
 use serde::Serialize;
 use shared::battles::{Hit, HitState};

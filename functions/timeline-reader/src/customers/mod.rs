@@ -145,7 +145,7 @@ fn fitting(views: &[CustomerView]) -> usize {
     views.iter().take_while(fits).count().max(1).min(views.len())
 }
 
-/// The customer that a cursor continues behind.
+/// The customer that a cursor continues after.
 fn behind(position: &[u8]) -> Option<CustomerId> {
     CustomerId::new(list::text(position)?).ok()
 }

@@ -1,4 +1,4 @@
-//! What lists have in common that are read by a `cursor` alone: the answer, and where a cursor goes on.
+//! What lists have in common that are read by a `cursor` alone: the answer, and the position of its cursor.
 
 use std::fmt::Display;
 
@@ -24,7 +24,7 @@ pub(crate) fn answer<T: Serialize>(
     Ok(Answer { body: serde_json::to_string(&Body { items, next_cursor })?, items: shown })
 }
 
-/// Where a cursor of a list goes on. `read` returns `None` for what the list has never sealed.
+/// The position of a cursor of a list. `read` returns `None` for what the list has never sealed.
 pub(crate) fn open<T>(
     cx: &Context<'_>,
     list: &str,

@@ -52,7 +52,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     list::answer(items, next_cursor)
 }
 
-/// Behind which name a cursor goes on.
+/// The name that a cursor continues after.
 fn behind(position: &[u8]) -> Option<EventName> {
     EventName::new(list::text(position)?).ok()
 }

@@ -91,7 +91,7 @@ const MOST_CARRIED: usize = 160;
 const UNREAD_ONLY: u64 = 1;
 const CARRIES: u64 = 2;
 
-/// A cursor to go on behind a notification.
+/// A cursor to continue after a notification.
 fn seal(cx: &Context<'_>, viewer: &ViewerId, unread_only: bool, after: &After) -> String {
     let ids = after.listed.as_deref().unwrap_or_default();
     let length: usize = ids.iter().map(|id| id.as_str().len() + 1).sum();

@@ -10,11 +10,11 @@
 //! two positions: its floor, which stays, and the position of the walk. Each page of the walk, full or not, continues after the
 //! last row that was examined, so hidden rows are skipped once in a walk. The page that ends the walk has a `newer_cursor` with
 //! the floor alone: the next poll begins again at the start of the window, which was [held](shared::paging::Seen) meanwhile, and
-//! returns what has appeared behind. Until then `newer_cursor` and `next_cursor` continue alike, so a client may follow either.
+//! returns what has appeared after it. Until then `newer_cursor` and `next_cursor` continue alike, so a client may follow either.
 //!
 //! With the longest filter and the longest ids, a cursor has no room for both positions. The second then has only the
 //! beginning of a row's id, and some rows are examined again. If all rows that were examined share that beginning and the
-//! instant, the floor moves there, and what appears behind it is no longer returned.
+//! instant, the floor moves there, and what appears after it is no longer returned.
 
 use shared::dynamo::DynamoError;
 use shared::paging::{Cursor, CursorSeal, Floor, Position, Seen};

@@ -10,7 +10,7 @@
 //!   messages deleted since: nothing that is gone comes back.
 //! * who may read. A room becomes private before its first private message arrives, so if it is found open, there is none up to
 //!   the bound. A viewer who left before a message was posted is no longer present when that is checked.
-//! * what became of the last row. Its messages may have been written after the query had passed their position. Then, and if
+//! * the outcome of the last row. Its messages may have been written after the query had passed their position. Then, and if
 //!   the room has got more shards, the messages are read once more, which finds all of them.
 //!
 //! So a page takes at most three rounds, and more only to skip deleted messages. Both readings share one

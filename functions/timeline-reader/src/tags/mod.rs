@@ -1,4 +1,4 @@
-//! Who is tagged in an activity (docs/QUERIES.md). Every authenticated caller may read that of every activity.
+//! The viewers tagged in an activity (docs/QUERIES.md). Every authenticated caller may read that of every activity.
 //!
 //! An ordinary page takes two round trips: the activity and its tags in parallel, then the profiles in one call. Untagged people are
 //! skipped.

@@ -14,7 +14,7 @@ pub(super) const FILTERED: u8 = 3;
 pub(super) const HAS_WINDOW: u8 = 4;
 
 const OLDEST_FIRST: u8 = 1;
-/// Of a poll, which knows no order: the key that it goes on from follows its floor.
+/// Of a poll, which knows no order: the key that it continues from follows its floor.
 const GOES_ON: u8 = OLDEST_FIRST;
 pub(super) const HAS_FROM: u8 = 2;
 const HAS_TO: u8 = 4;
@@ -189,7 +189,7 @@ fn room(filter: &[u8], keys: usize) -> usize {
     MOST.saturating_sub(FRAME + filter.len() + keys)
 }
 
-/// How many characters of an id there is room for, of the row that a poll goes on from above a floor.
+/// How many characters of an id there is room for, of the row that a poll continues from above a floor.
 pub(super) fn room_for_id(filter: &[u8], floor: Option<&Floor>) -> usize {
     room(filter, length_of_floor(floor) + KEY).min(MAX_ID_LENGTH)
 }

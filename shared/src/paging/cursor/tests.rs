@@ -96,7 +96,7 @@ fn cursors() -> impl Strategy<Value = Cursor> {
 }
 
 proptest! {
-    /// What a poll goes on from is no later than the row, and names it as far as there is room.
+    /// What a poll continues from is no later than the row, and names it as far as there is room.
     #[test]
     fn a_walk_goes_on_no_later_than_beyond_its_row(floor in proptest::option::of(floors()), row in keys()) {
         for filter in [&[][..], &[0; 38], &[0; MAX_FILTER_BYTES]] {

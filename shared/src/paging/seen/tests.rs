@@ -82,7 +82,7 @@ fn a_set_that_is_gone_counts_as_all_up_to_the_newest() {
     }
 }
 
-/// Of what was shown, the earliest are forgotten, and the window begins behind them.
+/// Of what was shown, the earliest are forgotten, and the window begins after them.
 #[test]
 fn what_there_is_no_room_for_is_not_looked_for_again() {
     // Six hundred a minute, so all of the first minute are too many.

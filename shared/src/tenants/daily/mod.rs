@@ -1,33 +1,33 @@
-//! What is decided once for each UTC day: silence of a customer, and scores below a value.
+//! Daily decisions, once for each UTC day: silence of a customer, and scores below a value.
 //!
 //! ```text
 //! definition   rules and scores that are decided by day, and whether one holds
-//! decisions    what was decided last of a customer: one row, written when something changes
-//! progress     how far a tenant has come, and which day is due
+//! decisions    the last decisions on a customer: one row, written when something changes
+//! progress     the progress of a tenant, and the day that is due
 //! ```
 //!
-//! A day is decided two hours after its end ([`due`]), on the views as they are then, for all customers who have had an event by its end. The
-//! keeper of periods walks them, tenant by tenant.
+//! A day is decided two hours after its end ([`due`]), on the views of that time, for all customers who had an event by its end. The period
+//! keeper walks them, tenant by tenant.
 //!
 //! # Which definitions are decided for a day
 //!
-//! Those that are in force when the walk looks, from the day on in which they were recorded. Between the end of that day and its decision lie two hours, so
-//! who decides sees every definition that was recorded in it. One that is superseded or deleted before is not decided any more, and what
-//! an older one has decided does not count for its successor.
+//! Those that are in force during the walk, from the day of their recording on. A day is decided two hours after its end, so the walk sees
+//! every definition that was recorded in it. A definition that was superseded or deleted before the walk is not decided, and the
+//! decisions of an older definition do not count for its successor.
 //!
-//! Days that were missed are caught up in their order, [`MOST_DAYS`] at most; older ones are given up, and nobody is told of them any more.
+//! Missed days are caught up in order, at most [`MOST_DAYS`]. Older days are skipped, and give no alerts.
 //!
 //! # Once for each day and customer
 //!
-//! The row of a customer says since which day each definition holds, or on which it has ceased. It is written over the version that was read, and what it says of a
-//! day or a later one is never decided again. So the first who writes that a definition has begun to hold fixes the day, the instant and
-//! the number of events. Only then the alert is put, at that instant, under an id that is a digest of definition, customer and day. Whoever finds the
-//! row says of the day that it walks puts the alert again, which changes nothing.
+//! The row of a customer has, for each definition, the day since which it holds, or on which it has ceased. It is written over the version
+//! that was read, and an entry for a day or a later one is never decided again. So the first writer of "begun to hold" fixes the day, the
+//! instant and the number of events. Only then is the alert put, at that instant, under an id that is a digest of definition, customer
+//! and day. A walk that finds an entry for its own day puts the alert again, which changes nothing.
 //!
-//! A walk notes behind which customer it goes on after all before are decided and their alerts put, over the version of the register's row that it
-//! has read; a day is done in the same way. So a walk that dies is taken up where it was noted, and of two beside each other one goes on. A walk that was
-//! paused for longer than a day is of a day that is over: it may still decide on a customer of whom nothing was written since, and give that day's
-//! alert late, once.
+//! A walk notes the customer to continue after once all before are decided and their alerts put, over the version of the register's row that
+//! it has read. The end of a day is noted in the same way. So after a crash a walk continues from its last note, and of two concurrent
+//! walks only one continues. A walk that was paused for more than a day may still decide its old day for a customer whose row was not
+//! written since, and give that day's alert late, once.
 //!
 //! # Which tenants
 //!
@@ -59,11 +59,11 @@ use crate::runtime::deadline::Deadline;
 use crate::summaries::{CustomerSummary, CustomerView, Day, Summaries, day_of, start_of};
 use crate::values::{CustomerId, TenantId, Timestamp};
 
-/// How long after its end a day is decided, in milliseconds.
+/// The delay between the end of a day and its decision, in milliseconds.
 const DELAY_MILLIS: i64 = 2 * 3_600_000;
 /// The most days that are caught up.
 pub const MOST_DAYS: u32 = 35;
-/// How often a decision is made again that somebody else was ahead of. Each time they have decided for this day.
+/// The number of retries of a decision after concurrent writes. Each of those was a decision for the same day.
 const MOST_ROUNDS: usize = 8;
 
 /// The instant from which on a day is decided.
@@ -97,13 +97,13 @@ impl Daily {
         Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
     }
 
-    /// The same, telling a bus of each alert.
+    /// The same, sending each alert to a bus.
     #[must_use]
     pub fn with_bus(self, bus: &Bus) -> Self {
         Self { bus: bus.clone(), ..self }
     }
 
-    /// Has a tenant looked at from this day on, unless it is already.
+    /// Registers a tenant from this day on, unless it is registered.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be registered.
@@ -156,7 +156,7 @@ impl Daily {
         Ok(DailyDefinition::among(in_force))
     }
 
-    /// Notes how far a tenant has come. Returns `None` if somebody else has noted something meanwhile, who goes on.
+    /// Notes the progress of a tenant. Returns `None` if another walk has written meanwhile; that one continues.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be noted.
@@ -183,7 +183,7 @@ impl Daily {
         let key = keys::daily_tenant(&next.tenant_id).into_item();
         Ok(match self.ledger.table().change(key, update, deadline).await? {
             Changed::Done(_) => Some(next),
-            // An update that was repeated is refused by what it has written itself.
+            // A repeated update is refused because of its own first write.
             Changed::Refused(there) => {
                 let there = DailyProgress::read(&self.ledger.table().row(there));
                 Some(next).filter(|next| there.is_ok_and(|there| there == *next))
@@ -191,7 +191,7 @@ impl Daily {
         })
     }
 
-    /// What was decided of customers of a tenant, from one to another, both included. A row that cannot be read is an error in its place.
+    /// The decisions on customers of a tenant, from one to another, inclusive. A row that cannot be read is an error in its place.
     ///
     /// # Errors
     /// [`DynamoError`]: none was read.
@@ -218,7 +218,7 @@ impl Daily {
         read.collect()
     }
 
-    /// What a view says of the days that the definitions of a day look at.
+    /// The summary of a view for the days that the definitions of a day need.
     pub async fn summary(
         summaries: &Summaries,
         customer: &Customer,
@@ -266,7 +266,7 @@ impl Daily {
         Alerts::new(&self.ledger).raise(&self.bus, &customer.tenant_id, &alerts, deadline).await
     }
 
-    /// Writes what was decided over the version before. Returns what is there if that is another.
+    /// Writes decisions over the version before. Returns the current ones if the version differs.
     async fn write(
         &self,
         customer: &Customer,
@@ -281,13 +281,13 @@ impl Daily {
         let put = self.ledger.replace(key, next.attributes(), &[], Some(unchanged), deadline);
         Ok(match put.await? {
             Put::Done => None,
-            // Whoever is erased meanwhile has no row any more.
+            // A customer who was erased meanwhile has no row.
             Put::Refused(there) if there.is_empty() => Some(Decisions::default()),
             Put::Refused(there) => Some(Decisions::read(&self.ledger.table().row(there))?),
         })
     }
 
-    /// When the next day is decided that is not due yet, if any tenant has a daily definition.
+    /// The instant at which the next day becomes due, if any tenant has a daily definition.
     pub async fn next_due(
         &self,
         now: Timestamp,
@@ -301,7 +301,7 @@ impl Daily {
                 match self.definitions(tenant, deadline).await {
                     Ok(definitions) if definitions.is_empty() => {}
                     Ok(_) => return Ok(Some(due(last_due(now) + 1))),
-                    // By these nothing is decided.
+                    // These decide nothing.
                     Err(failure) if failure.is_refusal() => {}
                     Err(failure) => return Err(failure),
                 }

@@ -1,4 +1,4 @@
-//! How far the decisions of a tenant have come, and what is due.
+//! The progress of the decisions of a tenant, and the day that is due.
 
 use super::{DailyDefinition, MOST_DAYS};
 use crate::dynamo::DynamoError;
@@ -11,19 +11,19 @@ use crate::values::{CustomerId, TenantId};
 pub struct DueDay {
     pub tenant_id: TenantId,
     pub day: Day,
-    /// What is decided for it.
+    /// The definitions to decide for it.
     pub definitions: Vec<DailyDefinition>,
-    /// How many days before are not decided any more: they are too many.
+    /// The number of days before it that are skipped because they are too many.
     pub given_up: u32,
 }
 
-/// How far the decisions of a tenant have come.
+/// The progress of the decisions of a tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyProgress {
     pub tenant_id: TenantId,
     /// The last day that is decided for all customers.
     pub decided: Day,
-    /// Up to which customer a later one is decided, by id, if that was noted.
+    /// A later day, with the last customer, by id, for whom it is decided, if that was noted.
     pub(super) behind: Option<(Day, CustomerId)>,
     pub(super) version: i64,
 }
@@ -40,19 +40,19 @@ impl DailyProgress {
         (day <= last_due).then_some(DueDay { tenant_id, day, definitions, given_up })
     }
 
-    /// What it becomes once a day is decided for all customers.
+    /// The progress after a day is decided for all customers.
     #[must_use]
     pub fn done(self, decided: Day) -> Self {
         Self { decided, behind: None, ..self }
     }
 
-    /// What it becomes once a day is decided up to a customer.
+    /// The progress after a day is decided up to a customer.
     #[must_use]
     pub fn behind(self, day: Day, customer: Option<CustomerId>) -> Self {
         Self { behind: customer.map(|customer| (day, customer)), ..self }
     }
 
-    /// Behind which customer a day goes on.
+    /// The customer to continue a day after.
     #[must_use]
     pub fn position(&self, day: Day) -> Option<&CustomerId> {
         self.behind.as_ref().filter(|(of, _)| *of == day).map(|(_, customer)| customer)

@@ -25,7 +25,7 @@ pub(super) fn check(json: &str) -> Result<(), PayloadError> {
 /// One step through a string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// An escape such as `\ud800`, which needs a low one behind it.
+    /// An escape such as `\ud800`, which needs a low one after it.
     High,
     /// An escape such as `\udc00`, which needs a high one before it.
     Low,
