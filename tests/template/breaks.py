@@ -942,7 +942,7 @@ BREAKS = {
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
     "a function that does not know its stage": (
-        drop_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_STAGE")),
+        drop_at("Globals", "Function", "Environment", "Variables", "NAGARE_STAGE"),
         check.test_variables_are_those_that_the_code_reads,
     ),
     "nobody notices that fan-outs are late": (

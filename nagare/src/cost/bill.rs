@@ -272,7 +272,8 @@ fn resources(kind: &str) -> f64 {
 
 /// How many metrics the template's alarms look at: each is paid for, also where several make one alarm.
 fn alarm_metrics() -> f64 {
-    resources("AWS::CloudWatch::Alarm") - lines("Metrics:") + lines("MetricStat:")
+    let in_expressions = TEMPLATE.matches("MetricStat:").count() as f64;
+    resources("AWS::CloudWatch::Alarm") - lines("Metrics:") + in_expressions
 }
 
 /// How many lines of the template say this.
