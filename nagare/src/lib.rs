@@ -33,3 +33,5 @@ mod progress;
 mod running;
 pub mod tables;
 mod visible;
+
+pub use client::target::STACK_VARIABLES;

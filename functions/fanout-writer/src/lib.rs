@@ -33,6 +33,7 @@ mod context;
 mod dead_letters;
 mod delivery;
 mod disposition;
+pub mod env;
 mod failure;
 mod fanout;
 mod log;
@@ -64,6 +65,7 @@ pub use delivery::Delivery;
 pub use disposition::{Disposition, FanOutEnd};
 pub use failure::Failure;
 pub use fanout::Sizes;
+pub use metrics::metric_names;
 pub use reconcile::Reconciler;
 
 /// What the writer works with. Made once; every invocation borrows it.

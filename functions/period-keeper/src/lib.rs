@@ -60,6 +60,7 @@
 //! bytes each, but for those that customers are spread in.
 
 mod daily;
+pub mod env;
 mod mappings;
 mod metrics;
 mod steps;
@@ -85,6 +86,7 @@ use tracing::{error, info, warn};
 
 pub use self::mappings::{MappingError, MappingRequest, MappingRequestError, Mappings};
 use self::metrics::Tick;
+pub use self::metrics::metric_names;
 use self::steps::Outcome;
 
 /// What the keeper works with. Made once; every invocation borrows it.

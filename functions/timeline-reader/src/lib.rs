@@ -35,6 +35,7 @@ mod alerts;
 mod archives;
 mod battle;
 mod customers;
+pub mod env;
 mod events;
 mod follows;
 mod http;
@@ -81,7 +82,7 @@ use http::preflight;
 use http::problem::Problem;
 use http::response::Shareable;
 use log::Outcome;
-pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics};
+pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics, metric_names};
 pub use router::ROUTES;
 
 /// How long a caller is kept waiting. A page takes milliseconds; whoever has waited this long is

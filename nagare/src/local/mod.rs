@@ -41,5 +41,9 @@ pub(crate) mod tables_http;
 mod tests;
 mod wiring;
 
-pub use stack::{COMMANDS, DEAD_LETTERS, Stack, StackConfig, StackError};
+pub use stack::{
+    COMMANDS, DEAD_LETTER_RETENTION, DEAD_LETTERS, Stack, StackConfig, StackError,
+    TEMPLATE_VISIBILITY,
+};
 pub(crate) use stack::{listen, port_of, serve_console, url};
+pub use wiring::FUNCTION_TIMEOUT;

@@ -81,10 +81,10 @@ impl Bus {
         Self(None)
     }
 
-    /// The one that the environment names, or none if it names none.
+    /// The one that a variable names, or none if it names none.
     #[must_use]
-    pub fn of_environment(config: &SdkConfig) -> Self {
-        let Some(name) = env::optional(env::EVENT_BUS_NAME) else { return Self::off() };
+    pub fn of_environment(config: &SdkConfig, variable: &'static str) -> Self {
+        let Some(name) = env::optional(variable) else { return Self::off() };
         let endpoint = env::optional(env::EVENTBRIDGE_ENDPOINT);
         let endpoint = endpoint.as_deref().or(config.endpoint_url());
         Self::of(SignedHttp::new(SERVICE, config), endpoint, &name, Clock::system())
