@@ -65,15 +65,18 @@ pub enum Authorization {
 #[error("expected `jwt`, `iam` or `open`")]
 pub struct AuthorizationError;
 
+impl Authorization {
+    /// All, by their names.
+    pub const MODES: [(&'static str, Self); 3] =
+        [("jwt", Self::Jwt), ("iam", Self::Iam), ("open", Self::Open)];
+}
+
 impl FromStr for Authorization {
     type Err = AuthorizationError;
+
     fn from_str(text: &str) -> Result<Self, AuthorizationError> {
-        match text {
-            "jwt" => Ok(Self::Jwt),
-            "iam" => Ok(Self::Iam),
-            "open" => Ok(Self::Open),
-            _ => Err(AuthorizationError),
-        }
+        let mode = Self::MODES.into_iter().find(|(name, _)| *name == text);
+        mode.map(|(_, mode)| mode).ok_or(AuthorizationError)
     }
 }
 

@@ -7,7 +7,7 @@
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 
 /// The route without authentication.
-const ROUTE: &str = "OPTIONS /{proxy+}";
+pub const ROUTE: &str = "OPTIONS /{proxy+}";
 
 /// Answers a preflight. Returns `None` if the request is not one.
 #[must_use]

@@ -1,6 +1,6 @@
 """Which dependencies may come in: licences, sources, what must not be there, what nothing uses; and that
 everything is pinned, for cargo by the lock file, for pip by the hashes of all packages. And which modules of
-`shared` may know which others.
+`shared` may know which others, and who may name what.
 
 Reads `cargo metadata` and this repository, so it needs no network and no further tool. Advisories need a
 database that no package registry serves; `cargo deny check advisories` (deny.toml, .github/workflows) covers them where
@@ -225,6 +225,25 @@ def upwards(root=ROOT):
                 yield f"{path.relative_to(root)} uses {used}, which {module} must not know"
 
 
+# Who names the mark of what is over. Only operators mark, and look for marks; what is stated anew takes a mark off, one
+# write takes it along, polls, battles, votes and messages know by it that they were erased, and some things are born
+# with it: what clients have seen, notifications that were read, that a message marked all, barriers, checkpoints, keepers
+# at work, and what is left of listings, rows of follows and messages that are over.
+MARKING = {"ledger.rs", "hidden.rs", "store.rs", "view.rs", "list.rs", "read.rs", "marking.rs", "barrier.rs", "facts.rs", "history.rs"}
+MARKING |= {"seen_sets.rs", "listing.rs", "following.rs", "posting.rs", "recording.rs", "checkpoints.rs", "mark.rs", "keepers.rs", "periods.rs"}
+
+
+def names():
+    """What the mark of what is over is named by; and that a function names no variable that its `env.rs` does not declare."""
+    sources = {path: path.read_text(encoding="utf-8") for folder in ("shared", "functions") for path in (ROOT / folder).rglob("*.rs")}
+    marking = {path.name for path, text in sources.items() if "FORGET_AT" in text}
+    if marking != MARKING:
+        yield f"FORGET_AT is named by others than it was: {sorted(marking ^ MARKING)}"
+    for path, text in sources.items():
+        if path.name == "main.rs" and "runtime::env" in text:
+            yield f"{path.relative_to(ROOT)} reads variables past its env.rs"
+
+
 def makers():
     """Who has credentials made by programs: people, and no function as it is deployed."""
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
@@ -241,7 +260,7 @@ def makers():
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *makers()]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *names(), *makers()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")

@@ -88,7 +88,7 @@ def test_it_names_what_the_code_names(path):
     """The routes of the template; the sorts of problem of the reader."""
     code = (ROOT / path).read_text()
     if path.endswith(".yaml"):
-        routes = {route for route in re.findall(r"RouteKey: (.+)", code) if route not in ("$default", "OPTIONS /{proxy+}")}
+        routes = {route for route in re.findall(r'RouteKey: "?([^"\n]+?)"?(?: }|,|$)', code, re.MULTILINE) if route not in ("$default", "OPTIONS /{proxy+}")}
         assert routes == {f"{method.upper()} {at}" for at, one in DOCUMENT["paths"].items() for method in one}
     else:
         names = {f"urn:nagare:problem:{name}" for name in re.findall(r'\(\d{3}, "([a-z-]+)"', code)}

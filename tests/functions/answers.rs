@@ -12,8 +12,8 @@ use shared::values::Timestamp;
 use tests::{NOW, World, api_event, follow, publish, soon};
 use timeline_reader::COMPRESSED_FROM;
 
-/// English of people, to be cut into payloads.
-const PROSE: &str = include_str!("../../docs/ARCHITECTURE.md");
+/// English of people, to be cut into payloads: 300 letters for each activity.
+const PROSE: &str = include_str!("prose.txt");
 /// The bytes of a payload that the estimate takes for typical.
 const PAYLOAD: usize = 200;
 

@@ -17,6 +17,7 @@ mod bounded;
 mod bounds;
 mod change_log;
 mod checkpoints;
+mod constants;
 mod cost;
 mod count_cache;
 mod daily;

@@ -942,7 +942,7 @@ BREAKS = {
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
     "a function that does not know its stage": (
-        drop_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_STAGE")),
+        drop_at("Globals", "Function", "Environment", "Variables", "NAGARE_STAGE"),
         check.test_variables_are_those_that_the_code_reads,
     ),
     "nobody notices that fan-outs are late": (
@@ -1064,9 +1064,269 @@ BREAKS = {
 }
 
 
+BREAKS |= {
+    "an alarm that the bill leaves out": (
+        add("Another", "AWS::CloudWatch::Alarm", Namespace="Nagare", MetricName="DeadLetters"),
+        check.test_the_bill_is_of_this_template,
+    ),
+    "a secret that the bill leaves out": (
+        add("ThirdCursorSecret", "AWS::SecretsManager::Secret"),
+        check.test_the_bill_is_of_this_template,
+    ),
+    "a key that the bill leaves out": (
+        add("AnotherKey", "AWS::KMS::Key"),
+        check.test_the_bill_is_of_this_template,
+    ),
+    "memory that the bill leaves out": (
+        set_at(*properties("TimelineReader", "MemorySize"), 1024),
+        check.test_the_bill_is_of_this_template,
+    ),
+    "more lines than the bill has": (
+        set_at("Parameters", "LogOneIn", "Default", 1),
+        check.test_the_bill_is_of_this_template,
+    ),
+    "longer lines than the bill has": (
+        replace_at(*properties("HttpApiStage", "AccessLogSettings", "Format", "Fn::If", 1), "latency", "milliseconds"),
+        check.test_the_bill_is_of_this_template,
+    ),
+    "a variable that its function does not read": (
+        set_at(*properties("DlqAlerter", "Environment", "Variables", "NAGARE_QUEUE_URL"), {"Ref": "CommandQueue"}),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
+}
+
+
+def function(name, *way):
+    return ("functions", name, *way)
+
+
+def append_to(*way):
+    """Appends to a list: the way to it, then the value."""
+    *path, key, value = way
+
+    def change(code):
+        inner = code
+        for step in path:
+            inner = inner[step]
+        inner[key] = [*inner[key], value]
+
+    return change
+
+
+def remove_from(*way):
+    *path, key, value = way
+
+    def change(code):
+        inner = code
+        for step in path:
+            inner = inner[step]
+        assert value in inner[key], value
+        inner[key] = [one for one in inner[key] if one != value]
+
+    return change
+
+
+# The same template, and other code.
+CODE_BREAKS = {
+    "a path of the reader that the template does not know": (
+        append_to("api", "routes", "GET /v1/debug"),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "a path of the reader that is gone": (
+        remove_from("api", "routes", "GET /v1/polls/{poll_id}"),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "events that are sent elsewhere": (
+        remove_from("api", "routes", "POST /v1/tenants/{tenant_id}/events"),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "preflights that the reader does not know": (
+        set_at("api", "preflight", "OPTIONS /"),
+        check.test_a_preflight_needs_no_token_and_reaches_nothing,
+    ),
+    "another mode": (
+        append_to("api", "modes", "none"),
+        check.test_the_reader_is_never_open,
+    ),
+    "another claim": (
+        set_at("api", "tenant_claim", "team"),
+        check.test_the_reader_is_never_open,
+    ),
+    **{
+        f"a local stack with other CORS: {header}": (
+            set_at("api", "cors", header, value),
+            check.test_pages_of_the_named_origins_may_call_and_no_others,
+        )
+        for header, value in (("AllowMethods", ["GET", "POST"]), ("AllowHeaders", ["authorization"]), ("ExposeHeaders", []), ("MaxAge", 60))
+    },
+    "archives elsewhere": (
+        set_at("events", "prefix", "archive/"),
+        check.test_the_keeper_has_no_power_over_other_tables,
+    ),
+    **{
+        f"events that are kept otherwise: {parameter}, {bound}": (
+            set_at("events", parameter, bound, 12),
+            check.test_events_are_kept_as_the_code_keeps_them,
+        )
+        for parameter in ("EventLatenessDays", "EventDays", "EventArchiveDays")
+        for bound in ("default", "least", "most")
+    },
+    **{
+        f"activities that are kept otherwise: {bound}": (
+            set_at("retention_days", bound, 12),
+            check.test_retention_is_the_code_s,
+        )
+        for bound in ("default", "least", "most")
+    },
+    "events of another source": (
+        set_at("bus_source", "another"),
+        check.test_a_bus_that_does_not_exist_stops_the_deployment,
+    ),
+    "what clients have seen under another key": (
+        set_at("seen_sets", "person#*"),
+        check.test_the_reader_writes_what_clients_have_seen_and_nothing_else,
+    ),
+    "a variable that nobody sets": (
+        append_to(*function("DlqAlerter", "variables"), "NAGARE_NEW"),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
+    "a variable that nobody reads": (
+        remove_from(*function("Projector", "variables"), "NAGARE_READ_NOTIFICATION_DAYS"),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
+    "a function that runs for longer": (
+        set_at("local", "function_timeout_seconds", 120),
+        check.test_timeouts_are_the_code_s,
+    ),
+    "a reader that waits for longer than it may run": (
+        set_at(*function("TimelineReader", "patience_seconds"), 10),
+        check.test_timeouts_are_the_code_s,
+    ),
+    "an intake that waits for longer than it may run": (
+        set_at(*function("EventIntake", "patience_seconds"), 15),
+        check.test_timeouts_are_the_code_s,
+    ),
+    "longer secrets": (
+        set_at("least_secret", 65),
+        check.test_secrets_are_generated_and_long_enough,
+    ),
+    "larger batches of messages": (
+        set_at("local", "messages_in_a_batch", 100),
+        check.test_event_sources_report_single_messages,
+    ),
+    "larger batches of changes": (
+        set_at("local", "changes_in_a_batch", 100),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "a stream without what was before": (
+        set_at("tables", "facts", "definition", "StreamSpecification", "StreamViewType", "NEW_IMAGE"),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "a projector that is not told of the shard": (
+        set_at(*function("Projector", "is_told_of_the_shard"), False),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "changes that are given up sooner": (
+        set_at("local", "change_age_seconds", 60),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
+    ),
+    "changes that are tried less often": (
+        set_at("local", "change_retries", 10),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
+    ),
+    "marks that go before what they are for": (
+        set_at("marks_kept_seconds", 86_400),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
+    ),
+    "messages that come again sooner": (
+        set_at("local", "visibility_seconds", 90),
+        check.test_visibility_is_six_times_the_timeout,
+    ),
+    "more receives": (
+        set_at("max_receives", 6),
+        check.test_commands_give_up_after_as_many_receives_as_the_code_thinks,
+    ),
+    "dead letters that go sooner": (
+        set_at("local", "dead_letter_retention_seconds", 86_400),
+        check.test_dead_letters_are_kept_longest,
+    ),
+    **{
+        f"another key: {field}": (
+            set_at("tables", field, "definition", "KeySchema", 0, "AttributeName", "key"),
+            check.test_tables_have_the_keys_that_the_code_uses,
+        )
+        for field in check.TABLES
+    },
+    "another index": (
+        set_at("by_follower", "by_viewer"),
+        check.test_tables_have_the_keys_that_the_code_uses,
+    ),
+    "an index that has more": (
+        set_at("tables", "ledger", "definition", "GlobalSecondaryIndexes", 0, "Projection", {"ProjectionType": "ALL"}),
+        check.test_tables_have_the_keys_that_the_code_uses,
+    ),
+    "entries that expire by something else": (
+        set_at("tables", "timelines", "expiry", "until"),
+        check.test_tables_have_the_keys_that_the_code_uses,
+    ),
+    "marks of another name": (
+        set_at("forget_at", "gone_at"),
+        check.test_tables_survive,
+    ),
+    "facts that do not expire": (
+        set_at("tables", "facts", "expiry", None),
+        check.test_tables_survive,
+    ),
+    "a metric that is counted under another name": (
+        remove_from(*function("DlqAlerter", "counts", "metrics"), "SystemDeadLetters"),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "a new metric that nobody sees": (
+        append_to(*function("Projector", "counts", "metrics"), "NewMetric"),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "dead letters that are not told apart": (
+        set_at(*function("DlqAlerter", "counts", "by"), None),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "another namespace": (
+        set_at("metrics", "namespace", "Another"),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "another dimension": (
+        set_at("metrics", "stage", "Deployment"),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "lines of commands that say less": (
+        remove_from(*function("FanoutWriter", "logs"), "fan_out_ms"),
+        check.test_tables_on_the_dashboard_ask_for_what_is_logged,
+    ),
+    "lines of requests that say less": (
+        remove_from(*function("TimelineReader", "logs"), "parameter"),
+        check.test_tables_on_the_dashboard_ask_for_what_is_logged,
+    ),
+    "a variable of the command line that no output has": (
+        append_to("command_line", "NAGARE_NEW"),
+        check.test_outputs_tell_the_command_line_where_the_stack_is,
+    ),
+    **{
+        f"another bill: {what}": (
+            set_at("bill", what, value),
+            check.test_the_bill_is_of_this_template,
+        )
+        for what, value in (("alarm_metrics", 1), ("secrets", 1), ("keys", 2), ("writer_memory", 128), ("reader_memory", 128), ("projector_memory", 128), ("log_one_in", 1), ("access_line", "{}"))
+    },
+}
+
+
 @pytest.fixture(scope="module")
 def written():
     return source()
+
+
+@pytest.fixture(scope="module")
+def whole(written):
+    return Stack(written, expand(None, written))
 
 
 @pytest.mark.parametrize("name", BREAKS)
@@ -1078,6 +1338,17 @@ def test_it_is_noticed(name, written, monkeypatch):
     monkeypatch.setattr(check, "expand", lambda parameters=None: expand(parameters, broken))
     with pytest.raises(AssertionError):
         checked(Stack(broken, expand(None, broken)))
+
+
+@pytest.mark.parametrize("name", CODE_BREAKS)
+def test_it_is_noticed_of_the_code(name, whole, monkeypatch):
+    change, checked = CODE_BREAKS[name]
+    checked(whole)
+    broken = copy.deepcopy(check.code())
+    change(broken)
+    monkeypatch.setattr(check, "code", lambda: broken)
+    with pytest.raises(AssertionError):
+        checked(whole)
 
 
 def test_every_check_is_broken_once():

@@ -1,6 +1,7 @@
 """What has to be true of the expanded template, and what it has to agree on with the code.
 
-Linters know AWS; these checks know Nagare. breaks.py shows of each that it can fail.
+Linters know AWS; these checks know Nagare. What the code has the tests of the functions write down
+(tests/functions/constants.rs). breaks.py shows of each check that it can fail.
 """
 
 import json
@@ -115,9 +116,6 @@ def permissions():
     return needed
 
 
-ENV = "shared/src/runtime/env.rs"
-
-
 # --- The template ---------------------------------------------------------------------------------
 
 
@@ -223,36 +221,12 @@ def read(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def one(pattern, path):
-    """The one place in a source file that matches. If it is gone, this file has to follow."""
-    found = re.findall(pattern, read(path))
-    assert len(found) == 1, f"{path}: expected one {pattern!r}, found {len(found)}"
-    return found[0]
-
-
-def number(pattern, path):
-    """A number, or a product of numbers."""
-    product = 1
-    for factor in one(pattern, path).split("*"):
-        product *= int(factor.strip().replace("_", ""))
-    return product
-
-
-def seconds(constant, path):
-    return number(rf"const {constant}: Duration = Duration::from_secs\(([\d_ *]+)\)", path)
-
-
-def variables():
-    """The names of environment variables, by the name of their constant."""
-    found = dict(re.findall(r'pub const (\w+): &str = "((?:NAGARE|OTEL)_\w+)";', read(ENV)))
-    assert found, f"{ENV} names no variables"
-    return found
-
-
-def secret_variables():
-    """The names of the two variables of a secret, by the name of their constant."""
-    pairs = re.findall(r'pub const (\w+): \[&str; 2\] = \[\s*"(NAGARE_\w+)",\s*"(NAGARE_\w+)",?\s*\];', read(ENV))
-    return {constant: {name, other} for constant, name, other in pairs}
+@lru_cache
+def code():
+    """The constants of the code, and what it was seen to log."""
+    path = OBSERVED / "constants.json"
+    assert path.exists(), f"{path} is not there: cargo test --locked -p tests --test functions constants"
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 # --- Who may do what ------------------------------------------------------------------------------
@@ -266,9 +240,7 @@ def test_every_route_has_an_authorizer(stack):
     routes = stack.of_type("AWS::ApiGatewayV2::Route")
     routes = {name: r for name, r in routes.items() if (r["Properties"]["RouteKey"], r.get("Condition")) != (PREFLIGHT, "UseCors")}
     keys = {r["Properties"]["RouteKey"] for r in routes.values()}
-    paths = re.findall(r'^    "(/v1/[^"]+)" => \w+,$', read("functions/timeline-reader/src/router.rs"), re.MULTILINE)
-    sent = one(r'pub const EVENTS_ROUTE: &str = "([^"]+)";', "api/src/path.rs")
-    assert keys == {f"GET {path}" for path in paths} | {f"POST {sent}", "$default"} and paths
+    assert keys == {*code()["api"]["routes"], "$default"} and len(keys) > 20
     for name, route in routes.items():
         properties = route["Properties"]
         kind = properties.get("AuthorizationType", "NONE")
@@ -293,14 +265,7 @@ def test_pages_of_the_named_origins_may_call_and_no_others(stack):
     assert cors["Fn::If"][0] == "UseCors" and cors["Fn::If"][2] == {"Ref": "AWS::NoValue"}
     assert stack.expanded["Conditions"]["UseCors"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "CorsOrigins"}, ""]}]}
     assert stack.default("CorsOrigins") == ""
-    local = dict(re.findall(r'^const (\w+): &str = "([^"]+)";', read("nagare/gateway/src/cors.rs"), re.MULTILINE))
-    assert cors["Fn::If"][1] == {
-        "AllowOrigins": {"Fn::Split": [",", {"Ref": "CorsOrigins"}]},
-        "AllowMethods": local["METHODS"].split(","),
-        "AllowHeaders": local["HEADERS"].split(","),
-        "ExposeHeaders": local["EXPOSED"].split(","),
-        "MaxAge": int(local["SECONDS"]),
-    }
+    assert cors["Fn::If"][1] == {"AllowOrigins": {"Fn::Split": [",", {"Ref": "CorsOrigins"}]}, **code()["api"]["cors"]}
 
 
 def test_a_preflight_needs_no_token_and_reaches_nothing(stack):
@@ -310,7 +275,7 @@ def test_a_preflight_needs_no_token_and_reaches_nothing(stack):
     [route] = routes
     assert route["Condition"] == "UseCors"
     assert route["Properties"]["AuthorizationType"] == "NONE"
-    assert f'"{PREFLIGHT}"' in read("api/src/preflight.rs")
+    assert code()["api"]["preflight"] == PREFLIGHT
 
 
 def test_origins_are_written_as_browsers_send_them(stack):
@@ -334,15 +299,14 @@ def test_the_reader_is_never_open(stack):
     """Nor is the intake. Each mode of the API has one of theirs, that demands what this one's authorizer finds out."""
     for function in ("TimelineReader", "EventIntake"):
         environment = stack.properties(function)["Environment"]["Variables"]
-        assert environment[variables()["AUTHORIZATION"]] == {"Fn::If": ["UseJwt", "jwt", "iam"]}, function
+        assert environment["NAGARE_AUTHORIZATION"] == {"Fn::If": ["UseJwt", "jwt", "iam"]}, function
         # One claim for both: who may read a tenant's may send it.
-        assert environment[variables()["TENANT_CLAIM"]] == {"Ref": "TenantClaim"}, function
-    assert stack.default("TenantClaim") == one(r'Self\("(\w+)"\.to_owned\(\)\)', "api/src/auth.rs")
+        assert environment["NAGARE_TENANT_CLAIM"] == {"Ref": "TenantClaim"}, function
+    assert stack.default("TenantClaim") == code()["api"]["tenant_claim"]
     pattern = stack.expanded["Parameters"]["TenantClaim"]["AllowedPattern"]
     assert all(re.fullmatch(pattern, name) for name in ("tenant_id", "custom:team", "https://example.com/t", "subject"))
     assert not any(re.fullmatch(pattern, name) for name in ("", "sub", "two words", "x" * 129))
-    accepted = set(re.findall(r'"(\w+)" => Ok\(Self::', read("api/src/auth.rs")))
-    assert accepted == {"jwt", "iam", "open"}
+    assert set(code()["api"]["modes"]) == {"jwt", "iam", "open"}
     assert stack.expanded["Conditions"]["UseJwt"] == {"Fn::Equals": [{"Ref": "Authorization"}, "jwt"]}
     assert stack.expanded["Parameters"]["Authorization"]["AllowedValues"] == ["jwt", "iam"]
     assert stack.default("Authorization") == "jwt"
@@ -442,11 +406,10 @@ def test_the_keeper_has_no_power_over_other_tables(stack):
     assert denied["NoOtherRoles"]["Resource"] == "*"
     seen = [s for n, s in statements(stack) if n == "PeriodKeeperRole" and listed(s["Action"]) == ["s3:ListBucket"]]
     assert [found.get("Condition") for found in seen] == [{"StringLike": {"s3:prefix": "events/*"}}]
-    prefix = one(r'pub const PREFIX: &str = "([^"]+)";', "shared/src/events/archive.rs")
-    assert prefix == "events/"
+    assert code()["events"]["prefix"] == "events/"
     # It is told of the tables that it may make.
     for function in ("FanoutWriter", "TimelineReader", "PeriodKeeper"):
-        told = stack.properties(function)["Environment"]["Variables"][variables()["EVENTS_TABLE_PREFIX"]]
+        told = stack.properties(function)["Environment"]["Variables"]["NAGARE_EVENTS_TABLE_PREFIX"]
         assert told == {"Fn::Sub": "nagare-${Stage}-events-"}, function
 
 
@@ -480,13 +443,9 @@ def test_the_archive_is_private_and_keeps_what_the_keeper_keeps(stack):
 
 
 def test_events_are_kept_as_the_code_keeps_them(stack):
-    settings = "shared/src/events/settings.rs"
-    for field, parameter in (("lateness_days", "EventLatenessDays"), ("days", "EventDays"), ("archive_days", "EventArchiveDays")):
-        assert stack.default(parameter) == number(rf"\b{field}: ([\d_]+),", settings), parameter
-        low = number(rf"{field}: days\(env::\w+, default\.{field}, ([\d_]+)\)", settings)
-        high = number(r"const MOST_DAYS: u32 = ([\d_]+);", settings)
-        definition = stack.expanded["Parameters"][parameter]
-        assert (definition["MinValue"], definition["MaxValue"]) == (low, high), parameter
+    for parameter in ("EventLatenessDays", "EventDays", "EventArchiveDays"):
+        definition, kept = stack.expanded["Parameters"][parameter], code()["events"][parameter]
+        assert (definition["Default"], definition["MinValue"], definition["MaxValue"]) == (kept["default"], kept["least"], kept["most"]), parameter
     assert stack.default("EventPeriod") == "month"
     assert stack.expanded["Parameters"]["EventPeriod"]["AllowedValues"] == ["day", "week", "month"]
 
@@ -525,7 +484,7 @@ def test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named(stack):
     # An ARN would name a bus that the role may not reach, and a star all of them.
     assert not any(re.fullmatch(pattern, name) for name in ("*", "arn:aws:events:us-east-1:1:event-bus/x", "a/b"))
     for function in FUNCTIONS:
-        told = stack.properties(function)["Environment"]["Variables"].get(variables()["EVENT_BUS_NAME"])
+        told = stack.properties(function)["Environment"]["Variables"].get("NAGARE_EVENT_BUS_NAME")
         [policy] = stack.properties(f"{function}Role")["Policies"]
         choices = [one["Fn::If"] for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
         may = [choice for choice in choices if choice[0] == "TellOthers"]
@@ -542,8 +501,7 @@ def test_a_bus_that_does_not_exist_stops_the_deployment(stack):
     [(name, rule)] = stack.of_type("AWS::Events::Rule").items()
     assert rule.get("Condition") == "TellOthers" and rule["Properties"]["EventBusName"] == {"Ref": "EventBusName"}
     assert rule["Properties"]["State"] == "DISABLED" and "Targets" not in rule["Properties"], name
-    source = one(r'pub const SOURCE: &str = "([^"]+)";', "shared/src/outbound/mod.rs")
-    assert rule["Properties"]["EventPattern"] == {"source": [source]}
+    assert rule["Properties"]["EventPattern"] == {"source": [code()["bus_source"]]}
 
 
 def test_the_reader_writes_what_clients_have_seen_and_nothing_else(stack):
@@ -553,10 +511,7 @@ def test_the_reader_writes_what_clients_have_seen_and_nothing_else(stack):
         if name == "TimelineReaderRole" and any("PutItem" in action for action in listed(statement["Action"]))
     ]
     assert len(writing) == 1
-    begin = one(r'pub const PERSON: &str = "([^"]+)";', "shared/src/ledger.rs")
-    end = one(r"\{PERSON\}\{person\}(#\w+)", "shared/src/paging/seen_sets.rs")
-    keys = f"{begin}*{end}"
-    named = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [keys]}, "Null": {"dynamodb:LeadingKeys": "false"}}
+    named = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [code()["seen_sets"]]}, "Null": {"dynamodb:LeadingKeys": "false"}}
     assert writing[0].get("Condition") == named
 
 
@@ -607,54 +562,40 @@ def test_binaries_are_the_crates_of_the_functions(stack):
 
 
 def test_variables_are_those_that_the_code_reads(stack):
-    known = set(variables().values()).union(*secret_variables().values())
     for function in FUNCTIONS:
         given = set(stack.properties(function)["Environment"]["Variables"])
-        assert given <= known, f"{function}: nobody reads {given - known}"
-        binary = stack.written["Resources"][function]["Metadata"]["BuildProperties"]["Binary"]
-        main = read(f"functions/{binary}/src/main.rs")
-        wanted = {variables()[c] for c in re.findall(r"env::required(?:_parsed)?\(env::(\w+)\)", main)}
-        wanted |= {variables()[c] for c in re.findall(r"env::parsed_or\(env::(\w+)", main)}
-        for constant in re.findall(r"env::secrets\(env::(\w+)\)", main):
-            wanted |= secret_variables()[constant]
-        if "env::retention()" in main:
-            wanted.add(variables()["RETENTION_DAYS"])
-        if "env::read_notifications()" in main:
-            wanted.add(variables()["READ_NOTIFICATION_DAYS"])
-        if "EventSettings::of_environment()" in main:
-            wanted |= {variables()[f"EVENT_{what}"] for what in ("PERIOD", "LATENESS_DAYS", "DAYS", "ARCHIVE_DAYS")}
-        if "env::stage()" in main:
-            wanted.add(variables()["STAGE"])
+        reads = code()["functions"][function]
+        wanted = set(reads["variables"])
         assert wanted <= given, f"{function} is not given {wanted - given}"
+        unread = given - wanted - set(reads["optional"])
+        assert not unread, f"{function} does not read {unread}"
 
 
 def test_retention_is_the_code_s(stack):
-    days = number(r"pub const DEFAULT_RETENTION_DAYS: u32 = ([\d_]+);", "shared/src/values/retention.rs")
-    low, high = one(r"days @ ([\d_]+)\.\.=([\d_]+) =>", ENV)
+    days = code()["retention_days"]
     for name in ("RetentionDays", "ReadNotificationDays"):
-        assert stack.default(name) == days, name
         parameter = stack.expanded["Parameters"][name]
-        assert (parameter["MinValue"], parameter["MaxValue"]) == (int(low), int(high)), name
+        assert (parameter["Default"], parameter["MinValue"], parameter["MaxValue"]) == (days["default"], days["least"], days["most"]), name
 
 
 def test_timeouts_are_the_code_s(stack):
-    limit = seconds("FUNCTION_TIMEOUT", "nagare/local/src/wiring.rs")
+    limit = code()["local"]["function_timeout_seconds"]
     for function, source in FUNCTIONS.items():
         timeout = stack.properties(function)["Timeout"]
         if source:
             assert timeout == limit, function
-    patience = seconds("PATIENCE", "functions/timeline-reader/src/lib.rs")
+    patience = code()["functions"]["TimelineReader"]["patience_seconds"]
     reader = stack.properties("TimelineReader")["Timeout"]
     integration = stack.properties("ReaderIntegration")["TimeoutInMillis"] / 1000
     # The reader's own answer comes first, Lambda's end next, the API's last.
     assert patience < reader < integration <= 30
-    patience = seconds("PATIENCE", "functions/event-intake/src/lib.rs")
+    patience = code()["functions"]["EventIntake"]["patience_seconds"]
     intake = stack.properties("EventIntake")["Timeout"]
     assert patience < intake < stack.properties("IntakeIntegration")["TimeoutInMillis"] / 1000 <= 30
 
 
 def test_secrets_are_generated_and_long_enough(stack):
-    least = number(r"pub const MIN_SECRET_LENGTH: usize = ([\d_]+);", "shared/src/crypto/seal.rs")
+    least = code()["least_secret"]
     assert set(stack.of_type("AWS::SecretsManager::Secret")) == set().union(*SECRETS.values())
     for name in stack.of_type("AWS::SecretsManager::Secret"):
         generated = stack.properties(name)["GenerateSecretString"]
@@ -747,7 +688,7 @@ def test_canary_deployment_is_off_by_default_and_leaves_nothing_then(stack):
 
 
 def test_event_sources_report_single_messages(stack):
-    batch = number(r"pub const BATCH: usize = ([\d_]+);", "nagare/local/src/event_source.rs")
+    batch = code()["local"]["messages_in_a_batch"]
     for function, queue in QUEUES_OF.items():
         mapping = mapping_of(stack, function)
         assert named(mapping["EventSourceArn"]) == f"{queue}.Arn"
@@ -770,20 +711,21 @@ def test_changes_are_folded_in_the_order_of_their_shard(stack):
     assert set(STREAMS_OF) == {"Projector"}
     mapping = mapping_of(stack, "Projector")
     assert named(mapping["EventSourceArn"]) == "FactsTable.StreamArn"
-    assert stack.properties("FactsTable")["StreamSpecification"] == {
-        "StreamViewType": one(r'"StreamEnabled": true, "StreamViewType": "(\w+)"', "nagare/local/src/schema.rs")
-    }
+    definitions = {TABLES[field]: table["definition"] for field, table in code()["tables"].items()}
+    [(name, specification)] = [(name, one["StreamSpecification"]) for name, one in definitions.items() if "StreamSpecification" in one]
+    assert name == "FactsTable" and specification["StreamEnabled"] is True
+    assert stack.properties(name)["StreamSpecification"] == {"StreamViewType": specification["StreamViewType"]}
     streams = {name for name, table in stack.of_type("AWS::DynamoDB::Table").items() if "StreamSpecification" in table["Properties"]}
     assert streams == {"FactsTable"}
     # Of two batches of one shard at once the later would raise the marks over the earlier.
     assert mapping["ParallelizationFactor"] == 1
     # Without a window the event does not say which shard it is of, and the longest one ends the least often.
-    assert "pub shard_id: Option<String>" in read("functions/projector/src/event.rs")
+    assert code()["functions"]["Projector"]["is_told_of_the_shard"] is True
     assert mapping["TumblingWindowInSeconds"] == 900
     # Nothing is left out: neither what was there before the mapping, nor what did not suit a filter.
     assert mapping["StartingPosition"] == "TRIM_HORIZON"
     assert "FilterCriteria" not in mapping
-    assert mapping["BatchSize"] == number(r"pub const BATCH: usize = ([\d_]+);", "nagare/local/src/stream_source.rs")
+    assert mapping["BatchSize"] == code()["local"]["changes_in_a_batch"]
     assert mapping["MaximumBatchingWindowInSeconds"] == 0
 
 
@@ -793,7 +735,7 @@ def test_streams_of_events_are_mapped_as_that_of_the_facts_is(stack):
     del mapping["EventSourceArn"]
     # Which SAM adds, and which is no part of how a stream is read.
     mapping.pop("Tags", None)
-    text = stack.properties("PeriodKeeper")["Environment"]["Variables"][variables()["STREAM_MAPPING"]]["Fn::Sub"]
+    text = stack.properties("PeriodKeeper")["Environment"]["Variables"]["NAGARE_STREAM_MAPPING"]["Fn::Sub"]
     asked = json.loads(text)
     said = {"${Projector.Arn}:live": {"Ref": "ProjectorAliaslive"}, "${DeadLetterQueue.Arn}": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]}}
     asked["FunctionName"] = said[asked["FunctionName"]]
@@ -844,11 +786,9 @@ def test_what_cannot_be_folded_ends_as_a_dead_letter(stack):
     # While a table refuses, an attempt takes as long as the function may: age ends these, not their number.
     assert age / stack.properties("Projector")["Timeout"] < attempts <= 1_000
     # The local stack gives up when Lambda does.
-    given_up = "nagare/local/src/given_up.rs"
-    assert (age, attempts) == (seconds("RECORD_AGE", given_up), number(r"pub const RETRIES: u32 = ([\d_]+);", given_up))
+    assert (age, attempts) == (code()["local"]["change_age_seconds"], code()["local"]["change_retries"])
     # A mark outlives what can be delivered again.
-    kept = seconds("KEPT", "shared/src/projection/high_water.rs")
-    assert kept >= 2 * DAY
+    assert code()["marks_kept_seconds"] >= 2 * DAY
 
 
 def test_visibility_is_six_times_the_timeout(stack):
@@ -856,13 +796,12 @@ def test_visibility_is_six_times_the_timeout(stack):
         visibility = stack.properties(queue)["VisibilityTimeout"]
         assert visibility == 6 * stack.properties(function)["Timeout"], queue
         # What `nagare up --template-visibility` keeps to.
-        assert visibility == seconds("TEMPLATE_VISIBILITY", "nagare/local/src/stack.rs"), queue
+        assert visibility == code()["local"]["visibility_seconds"], queue
 
 
 def test_commands_give_up_after_as_many_receives_as_the_code_thinks(stack):
-    receives = number(r"pub const MAX_RECEIVES: u32 = ([\d_]+);", "shared/src/dead_letters/attributes.rs")
     redrive = stack.properties("CommandQueue")["RedrivePolicy"]
-    assert redrive["maxReceiveCount"] == receives
+    assert redrive["maxReceiveCount"] == code()["max_receives"]
     assert named(redrive["deadLetterTargetArn"]) == "DeadLetterQueue.Arn"
     # A dead letter has nowhere to go on to.
     assert "RedrivePolicy" not in stack.properties("DeadLetterQueue")
@@ -874,11 +813,11 @@ def test_commands_give_up_after_as_many_receives_as_the_code_thinks(stack):
 
 
 def test_dead_letters_are_kept_longest(stack):
-    days = seconds("DEAD_LETTER_RETENTION", "nagare/local/src/stack.rs")
+    kept = code()["local"]["dead_letter_retention_seconds"]
     commands = stack.properties("CommandQueue")["MessageRetentionPeriod"]
     letters = stack.properties("DeadLetterQueue")["MessageRetentionPeriod"]
     assert commands == 4 * 86_400
-    assert letters == days == 14 * 86_400
+    assert letters == kept == 14 * 86_400
 
 
 def test_queues_take_large_messages_encrypted_and_over_tls_only(stack):
@@ -941,31 +880,26 @@ def test_nobody_but_the_functions_sends_dead_letters(stack):
     assert set(deny["Condition"]) == {"ArnNotEquals"}
     [(key, others)] = deny["Condition"]["ArnNotEquals"].items()
     assert key == "aws:PrincipalArn" and {named(role) for role in others} == {f"{role}.Arn" for role in senders}
-    assert named(stack.properties("DlqAlerter")["Environment"]["Variables"][variables()["QUEUE_ARN"]]) == "CommandQueue.Arn"
+    assert named(stack.properties("DlqAlerter")["Environment"]["Variables"]["NAGARE_QUEUE_ARN"]) == "CommandQueue.Arn"
 
 
 # --- Tables ---------------------------------------------------------------------------------------
 
 
 def test_tables_have_the_keys_that_the_code_uses(stack):
-    schema = "nagare/local/src/schema.rs"
     assert set(stack.of_type("AWS::DynamoDB::Table")) == set(TABLES.values())
     for field, name in TABLES.items():
-        constant = one(rf'definition\(&tables\.{field}, (\w+), ', schema)
-        keys = list(one(rf'const {constant}: \[&str; 2\] = \["(\w+)", "(\w+)"\]', schema))
-        properties = stack.properties(name)
-        assert [k["AttributeName"] for k in properties["KeySchema"]] == keys, name
+        properties, definition = stack.properties(name), code()["tables"][field]["definition"]
+        assert properties["KeySchema"] == definition["KeySchema"], name
         assert [k["KeyType"] for k in properties["KeySchema"]] == ["HASH", "RANGE"], name
+        by_name = lambda one: one["AttributeName"]
+        assert sorted(properties["AttributeDefinitions"], key=by_name) == sorted(definition["AttributeDefinitions"], key=by_name), name
         assert {a["AttributeType"] for a in properties["AttributeDefinitions"]} == {"S"}, name
     (index,) = stack.properties("LedgerTable")["GlobalSecondaryIndexes"]
-    assert index["IndexName"] == one(r'pub const BY_FOLLOWER: &str = "(\w+)";', "shared/src/ledger.rs")
-    keys = list(one(r'"KeySchema": keys\("(\w+)", "(\w+)"\)', schema))
-    assert [k["AttributeName"] for k in index["KeySchema"]] == keys
-    projection = one(r'"ProjectionType": "(\w+)"', schema)
-    assert index["Projection"] == {"ProjectionType": projection}
-    expiry = one(r'\(tables\.timelines, "(\w+)"', schema)
+    [wanted] = code()["tables"]["ledger"]["definition"]["GlobalSecondaryIndexes"]
+    assert {key: index[key] for key in wanted} == wanted and index["IndexName"] == code()["by_follower"]
     ttl = stack.properties("TimelinesTable")["TimeToLiveSpecification"]
-    assert ttl == {"AttributeName": expiry, "Enabled": True}
+    assert ttl == {"AttributeName": code()["tables"]["timelines"]["expiry"], "Enabled": True}
 
 
 def test_tables_survive(stack):
@@ -986,22 +920,12 @@ def test_tables_survive(stack):
     # What must not be lost never expires by itself, but for what is marked as over. Nor does a view: it would begin
     # again at nothing.
     assert "TimeToLiveSpecification" not in stack.properties("DeadLettersTable")
-    marked = one(r'pub const FORGET_AT: &str = "(\w+)";', "shared/src/ledger.rs")
-    fields = re.findall(r"\(tables\.(\w+), shared::ledger::FORGET_AT, ", read("nagare/local/src/schema.rs"))
-    assert set(fields) == {"ledger", "facts", "views"}
+    marked = code()["forget_at"]
+    fields = {field for field, table in code()["tables"].items() if table["expiry"] == marked}
+    assert fields == {"ledger", "facts", "views"}
     for field in fields:
         ttl = stack.properties(TABLES[field]).get("TimeToLiveSpecification")
         assert ttl == {"AttributeName": marked, "Enabled": True}, field
-    functions = [p for folder in ("shared", "functions") for p in (ROOT / folder).rglob("*.rs")]
-    named_in = {p.name for p in functions if "FORGET_AT" in p.read_text(encoding="utf-8")}
-    kept_or_told = {"ledger.rs", "hidden.rs", "store.rs", "view.rs", "list.rs", "read.rs", "marking.rs", "barrier.rs", "facts.rs", "history.rs"}
-    kept_or_told |= {"seen_sets.rs", "listing.rs", "following.rs", "posting.rs", "recording.rs", "checkpoints.rs", "mark.rs", "keepers.rs", "periods.rs"}
-    assert named_in == kept_or_told, (
-        "only operators mark, and look for marks; what is stated again takes a mark off, one write takes it along, polls, "
-        "battles, votes and messages know by it that they were erased, and some things are born with it: what clients have seen, "
-        "notifications that were read, that a message marked all, barriers, checkpoints, keepers at work, and what is left of listings, rows of follows and "
-        "messages that are over"
-    )
 
 
 def test_tables_can_be_warm(stack):
@@ -1236,22 +1160,14 @@ def test_a_writer_that_stands_still_is_told_of_within_five_minutes(stack):
 
 
 def emitted():
-    """(metric, names of its dimensions) of all that the functions count: a record's fields in PascalCase, by
-    the stage, and also by the field that the record names."""
+    """(metric, names of its dimensions) of all that the functions count: by the stage, and also by the text that the
+    record names."""
     found = set()
-    stage = one(r'pub const STAGE: &str = "(\w+)";', "shared/src/runtime/metrics.rs")
-    for path in ROOT.glob("functions/*/src/**/*.rs"):
-        code = path.read_text(encoding="utf-8")
-        record = r"derive\(Serialize[^\]]*\]\n#\[serde\(rename_all = \"PascalCase\"\)\]\n[^\n]*struct (\w+) \{\n(.*?)^\}"
-        for name, body in re.findall(record, code, re.MULTILINE | re.DOTALL):
-            fields = dict(re.findall(r"^    (?:pub(?:\(\w+\))? )?(\w+): (.+),$", body, re.MULTILINE))
-            fields = {field.title().replace("_", ""): kind for field, kind in fields.items()}
-            (by,) = re.findall(rf"impl Record for {name} \{{\s+const BY: Option<&'static str> = (.+);", code)
-            by = re.sub(r'^Some\("(\w+)"\)$', r"\1", by)
-            assert by == "None" or fields[by] == "&'static str", f"{path}: {name} by {by}"
-            for metric in (field for field, kind in fields.items() if kind != "&'static str"):
-                found.add((metric, frozenset([stage])))
-                found |= {(metric, frozenset([stage, by]))} if by != "None" else set()
+    stage = code()["metrics"]["stage"]
+    for counts in (code()["functions"][function]["counts"] for function in FUNCTIONS):
+        for metric in counts["metrics"]:
+            found.add((metric, frozenset([stage])))
+            found |= {(metric, frozenset([stage, counts["by"]]))} if counts["by"] else set()
     return found
 
 
@@ -1276,7 +1192,7 @@ def on_the_dashboard(stack):
 
 
 def test_metrics_of_ours_are_those_that_the_code_emits(stack):
-    namespace = one(r'pub const NAMESPACE: &str = "(\w+)";', "shared/src/runtime/metrics.rs")
+    namespace = code()["metrics"]["namespace"]
     metrics = emitted()
     assert len(metrics) > 12
     watched = set()
@@ -1302,7 +1218,7 @@ def test_metrics_of_ours_are_those_that_the_code_emits(stack):
     assert not hidden, f"not on the dashboard: {hidden}"
     for function in FUNCTIONS:
         environment = stack.properties(function)["Environment"]["Variables"]
-        assert named(environment[variables()["STAGE"]]) == "Stage", function
+        assert named(environment["NAGARE_STAGE"]) == "Stage", function
 
 
 def test_tables_on_the_dashboard_ask_for_what_is_logged(stack):
@@ -1312,11 +1228,10 @@ def test_tables_on_the_dashboard_ask_for_what_is_logged(stack):
     assert queries
     for query in queries:
         source = re.fullmatch(r"SOURCE '\$\{(\w+)Logs\}' \| .+ by ([\w, ]+) \| sort \w+ desc", query)
-        binary = stack.written["Resources"][source[1]]["Metadata"]["BuildProperties"]["Binary"]
-        code = read(f"functions/{binary}/src/log.rs")
+        logged = code()["functions"][source[1]]["logs"]
         asked = re.findall(r"(?:filter |(?:ispresent|sum|max|pct)\()(\w+)\b(?!\()", query)
         for field in {*asked, *source[2].split(", ")} - {"message"}:
-            assert re.search(rf"\b{field}\b( = |,$)", code, re.MULTILINE), f"{binary} logs no {field}"
+            assert field in logged, f"{source[1]} logs no {field}"
 
 
 def test_the_topics_are_encrypted_and_open_to_alarms_only(stack):
@@ -1356,18 +1271,13 @@ def test_the_dashboard_shows_every_alarm(stack):
 
 def test_outputs_tell_the_command_line_where_the_stack_is(stack):
     outputs = stack.expanded["Outputs"]
-    read_by_it = set()
-    for path in (path for folder in ("cli", "client", "console") for path in (ROOT / "nagare/src" / folder).rglob("*.rs")):
-        read_by_it |= set(re.findall(r"\benv::([A-Z_]+)\b", path.read_text(encoding="utf-8")))
-    # The caller's own, and the local stack's.
-    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "DYNAMODB_ENDPOINT", "SQS_ENDPOINT", "S3_ENDPOINT", "EVENTBRIDGE_ENDPOINT", "CLOCK_URL"}
-    wanted = {variables()[constant] for constant in read_by_it}
-    assert len(wanted) >= 5
+    wanted = set(code()["command_line"])
+    assert len(wanted) > 10
     lines = dict(re.findall(r"^export (\w+)=(\S+)$", outputs["Environment"]["Value"]["Fn::Sub"], re.MULTILINE))
     assert wanted <= set(lines), f"not among the outputs: {wanted - set(lines)}"
     for variable, value in lines.items():
         if variable.startswith("NAGARE_"):
-            assert variable in variables().values(), variable
+            assert variable in wanted | set(code()["functions"]["FanoutWriter"]["variables"]), variable
             output = outputs[variable.title().replace("_", "")]["Value"]
             expected = "${" + named(output) + "}" if named(output) else output["Fn::Sub"]
             assert value == expected, variable
@@ -1422,3 +1332,18 @@ def test_parameters_are_checked_before_anything_is_deployed(stack):
             assert not re.fullmatch(pattern, value), f"{name} takes {value!r}"
         assert re.fullmatch(pattern, stack.default(name)), name
         assert stack.expanded["Parameters"][name]["ConstraintDescription"], name
+
+
+# --- What it costs --------------------------------------------------------------------------------
+
+
+def test_the_bill_is_of_this_template(stack):
+    """`nagare estimate` knows by itself what is paid for and how large it is."""
+    bill = code()["bill"]
+    assert bill["alarm_metrics"] == sum(len(metrics_of(alarm["Properties"])) for alarm in stack.of_type("AWS::CloudWatch::Alarm").values())
+    assert bill["secrets"] == len(stack.of_type("AWS::SecretsManager::Secret"))
+    assert bill["keys"] == len(stack.of_type("AWS::KMS::Key"))
+    for function, memory in (("FanoutWriter", "writer"), ("TimelineReader", "reader"), ("Projector", "projector")):
+        assert bill[f"{memory}_memory"] == stack.properties(function)["MemorySize"], function
+    assert bill["log_one_in"] == stack.default("LogOneIn")
+    assert bill["access_line"] == stack.properties("HttpApiStage")["AccessLogSettings"]["Format"]["Fn::If"][1]

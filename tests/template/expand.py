@@ -35,8 +35,9 @@ class NoManagedPolicies:
 
 
 def source():
-    """The template as it is written, intrinsic functions in their long form."""
-    return yaml_parse(TEMPLATE.read_text(encoding="utf-8"))
+    """The template as it is written, intrinsic functions in their long form and anchors resolved. What several parts
+    share by an anchor is a copy in each, as in what SAM gives to CloudFormation."""
+    return json.loads(json.dumps(yaml_parse(TEMPLATE.read_text(encoding="utf-8"))))
 
 
 def expand(parameters=None, written=None):

@@ -47,6 +47,8 @@ checkov() {
     grep -q '^Passed checks: [1-9]' "$venv/checkov.txt"
 }
 
+# .cfnlintrc is read from here.
+cd "$root"
 if [[ $what == *lint* ]]; then
     check "sam validate" "$bin/sam" validate --template "$root/template.yaml"
     check "sam validate --lint" "$bin/sam" validate --lint --template "$root/template.yaml"

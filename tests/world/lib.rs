@@ -14,7 +14,7 @@
 mod bucket;
 mod dynamodb_local;
 mod events;
-mod observed;
+pub mod observed;
 mod operator;
 mod periods;
 pub mod properties;

@@ -103,8 +103,14 @@ fn place() -> (PathBuf, String) {
     let program = std::env::current_exe().unwrap();
     let name = program.file_stem().unwrap().to_string_lossy().into_owned();
     let name = name.rsplit_once('-').map_or(name.clone(), |(name, _hash)| name.to_owned());
+    (directory(), name)
+}
+
+/// Where tests write down what `tests/template` reads.
+#[must_use]
+pub fn directory() -> PathBuf {
     // target/<profile>/deps/<program>
-    (program.ancestors().nth(3).unwrap().join("observed"), name)
+    std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("observed")
 }
 
 /// The actions that a call has to be allowed, and on what.

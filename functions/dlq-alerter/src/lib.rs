@@ -11,8 +11,11 @@
 //! function dies in between, the message comes again and is stored again under the same key, and at
 //! worst counted twice: an alarm too many, never a letter too few.
 
+pub mod env;
 mod letter;
 mod metrics;
+
+pub use metrics::metric_names;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::{BoxFuture, join_all};

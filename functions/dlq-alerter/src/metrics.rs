@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 use shared::dead_letters::{DeadLetter, STREAM_BATCH, is_of_a_producer, known_reason};
-use shared::runtime::metrics::{Count, Record};
+use shared::runtime::metrics::{Count, MetricNames, Record};
 
 /// Dead letters that were kept.
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Arrivals {
     pub(crate) reason: &'static str,
@@ -29,4 +29,10 @@ impl Arrivals {
 
 impl Record for Arrivals {
     const BY: Option<&'static str> = Some("Reason");
+}
+
+/// What is counted.
+#[must_use]
+pub fn metric_names() -> MetricNames {
+    MetricNames::of::<Arrivals>()
 }

@@ -23,6 +23,7 @@
 
 mod batches;
 mod body;
+pub mod env;
 mod events;
 mod log;
 mod metrics;
@@ -44,6 +45,7 @@ use tokio::time::Instant;
 pub use batches::MESSAGE_BYTES;
 pub use body::MOST_BYTES;
 pub use events::MOST_EVENTS;
+pub use metrics::metric_names;
 pub use rate::TenantRates;
 
 use log::Outcome;

@@ -1,6 +1,7 @@
 //! The Lambda function: wires [`event_intake`] to its environment.
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use event_intake::env;
 use event_intake::{Intake, PATIENCE, TenantRates};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::dynamo::sdk_config;
@@ -8,7 +9,6 @@ use shared::events::EventSettings;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::env;
 use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
 

@@ -2,7 +2,7 @@
 
 use api::Problem;
 use serde::Serialize;
-use shared::runtime::metrics::{Count, Metrics, Record};
+use shared::runtime::metrics::{Count, MetricNames, Metrics, Record};
 use shared::values::Timestamp;
 
 use crate::log::Outcome;
@@ -36,4 +36,10 @@ pub(crate) fn count(metrics: &Metrics, outcome: &Outcome<'_>, now: Timestamp) {
         Err(_) => taken.requests_rejected = 1.into(),
     }
     metrics.record(&taken, now);
+}
+
+/// What is counted.
+#[must_use]
+pub fn metric_names() -> MetricNames {
+    MetricNames::of::<IntakeRecord>()
 }

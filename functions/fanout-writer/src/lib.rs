@@ -33,6 +33,7 @@ mod copies;
 mod dead_letters;
 mod delivery;
 mod disposition;
+pub mod env;
 mod failure;
 mod fanout;
 mod log;
@@ -66,6 +67,7 @@ pub use disposition::{Disposition, FanOutEnd};
 pub use failure::Failure;
 pub use fanout::FanOutLimits;
 use message::Handled;
+pub use metrics::metric_names;
 pub use reconcile::Reconciler;
 
 /// The writer. Made once; every invocation borrows it.

@@ -1,6 +1,7 @@
 //! The Lambda function: wires [`fanout_writer`] to its environment.
 
 use aws_lambda_events::event::sqs::SqsEvent;
+use fanout_writer::env;
 use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::activities::ChangeLog;
@@ -17,7 +18,6 @@ use shared::queue::Sender;
 use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::env;
 use shared::runtime::function::Function;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Error> {
     let (sqs, clock) = (aws_sdk_sqs::Client::new(&config), Clock::system());
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
     let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
-    let events = Events::new(EventSettings::of_environment()?, &events, &ledger);
+    let events = Events::new(EventSettings::of_environment(env::EVENT_SETTINGS)?, &events, &ledger);
     let writer = Writer {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
@@ -52,14 +52,14 @@ async fn main() -> Result<(), Error> {
             LetterSeal::new(&secrets),
         ),
         limits: FanOutLimits::default(),
-        retention: env::retention()?,
+        retention: env::days(env::RETENTION_DAYS)?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: clock.clone(),
         change_log: ChangeLog::new(env::parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?),
         room_queues: RoomQueues::default(),
         events,
         hold: Hold::default(),
-        bus: Bus::of_environment(&config),
+        bus: Bus::of_environment(&config, env::EVENT_BUS_NAME),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
         let LambdaEvent { payload, context } = event;

@@ -3,7 +3,7 @@
 //! every message has one.
 
 use serde::Serialize;
-use shared::runtime::metrics::{Count, Durations, Metrics, Record};
+use shared::runtime::metrics::{Count, Durations, MetricNames, Metrics, Record};
 use shared::values::Timestamp;
 
 use crate::Disposition;
@@ -83,4 +83,10 @@ impl Commands {
             Disposition::GivenUp(_) => &mut self.commands_given_up,
         }
     }
+}
+
+/// What is counted.
+#[must_use]
+pub fn metric_names() -> MetricNames {
+    MetricNames::of::<Commands>()
 }

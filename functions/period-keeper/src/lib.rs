@@ -59,6 +59,7 @@
 //! with customers that are spread.
 
 mod daily;
+pub mod env;
 mod mappings;
 mod metrics;
 mod steps;
@@ -84,6 +85,7 @@ use tracing::{error, info, warn};
 
 pub use self::mappings::{MappingError, MappingRequest, MappingRequestError, Mappings};
 use self::metrics::Tick;
+pub use self::metrics::metric_names;
 use self::steps::Outcome;
 
 /// The keeper. Made once; every invocation borrows it.

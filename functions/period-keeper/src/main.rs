@@ -1,6 +1,7 @@
 //! The Lambda function: wires [`period_keeper`] to its environment.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use period_keeper::env;
 use period_keeper::{Keeper, KeeperLimits, Mappings};
 use serde_json::Value;
 use shared::dynamo::{Dynamo, sdk_config};
@@ -11,7 +12,6 @@ use shared::outbound::Bus;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::env;
 use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
 use shared::summaries::Summaries;
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Error> {
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
-    let bus = Bus::of_environment(&config);
+    let bus = Bus::of_environment(&config, env::EVENT_BUS_NAME);
     let keeper = Keeper {
         periods: Periods::new(&ledger),
         archives: Archives::new(&ledger),
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Error> {
         daily: Daily::new(&ledger).with_bus(&bus),
         bus,
         summaries: Summaries::new(&Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?))),
-        settings: EventSettings::of_environment()?,
+        settings: EventSettings::of_environment(env::EVENT_SETTINGS)?,
         mappings: Mappings::new(&config, env::required_parsed(env::STREAM_MAPPING)?),
         limits: KeeperLimits::default(),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use shared::events::keeping::wants_table;
 use shared::events::{EventSettings, PeriodRow, PeriodState};
-use shared::runtime::metrics::{Count, Record};
+use shared::runtime::metrics::{Count, MetricNames, Record};
 use shared::values::Timestamp;
 
 /// A tick that ended. An alarm fires if there is none.
@@ -53,4 +53,10 @@ impl Tick {
 
 impl Record for Tick {
     const BY: Option<&'static str> = None;
+}
+
+/// What is counted.
+#[must_use]
+pub fn metric_names() -> MetricNames {
+    MetricNames::of::<Tick>()
 }

@@ -25,6 +25,7 @@
 mod battles;
 mod blocks;
 mod dead_letters;
+pub mod env;
 mod event;
 mod events;
 mod failure;
@@ -57,6 +58,7 @@ pub use dead_letters::DeadLetterQueue;
 use event::Source;
 pub use event::{EventError, Failed, StreamEvent, StreamResponse};
 use metrics::Batch;
+pub use metrics::metric_names;
 use outcome::Outcome;
 use subject::Subject;
 

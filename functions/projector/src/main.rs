@@ -1,6 +1,7 @@
 //! The Lambda function: wires [`projector`] to its environment.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use projector::env;
 use projector::{DeadLetterQueue, Projector, StreamEvent};
 use shared::command::InternalSeal;
 use shared::dead_letters::LetterSeal;
@@ -13,7 +14,6 @@ use shared::projection::Views;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::env;
 use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
 use shared::tenants::Rules;
@@ -24,7 +24,7 @@ async fn main() -> Result<(), Error> {
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
-    let bus = Bus::of_environment(&config);
+    let bus = Bus::of_environment(&config, env::EVENT_BUS_NAME);
     let projector = Projector {
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Error> {
         ),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
-        read_notifications: env::read_notifications()?,
+        read_notifications: env::days(env::READ_NOTIFICATION_DAYS)?,
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         rules: Rules::new(&Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?)))
             .with_bus(&bus),

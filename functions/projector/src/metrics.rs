@@ -1,7 +1,7 @@
 //! What is counted: changes, and how long they took from fact to view.
 
 use serde::Serialize;
-use shared::runtime::metrics::{Count, Durations, Record};
+use shared::runtime::metrics::{Count, Durations, MetricNames, Record};
 
 /// The outcome of a batch.
 #[derive(Serialize, Default)]
@@ -24,4 +24,10 @@ pub(crate) struct Batch {
 
 impl Record for Batch {
     const BY: Option<&'static str> = None;
+}
+
+/// What is counted.
+#[must_use]
+pub fn metric_names() -> MetricNames {
+    MetricNames::of::<Batch>()
 }

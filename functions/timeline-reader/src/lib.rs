@@ -34,6 +34,7 @@ mod alerts;
 mod archives;
 mod battle;
 mod customers;
+pub mod env;
 mod events;
 mod follows;
 mod http;
@@ -80,7 +81,7 @@ use http::preflight;
 use http::problem::Problem;
 use http::response::Shareable;
 use log::Outcome;
-pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics};
+pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics, metric_names};
 pub use router::ROUTES;
 
 /// How long a caller waits at most. A page takes milliseconds; a caller that has waited this long should retry.

@@ -13,11 +13,11 @@ use shared::paging::CursorSeal;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::env;
 use shared::runtime::function::Function;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::Timelines;
+use timeline_reader::env;
 use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics, TenantClaim};
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Error> {
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
     let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
     let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
-    let events = Events::new(EventSettings::of_environment()?, &events, &ledger);
+    let events = Events::new(EventSettings::of_environment(env::EVENT_SETTINGS)?, &events, &ledger);
     let reader = Reader {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Error> {
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
         public_cache_seconds: env::parsed_or(env::PUBLIC_CACHE_SECONDS, 0)?,
         tenant_claim: env::parsed_or(env::TENANT_CLAIM, TenantClaim::default())?,
-        retention: env::retention()?,
+        retention: env::days(env::RETENTION_DAYS)?,
         metrics: RequestMetrics::new(Metrics::to(std::io::stdout(), &env::stage())),
         log_sampling: env::parsed_or(env::LOG_ONE_IN, LogSampling::ALL)?,
         clock: Clock::system(),

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use shared::runtime::metrics::{Count, Durations, Metrics, Record};
+use shared::runtime::metrics::{Count, Durations, MetricNames, Metrics, Record};
 use shared::values::Timestamp;
 
 use crate::log::Outcome;
@@ -107,4 +107,10 @@ impl PendingMetrics {
 fn rounded(took: Duration) -> Duration {
     let micros = took.as_micros() / PRECISION * PRECISION;
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+}
+
+/// What is counted.
+#[must_use]
+pub fn metric_names() -> MetricNames {
+    MetricNames::of::<Answers>()
 }

@@ -25,6 +25,37 @@ const NAMING: [&str; 8] = [
     env::DEAD_LETTERS_TABLE,
 ];
 
+/// The variables that say where a stack is and how it is set up.
+pub const STACK_VARIABLES: [&str; 16] = [
+    env::API_URL,
+    env::QUEUE_URL,
+    env::DEAD_LETTER_QUEUE_URL,
+    env::TIMELINES_TABLE,
+    env::LEDGER_TABLE,
+    env::FACTS_TABLE,
+    env::VIEWS_TABLE,
+    env::DEAD_LETTERS_TABLE,
+    env::ARCHIVE_BUCKET,
+    env::EVENTS_TABLE_PREFIX,
+    env::EVENT_PERIOD,
+    env::EVENT_LATENESS_DAYS,
+    env::EVENT_DAYS,
+    env::EVENT_ARCHIVE_DAYS,
+    env::AUTHORIZATION,
+    env::STAGE,
+];
+/// The caller's own, and what only a local stack says of itself.
+const OTHERS: [&str; 8] = [
+    env::TOKEN,
+    env::JWT_KEY,
+    env::CLOCK_URL,
+    env::CONSOLE_URL,
+    env::DYNAMODB_ENDPOINT,
+    env::SQS_ENDPOINT,
+    env::S3_ENDPOINT,
+    env::EVENTBRIDGE_ENDPOINT,
+];
+
 /// The stack that a command talks to.
 #[derive(Debug, Clone)]
 pub enum Target {
@@ -56,6 +87,7 @@ impl Target {
 
     /// A variable, if it is set.
     pub fn optional(&self, name: &'static str) -> Option<String> {
+        debug_assert!(STACK_VARIABLES.contains(&name) || OTHERS.contains(&name), "{name}");
         match self {
             Self::Environment => env::optional(name),
             Self::Local(note) => note.variable(name).map(ToOwned::to_owned),
@@ -79,7 +111,7 @@ impl Target {
     /// [`Failure::Usage`] if the environment says something else than a number of days.
     pub fn retention(&self) -> Result<Retention, Failure> {
         match self {
-            Self::Environment => Ok(env::retention()?),
+            Self::Environment => Ok(env::days(env::RETENTION_DAYS)?),
             Self::Local(_) => Ok(Retention::default()),
         }
     }

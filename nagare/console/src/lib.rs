@@ -109,7 +109,7 @@ use reads::Reads;
 /// Where it is, below the address of its port.
 pub const PATH: &str = "/console/";
 /// The variable that says where somebody who may look opens it.
-pub const URL: &str = "NAGARE_CONSOLE_URL";
+pub const URL: &str = env::CONSOLE_URL;
 /// A form is at most this long, in bytes: a message of SQS, escaped, and some more.
 const LONGEST_FORM: usize = 4 << 20;
 /// Commands whose course can still be watched.

@@ -23,11 +23,14 @@ use http::header::{
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-/// What the template configures too: `AllowMethods`, `AllowHeaders`, `ExposeHeaders` and `MaxAge`.
-const METHODS: &str = "GET";
-const HEADERS: &str = "authorization,x-amz-content-sha256,x-amz-date,x-amz-security-token";
-const EXPOSED: &str = "apigw-requestid,retry-after,www-authenticate";
-const SECONDS: &str = "3600";
+/// `AllowMethods` of the template.
+pub const METHODS: &str = "GET";
+/// `AllowHeaders` of the template.
+pub const HEADERS: &str = "authorization,x-amz-content-sha256,x-amz-date,x-amz-security-token";
+/// `ExposeHeaders` of the template.
+pub const EXPOSED: &str = "apigw-requestid,retry-after,www-authenticate";
+/// `MaxAge` of the template.
+pub const SECONDS: &str = "3600";
 
 /// The headers that are the API's alone to set.
 const OURS: [HeaderName; 6] = [

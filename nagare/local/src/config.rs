@@ -24,11 +24,11 @@ pub const COMMANDS: &str = "nagare-commands";
 pub const DEAD_LETTERS: &str = "nagare-dead-letters";
 /// How long a received message stays hidden, as the template sets it: six times the function's timeout,
 /// because the poller may be throttled there.
-const TEMPLATE_VISIBILITY: Duration = Duration::from_secs(360);
+pub const TEMPLATE_VISIBILITY: Duration = Duration::from_secs(360);
 /// The same where nobody throttles the poller.
 const VISIBILITY: Duration = Duration::from_secs(90);
 /// Dead letters are kept longer than commands: expiry counts from the first send.
-const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(14 * 86_400);
+pub const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(14 * 86_400);
 
 /// How a stack is started.
 #[derive(Debug, Clone, Default)]

@@ -39,6 +39,9 @@ pub mod tables_http;
 mod tests;
 mod wiring;
 
-pub use config::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
+pub use config::{
+    COMMANDS, DEAD_LETTER_RETENTION, DEAD_LETTERS, StackConfig, StackError, TEMPLATE_VISIBILITY,
+};
 pub use opening::OpenStack;
 pub use stack::Stack;
+pub use wiring::FUNCTION_TIMEOUT;

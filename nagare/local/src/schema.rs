@@ -100,7 +100,8 @@ pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
 }
 
 /// The tables whose items expire, the attribute by which they do, and the table's keys.
-pub(super) fn expiries() -> [(String, &'static str, &'static str); 4] {
+#[must_use]
+pub fn expiries() -> [(String, &'static str, &'static str); 4] {
     let tables = names();
     [
         (tables.timelines, "expires_at", "viewer_id, sort_key"),

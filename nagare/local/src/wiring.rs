@@ -61,7 +61,7 @@ use super::sqs::{QueueConfig, Queues, REGION, Wire};
 use super::stream_source::StreamSource;
 
 /// How long one invocation may take, as the template sets it.
-const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
+pub const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
 /// Writers at once: each spends most of its time waiting, for the tables and for pages that are being read.
 const WRITERS: usize = 16;
 

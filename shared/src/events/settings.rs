@@ -30,12 +30,13 @@ pub struct EventSettings {
 const MOST_DAYS: u32 = 3_650;
 
 impl EventSettings {
-    /// What the environment says; where it says nothing, the [default](Self::default).
+    /// What the variables of these names say, which are [`env::EVENT_SETTINGS`]; where one says nothing, the
+    /// [default](Self::default).
     ///
     /// # Errors
     /// [`EnvError::Invalid`] if a variable is no length of a period, or no number of days up to 3650.
-    pub fn of_environment() -> Result<Self, EnvError> {
-        Self::of_variables(env::optional)
+    pub fn of_environment(names: [&'static str; 4]) -> Result<Self, EnvError> {
+        Self::of_variables(|name| names.contains(&name).then(|| env::optional(name)).flatten())
     }
 
     /// The same, of variables that are somewhere else.

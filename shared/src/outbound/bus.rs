@@ -80,10 +80,10 @@ impl Bus {
         Self(None)
     }
 
-    /// The bus in the environment, or none.
+    /// The bus that a variable names, or none.
     #[must_use]
-    pub fn of_environment(config: &SdkConfig) -> Self {
-        let Some(name) = env::optional(env::EVENT_BUS_NAME) else { return Self::off() };
+    pub fn of_environment(config: &SdkConfig, variable: &'static str) -> Self {
+        let Some(name) = env::optional(variable) else { return Self::off() };
         let endpoint = env::optional(env::EVENTBRIDGE_ENDPOINT);
         let endpoint = endpoint.as_deref().or(config.endpoint_url());
         Self::of(SignedHttp::new(SERVICE, config), endpoint, &name, Clock::system())

@@ -1,5 +1,6 @@
 //! The one reader of the environment: every variable's name, and how its value is parsed.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::crypto::seal::{SecretError, Secrets};
@@ -38,6 +39,9 @@ pub const EVENT_LATENESS_DAYS: &str = "NAGARE_EVENT_LATENESS_DAYS";
 pub const EVENT_DAYS: &str = "NAGARE_EVENT_DAYS";
 /// Days that events are in the archive after the end of their period; 0: without end.
 pub const EVENT_ARCHIVE_DAYS: &str = "NAGARE_EVENT_ARCHIVE_DAYS";
+/// The four that say how events are kept.
+pub const EVENT_SETTINGS: [&str; 4] =
+    [EVENT_PERIOD, EVENT_LATENESS_DAYS, EVENT_DAYS, EVENT_ARCHIVE_DAYS];
 /// The mapping of the stream of a period's table to the projector: a request of Lambda's `CreateEventSourceMapping` without the stream,
 /// in JSON.
 pub const STREAM_MAPPING: &str = "NAGARE_STREAM_MAPPING";
@@ -75,6 +79,8 @@ pub const EVENT_BUS_NAME: &str = "NAGARE_EVENT_BUS_NAME";
 pub const EVENTBRIDGE_ENDPOINT: &str = "AWS_ENDPOINT_URL_EVENTBRIDGE";
 /// The address of the clock of a local stack, for the command line.
 pub const CLOCK_URL: &str = "NAGARE_CLOCK_URL";
+/// The address of the console of a local stack, for the command line.
+pub const CONSOLE_URL: &str = "NAGARE_CONSOLE_URL";
 /// The name of the deployment: the dimension of all metrics.
 pub const STAGE: &str = "NAGARE_STAGE";
 /// The seconds for which caches may keep answers that are the same for everybody. Without it they may not.
@@ -91,6 +97,48 @@ pub const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 pub const TRACED_SHARE: &str = "OTEL_TRACES_SAMPLER_ARG";
 /// The name of the function, as Lambda sets it.
 pub const FUNCTION_NAME: &str = "AWS_LAMBDA_FUNCTION_NAME";
+
+/// Those that every function reads.
+pub const COMMON: [&str; 4] = [LOG, STAGE, OTLP_ENDPOINT, TRACED_SHARE];
+
+/// The days that something may be kept.
+pub const DAYS: RangeInclusive<u32> = 1..=3650;
+
+/// A variable, or several that are read together.
+pub trait Variables {
+    /// Their names.
+    fn names(&self) -> Vec<&'static str>;
+}
+
+impl Variables for &'static str {
+    fn names(&self) -> Vec<&'static str> {
+        vec![self]
+    }
+}
+
+impl<const N: usize> Variables for [&'static str; N] {
+    fn names(&self) -> Vec<&'static str> {
+        self.to_vec()
+    }
+}
+
+/// Fills a function's module of the variables that it reads. The function imports this module and not [`env`](self), so
+/// it cannot name others, and `all` tells `tests/template` which the template has to set.
+#[macro_export]
+macro_rules! variables {
+    ($($name:ident),* $(,)?) => {
+        pub use $crate::runtime::env::{
+            $($name,)* days, optional, parsed_or, required, required_parsed, secrets, stage,
+        };
+
+        /// All that the function reads.
+        #[must_use]
+        pub fn all() -> Vec<&'static str> {
+            use $crate::runtime::env::Variables;
+            [$crate::runtime::env::COMMON.names(), $($name.names(),)*].concat()
+        }
+    };
+}
 
 /// A variable is missing or malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -176,28 +224,15 @@ pub fn stage() -> String {
     optional(STAGE).unwrap_or_else(|| "local".to_owned())
 }
 
-/// The retention of activities in timelines.
+/// The days that something is kept: 30 if unset.
 ///
 /// # Errors
-/// [`EnvError::Invalid`] if it is not a number of days from 1 to 3650.
-pub fn retention() -> Result<Retention, EnvError> {
-    days(RETENTION_DAYS)
-}
-
-/// The retention of read notifications: 30 days if unset.
-///
-/// # Errors
-/// [`EnvError::Invalid`]
-pub fn read_notifications() -> Result<Retention, EnvError> {
-    days(READ_NOTIFICATION_DAYS)
-}
-
-fn days(name: &'static str) -> Result<Retention, EnvError> {
-    match parsed_or(name, DEFAULT_RETENTION_DAYS)? {
-        days @ 1..=3650 => Ok(Retention::days(days)),
-        days => {
-            let problem = format!("expected 1 to 3650 days, got {days}");
-            Err(EnvError::Invalid { name, problem })
-        }
+/// [`EnvError::Invalid`] if it is not a number of days among [`DAYS`].
+pub fn days(name: &'static str) -> Result<Retention, EnvError> {
+    let days = parsed_or(name, DEFAULT_RETENTION_DAYS)?;
+    if DAYS.contains(&days) {
+        return Ok(Retention::days(days));
     }
+    let problem = format!("expected {} to {} days, got {days}", DAYS.start(), DAYS.end());
+    Err(EnvError::Invalid { name, problem })
 }

@@ -34,6 +34,31 @@ pub trait Record: Serialize {
     const BY: Option<&'static str>;
 }
 
+/// The metrics of a record, for what has to name them too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MetricNames {
+    /// The metrics.
+    pub metrics: Vec<String>,
+    /// The texts by which they are told apart.
+    pub texts: Vec<String>,
+    /// [`Record::BY`].
+    pub by: Option<&'static str>,
+}
+
+impl MetricNames {
+    /// Those of records of this kind, of which nothing is left out for being nothing.
+    #[must_use]
+    pub fn of<R: Record + Default>() -> Self {
+        let members = serde_json::to_value(R::default()).ok();
+        let members = members.as_ref().and_then(Value::as_object).into_iter().flatten();
+        let (texts, metrics): (Vec<_>, Vec<_>) = members.partition(|(_, value)| value.is_string());
+        let names = |members: Vec<(&String, &Value)>| {
+            members.into_iter().map(|(name, _)| name.clone()).collect()
+        };
+        Self { metrics: names(metrics), texts: names(texts), by: R::BY }
+    }
+}
+
 /// A count. Zero is not written, because a metric that is not sent costs nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count(u64);

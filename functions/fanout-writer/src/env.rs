@@ -1,0 +1,16 @@
+//! The variables that the function reads.
+
+shared::variables!(
+    CHANGE_LOG_COPIES,
+    DEAD_LETTER_QUEUE_URL,
+    EVENT_BUS_NAME,
+    EVENT_SETTINGS,
+    EVENTS_TABLE_PREFIX,
+    FACTS_TABLE,
+    INTERNAL_SECRETS,
+    LEDGER_TABLE,
+    QUEUE_URL,
+    RETENTION_DAYS,
+    TIMELINES_TABLE,
+    VIEWS_TABLE,
+);

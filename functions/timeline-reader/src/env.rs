@@ -1,0 +1,17 @@
+//! The variables that the function reads.
+
+shared::variables!(
+    ARCHIVE_BUCKET,
+    AUTHORIZATION,
+    CURSOR_SECRETS,
+    EVENT_SETTINGS,
+    EVENTS_TABLE_PREFIX,
+    FACTS_TABLE,
+    LEDGER_TABLE,
+    LOG_ONE_IN,
+    PUBLIC_CACHE_SECONDS,
+    RETENTION_DAYS,
+    TENANT_CLAIM,
+    TIMELINES_TABLE,
+    VIEWS_TABLE,
+);
