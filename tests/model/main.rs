@@ -22,6 +22,7 @@
 //! check      what readers must be shown in the end
 //! seeds      tried on all processors; what fails is made smaller
 //! periods    a model of its own: events, while periods end, are archived and dropped
+//! tenants    a model of its own: summaries, rules, scores and alerts, over weeks and months
 //! stored     whether all that is stored is within the bound of its kind
 //! ```
 //!
@@ -60,6 +61,7 @@ mod seeds;
 mod shrunk;
 mod stored;
 mod stream;
+mod tenants;
 mod usage;
 mod walk;
 

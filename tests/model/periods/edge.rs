@@ -12,7 +12,7 @@ use tests::EVENTS_TABLE_PREFIX;
 
 /// What a call has done, whatever its caller was told.
 #[derive(Debug, Clone)]
-pub(super) enum Done {
+pub(crate) enum Done {
     /// A table of a period was made.
     Made(String),
     Put(Value),
@@ -23,16 +23,16 @@ pub(super) enum Done {
 
 /// What calls have done since somebody looked.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Log(Arc<Mutex<Vec<Done>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<Done>>>);
 
 impl Log {
-    pub(super) fn take(&self) -> Vec<Done> {
+    pub(crate) fn take(&self) -> Vec<Done> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 }
 
 /// Some things go wrong with nothing but tables themselves.
-pub(super) fn may_befall(fault: Fault, request: &HttpRequest) -> bool {
+pub(crate) fn may_befall(fault: Fault, request: &HttpRequest) -> bool {
     let operation = operation(request).unwrap_or_default();
     match fault {
         Fault::LimitExceeded | Fault::InUse => {
@@ -45,9 +45,9 @@ pub(super) fn may_befall(fault: Fault, request: &HttpRequest) -> bool {
 
 /// What is inside, and the log of what it has done.
 #[derive(Debug)]
-pub(super) struct Watched {
-    pub(super) inside: SharedHttpConnector,
-    pub(super) log: Log,
+pub(crate) struct Watched {
+    pub(crate) inside: SharedHttpConnector,
+    pub(crate) log: Log,
 }
 
 impl HttpConnector for Watched {

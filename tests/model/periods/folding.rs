@@ -6,13 +6,14 @@ use fastrand::Rng;
 use nagare_local::engine::stream::StreamRecord;
 use nagare_local::stream_source::event_of;
 use projector::StreamResponse;
+use serde_json::Value;
 use tests::{World, soon};
 
 use crate::history::DAY;
 use crate::scheduler::Task;
 use crate::usage::count;
 
-pub(super) struct TableStream<'a> {
+pub(crate) struct TableStream<'a> {
     world: &'a World,
     table: String,
     /// The number of the last record that was worked off.
@@ -21,36 +22,48 @@ pub(super) struct TableStream<'a> {
     left_since: Option<i64>,
     /// How far it was worked off by when.
     passed: Vec<(i64, i64)>,
-    batch: Option<(Vec<i64>, Task<'a, StreamResponse>)>,
+    batch: Option<(Vec<StreamRecord>, Task<'a, StreamResponse>)>,
+    /// The keys of what was delivered, and of what was worked off, since somebody looked.
+    pub(crate) delivered: Vec<Value>,
+    pub(crate) worked_off: Vec<Value>,
 }
 
 impl<'a> TableStream<'a> {
-    pub(super) fn new(world: &'a World, table: String) -> Self {
-        Self { world, table, behind: 0, left_since: None, passed: Vec::new(), batch: None }
+    pub(crate) fn new(world: &'a World, table: String) -> Self {
+        Self {
+            world,
+            table,
+            behind: 0,
+            left_since: None,
+            passed: Vec::new(),
+            batch: None,
+            delivered: Vec::new(),
+            worked_off: Vec::new(),
+        }
     }
 
-    pub(super) fn is_at_work(&self) -> bool {
+    pub(crate) fn is_at_work(&self) -> bool {
         self.batch.is_some()
     }
 
-    pub(super) fn changed(&mut self) {
+    pub(crate) fn changed(&mut self) {
         self.left_since.get_or_insert(self.world.clock.now().unix_millis());
     }
 
     /// Until when time may pass: DynamoDB keeps a change for a day, and what is left for longer is another test's concern.
-    pub(super) fn latest(&self) -> i64 {
+    pub(crate) fn latest(&self) -> i64 {
         self.left_since.map_or(i64::MAX, |since| since + DAY / 2)
     }
 
-    pub(super) fn go_on(&mut self) {
-        let Some((numbers, task)) = &mut self.batch else { return };
+    pub(crate) fn go_on(&mut self) {
+        let Some((records, task)) = &mut self.batch else { return };
         let Poll::Ready(response) = task.go_on() else { return };
-        let numbers = std::mem::take(numbers);
-        self.pass(&numbers, &response);
+        let records = std::mem::take(records);
+        self.pass(&records, &response);
         self.batch = None;
     }
 
-    pub(super) fn happen(&mut self, random: &mut Rng) {
+    pub(crate) fn happen(&mut self, random: &mut Rng) {
         match (&self.batch, random.u8(0..12)) {
             (Some(_), 0) => {
                 count("periods: a projector died");
@@ -78,23 +91,26 @@ impl<'a> TableStream<'a> {
         let batch = event_of(&self.table, "shard", &records).unwrap();
         let projector = &self.world.projector;
         let task = Task::new(async move { projector.handle(batch, soon()).await.unwrap() });
-        self.batch = Some((records.into_iter().map(|record| record.number).collect(), task));
+        self.delivered.extend(records.iter().map(keys));
+        self.batch = Some((records, task));
     }
 
     /// Passes what was folded of a batch: all before the first that was not.
-    fn pass(&mut self, numbers: &[i64], response: &StreamResponse) {
+    fn pass(&mut self, records: &[StreamRecord], response: &StreamResponse) {
         let failed = response.batch_item_failures.first();
         let failed = failed.map(|failed| failed.item_identifier.parse::<i64>().unwrap());
-        let done = numbers.iter().take_while(|number| Some(**number) != failed);
+        let done = records.iter().take_while(|record| Some(record.number) != failed);
+        let done: Vec<_> = done.collect();
+        self.worked_off.extend(done.iter().copied().map(keys));
         if let Some(last) = done.last() {
-            self.behind = *last;
+            self.behind = last.number;
             self.left_since = self.left_since.filter(|_| self.has_left());
-            self.passed.push((*last, self.world.clock.now().unix_millis()));
+            self.passed.push((last.number, self.world.clock.now().unix_millis()));
         }
     }
 
     /// Whether something is left to fold of a stream that is mapped.
-    pub(super) fn has_left(&self) -> bool {
+    pub(crate) fn has_left(&self) -> bool {
         !self.left(1).is_empty()
     }
 
@@ -107,9 +123,13 @@ impl<'a> TableStream<'a> {
     }
 
     /// Delivers all that is left, if nothing is on its way.
-    pub(super) fn deliver_all(&mut self) {
+    pub(crate) fn deliver_all(&mut self) {
         if self.batch.is_none() {
             self.deliver(usize::MAX);
         }
     }
+}
+
+fn keys(record: &StreamRecord) -> Value {
+    serde_json::from_str(record.keys.get()).unwrap()
 }

@@ -68,7 +68,7 @@ pub(super) fn arrivals(history: &[Sent]) -> Vec<Delivery> {
 }
 
 /// What a body says, without what others have put around it.
-pub(super) fn command(body: &str) -> Value {
+pub(crate) fn command(body: &str) -> Value {
     let mut said: Value = serde_json::from_str(body).unwrap();
     while let Some(command) = said.get_mut("command") {
         said = command.take();

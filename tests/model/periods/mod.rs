@@ -35,9 +35,9 @@
 //! NAGARE_MODEL_SEEDS=1000..3000 cargo test --release -p tests --test model events
 //! ```
 
-mod edge;
-mod folding;
-mod messages;
+pub(crate) mod edge;
+pub(crate) mod folding;
+pub(crate) mod messages;
 mod plan;
 mod reading;
 mod run;

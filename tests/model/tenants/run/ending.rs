@@ -1,0 +1,64 @@
+//! The end of a run: nothing fails any more, what is left is done, and all is judged. Then periods close, are archived and dropped, and all is judged
+//! again.
+
+use std::time::Duration;
+
+use super::super::check;
+use super::{DAY, HOUR, LONGEST_UNDECIDED, MOST_TURNS, Run};
+use crate::periods::folding::TableStream;
+
+/// Ticks until all that is due is done.
+const TICKS: usize = 40;
+/// Tables that are dropped later are not waited for.
+const LONGEST: i64 = 120 * DAY;
+
+impl Run<'_> {
+    pub(super) async fn go_to_the_end(&mut self) -> Result<(), String> {
+        self.until_nobody_is_at_work().await?;
+        self.waiting.open();
+        self.do_all_that_is_due().await?;
+        check::at_rest(self.world, self.facts, self.history, &mut self.random).await?;
+        for _ in 0..2 {
+            let now = self.now();
+            self.set_time(now - now.rem_euclid(DAY) + DAY + 2 * HOUR + 1);
+            self.do_all_that_is_due().await?;
+        }
+        let settings = self.plan.settings;
+        let dropped = settings.dropped_from(settings.period_of(self.world.clock.now()));
+        let end = dropped.unix_millis() + HOUR;
+        while self.now() < end && end - self.now() < LONGEST {
+            self.set_time(end.min(self.now() + LONGEST_UNDECIDED));
+            self.do_all_that_is_due().await?;
+        }
+        check::at_rest(self.world, self.facts, self.history, &mut self.random).await
+    }
+
+    async fn do_all_that_is_due(&mut self) -> Result<(), String> {
+        for _ in 0..TICKS {
+            self.deliver_up_to(usize::MAX, 0);
+            self.streams.values_mut().for_each(TableStream::deliver_all);
+            self.until_nobody_is_at_work().await?;
+            let is_folded = !self.streams.values().any(TableStream::has_left);
+            self.tick();
+            self.until_nobody_is_at_work().await?;
+            let is_whole = self.facts.borrow().ticks.last().is_some_and(|it| it.is_whole);
+            if is_whole && is_folded && !self.queue.has_due(self.now()) {
+                return Ok(());
+            }
+        }
+        Err("the keeper never comes to an end".to_owned())
+    }
+
+    /// Gives each call its turn.
+    async fn until_nobody_is_at_work(&mut self) -> Result<(), String> {
+        for _ in 0..MOST_TURNS {
+            self.go_on().await?;
+            match self.waiting.any() {
+                true => self.waiting.release(0, None),
+                false if !self.anybody_at_work() => return Ok(()),
+                false => tokio::time::advance(Duration::from_secs(1)).await,
+            }
+        }
+        Err("somebody never comes to an end".to_owned())
+    }
+}
