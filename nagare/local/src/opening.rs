@@ -128,6 +128,16 @@ impl OpenStack {
     }
 }
 
+impl Stack {
+    /// Starts a stack without pages of its own; ready when it returns.
+    ///
+    /// # Errors
+    /// [`StackError`] says what to change.
+    pub async fn start(config: StackConfig) -> Result<Self, StackError> {
+        OpenStack::open(config).await?.start().await
+    }
+}
+
 /// What is at the API's port and is not of the API: its clock, the local bus, and, where nobody is asked for a token, the example.
 fn beside_the_api(
     wiring: &Wiring,

@@ -7,10 +7,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::calendar::Calendar;
-use super::config::{StackConfig, StackError};
 use super::data_dir::DataDir;
 use super::engine::Engine;
-use super::opening::OpenStack;
 use super::set_clock;
 
 /// How often expired entries are dropped.
@@ -33,14 +31,6 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Starts everything; ready when it returns.
-    ///
-    /// # Errors
-    /// [`StackError`] says what to change.
-    pub async fn start(config: StackConfig) -> Result<Self, StackError> {
-        OpenStack::open(config).await?.start().await
-    }
-
     /// What a shell has to export for SDKs, the `aws` CLI and `nagare` to find this stack.
     #[must_use]
     pub fn environment(&self) -> &[(&'static str, String)] {

@@ -38,7 +38,7 @@ use super::Account;
 pub(super) use lines::Lines;
 pub(super) use minutes::{Minutes, Statistic, Wanted};
 pub(super) use service::CallError;
-use service::{Service, Speaks};
+use service::{AwsJsonService, Service};
 
 /// How long a page waits for CloudWatch.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -68,14 +68,14 @@ impl CloudWatch {
 
     /// For a stage, below a domain such as `eu-west-1.amazonaws.com`, unless the environment names another endpoint.
     fn new(config: &SdkConfig, domain: &str, stage: String, clock: Clock) -> Result<Self, Failure> {
-        let service = |speaks: Speaks| -> Result<Service, Failure> {
+        let service = |api: AwsJsonService| -> Result<Service, Failure> {
             let address = match config.endpoint_url() {
                 Some(endpoint) => endpoint.to_owned(),
-                None => format!("https://{}.{domain}", speaks.signed_as),
+                None => format!("https://{}.{domain}", api.signed_as),
             };
             let url = Url::parse(&address);
             let url = url.map_err(|e| Failure::Usage(format!("the endpoint {address}: {e}")))?;
-            Service::new(config, speaks, url, clock.clone())
+            Service::new(config, api, url, clock.clone())
         };
         let (logs, metrics) = (service(service::LOGS)?, service(service::METRICS)?);
         Ok(Self { logs, metrics, stage, clock, kept: Mutex::default() })

@@ -12,7 +12,7 @@ use shared::runtime::retry::{self, Backoff};
 
 /// How a service is spoken to: the AWS JSON protocol, as its models name these.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Speaks {
+pub(super) struct AwsJsonService {
     /// Its name in signatures, and in its address.
     pub(super) signed_as: &'static str,
     /// What precedes the names of its operations.
@@ -23,14 +23,14 @@ pub(super) struct Speaks {
 }
 
 /// CloudWatch Logs.
-pub(super) const LOGS: Speaks = Speaks {
+pub(super) const LOGS: AwsJsonService = AwsJsonService {
     signed_as: "logs",
     target: "Logs_20140328",
     content: "application/x-amz-json-1.1",
     name: "CloudWatch Logs",
 };
 /// CloudWatch, for its metrics.
-pub(super) const METRICS: Speaks = Speaks {
+pub(super) const METRICS: AwsJsonService = AwsJsonService {
     signed_as: "monitoring",
     target: "GraniteServiceVersion20100801",
     content: "application/x-amz-json-1.0",
@@ -72,7 +72,7 @@ pub(crate) enum CallError {
 /// A service of AWS.
 #[derive(Debug)]
 pub(super) struct Service {
-    speaks: Speaks,
+    api: AwsJsonService,
     url: Url,
     signer: Signer,
     client: reqwest::Client,
@@ -82,14 +82,14 @@ pub(super) struct Service {
 impl Service {
     pub(super) fn new(
         config: &SdkConfig,
-        speaks: Speaks,
+        api: AwsJsonService,
         url: Url,
         clock: Clock,
     ) -> Result<Self, Failure> {
         let client = proxy::http_client()?;
-        let signer = Signer::of(config, speaks.signed_as);
+        let signer = Signer::of(config, api.signed_as);
         let signer = signer.map_err(|e| Failure::Usage(e.to_string()))?;
-        Ok(Self { speaks, url, signer, client, clock })
+        Ok(Self { api, url, signer, client, clock })
     }
 
     /// Calls until it answers, refuses, or the deadline passes.
@@ -118,8 +118,8 @@ impl Service {
         deadline: Deadline,
     ) -> Result<Value, CallError> {
         let body = input.to_string().into_bytes();
-        let target = format!("{}.{operation}", self.speaks.target);
-        let named = [("content-type", self.speaks.content), ("x-amz-target", &*target)];
+        let target = format!("{}.{operation}", self.api.target);
+        let named = [("content-type", self.api.content), ("x-amz-target", &*target)];
         let now = self.clock.now();
         let signature = self.signer.headers("POST", &self.url, &named, &body, now).await?;
         let request =
@@ -157,10 +157,10 @@ impl Service {
     }
 
     fn refused(&self, reason: String) -> CallError {
-        CallError::Refused { service: self.speaks.name, reason }
+        CallError::Refused { service: self.api.name, reason }
     }
 
     fn unavailable(&self, reason: &str) -> CallError {
-        CallError::Unavailable { service: self.speaks.name, reason: reason.to_owned() }
+        CallError::Unavailable { service: self.api.name, reason: reason.to_owned() }
     }
 }
