@@ -6,6 +6,7 @@ use std::sync::Arc;
 use nagare_local::stream_source;
 use serde_json::{Value, json};
 use shared::events::{ArchivedObject, Period, PeriodRow, PeriodState, archive};
+use shared::tenants::MOST_READ;
 use shared::values::TenantId;
 use tests::{World, delete, follow, publish, soon, unfollow};
 
@@ -132,7 +133,8 @@ fn score() -> Value {
 }
 
 fn alerts_read() -> Value {
-    json!({"type": "alerts.read", "tenant_id": id("acme"), "read": [{"alert_id": "0f343b0931126a20f133d67c2b018a3b"}]})
+    let read: Vec<_> = (0..MOST_READ).map(|n| json!({"alert_id": format!("{n:032x}")})).collect();
+    json!({"type": "alerts.read", "tenant_id": id("acme"), "read": read})
 }
 
 /// A row of the page: rounds, read units, write units.

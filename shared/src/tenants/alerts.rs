@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use futures::{TryStreamExt, stream};
 use ring::digest::{SHA256, digest};
 
 use super::{DailyDefinition, RuleDefinition, When, keys};
@@ -11,6 +12,9 @@ use crate::events::{Customer, Period};
 use crate::ledger::{Ledger, LedgerKey};
 use crate::runtime::deadline::Deadline;
 use crate::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
+
+/// Alerts that are marked at once.
+const MARK_CONCURRENCY: usize = 16;
 
 /// The name of the period of all time.
 const EVER: &str = "ever";
@@ -262,11 +266,21 @@ impl Alerts {
         self.ledger.delete(keys::claim(tenant, alert), deadline).await
     }
 
-    /// Marks an alert as read. Does nothing if it was never put.
+    /// Marks alerts as read, a few at a time. Passes over those that were never put.
     ///
     /// # Errors
-    /// [`DynamoError`]; it may be marked.
+    /// [`DynamoError`]; some may be marked.
     pub async fn mark_read(
+        &self,
+        tenant: &TenantId,
+        alerts: &[AlertId],
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let marking = alerts.iter().map(|alert| Ok(self.mark_one(tenant, alert, deadline)));
+        stream::iter(marking).try_buffer_unordered(MARK_CONCURRENCY).try_collect().await
+    }
+
+    async fn mark_one(
         &self,
         tenant: &TenantId,
         alert: &AlertId,

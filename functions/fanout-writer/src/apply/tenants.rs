@@ -106,8 +106,6 @@ pub(crate) async fn score(cx: &Context, change: ScoreChange) -> Result<Dispositi
 
 pub(crate) async fn read_alerts(cx: &Context, read: AlertsRead) -> Result<Disposition, Failure> {
     let alerts = Alerts::new(&cx.ledger);
-    for alert in &read.read {
-        alerts.mark_read(&read.tenant_id, alert, cx.delivery.deadline).await?;
-    }
+    alerts.mark_read(&read.tenant_id, &read.read, cx.delivery.deadline).await?;
     Ok(Disposition::Applied(None))
 }
