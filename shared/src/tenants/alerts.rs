@@ -277,6 +277,7 @@ impl Alerts {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let marking = alerts.iter().map(|alert| Ok(self.mark_one(tenant, alert, deadline)));
+        let marking: Vec<_> = marking.collect();
         stream::iter(marking).try_buffer_unordered(MARK_CONCURRENCY).try_collect().await
     }
 
