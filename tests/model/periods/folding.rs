@@ -80,11 +80,17 @@ impl<'a> TableStream<'a> {
         let since = self.world.clock.now().unix_millis() - DAY / 2;
         let old = self.passed.iter().filter(|(_, at)| *at < since).map(|(number, _)| *number);
         self.behind = old.max().unwrap_or(0);
+        // Before they are older than a stream keeps them.
+        if self.has_left() {
+            self.left_since.get_or_insert(since);
+        }
     }
 
     fn deliver(&mut self, at_most: usize) {
         let records = self.left(at_most);
         if records.is_empty() {
+            // A stream that is not mapped any more brings nothing.
+            self.left_since = None;
             return;
         }
         count("periods: changes delivered, up to seven");
