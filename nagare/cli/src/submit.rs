@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use nagare_client::clock;
 use nagare_client::remote::Remote;
-use nagare_operator::effects::{Effects, Standing, Watch};
+use nagare_operator::effects::{CommandStatus, Effects, Watch};
 use serde::Serialize;
 use shared::command::Command;
 use shared::values::{HitId, MessageId};
@@ -116,7 +116,7 @@ fn made_ids(command: &Command) -> (Option<HitId>, Option<MessageId>) {
 
 impl Sent {
     /// Looks again and again, until there is something to say.
-    async fn wait(&self, watch: Watch<'_>, timeout: Duration) -> Result<Standing, Failure> {
+    async fn wait(&self, watch: Watch<'_>, timeout: Duration) -> Result<CommandStatus, Failure> {
         let Self { message_id, .. } = self;
         tokio::select! {
             known = tokio::time::timeout(timeout, until_known(watch)) => match known {
@@ -164,15 +164,15 @@ impl Sent {
     }
 
     /// Says what became of it.
-    fn conclude(&self, standing: Result<Standing, Failure>) -> Result<(), Failure> {
+    fn conclude(&self, standing: Result<CommandStatus, Failure>) -> Result<(), Failure> {
         let seconds = self.began.elapsed().as_secs_f64();
         if self.json {
             let seconds = Some((seconds * 1000.0).round() / 1000.0);
             print_json(&Report { seconds, ..self.known(standing.as_ref().ok()) })?;
         }
         match standing? {
-            Standing::Applied { .. } if self.json => Ok(()),
-            Standing::Applied { entries, remark } => {
+            CommandStatus::Applied { .. } if self.json => Ok(()),
+            CommandStatus::Applied { entries, remark } => {
                 let entries = entries.map(|n| format!(", {}", counted(n, "entry", "entries")));
                 let remark = remark.map(|remark| format!("; {remark}"));
                 let is_plain = remark.is_none();
@@ -180,39 +180,39 @@ impl Sent {
                 let said = format!("applied in {seconds:.3} s{entries}{remark}");
                 if is_plain { say!("{said}") } else { caution(&said) }
             }
-            Standing::Overtaken(why) => {
+            CommandStatus::Overtaken(why) => {
                 Err(Failure::WithoutEffect(format!("without effect: {why}")))
             }
-            Standing::DeadLetter { reason, detail } => Err(Failure::No(printable(&format!(
+            CommandStatus::DeadLetter { reason, detail } => Err(Failure::No(printable(&format!(
                 "dead letter {} ({reason}): {detail}",
                 self.message_id
             )))),
-            Standing::Pending => Err(Failure::No("nothing is known of it".to_owned())),
+            CommandStatus::Pending => Err(Failure::No("nothing is known of it".to_owned())),
         }
     }
 
-    fn known<'a>(&'a self, standing: Option<&'a Standing>) -> Report<'a> {
+    fn known<'a>(&'a self, standing: Option<&'a CommandStatus>) -> Report<'a> {
         match standing {
-            Some(Standing::Applied { entries, remark }) => {
+            Some(CommandStatus::Applied { entries, remark }) => {
                 Report { entries: *entries, detail: *remark, ..self.report("applied") }
             }
-            Some(Standing::Overtaken(why)) => {
+            Some(CommandStatus::Overtaken(why)) => {
                 Report { detail: Some(why), ..self.report("overtaken") }
             }
-            Some(Standing::DeadLetter { reason, detail }) => {
+            Some(CommandStatus::DeadLetter { reason, detail }) => {
                 let (reason, detail) = (Some(reason.as_str()), Some(detail.as_str()));
                 Report { reason, detail, ..self.report("dead-letter") }
             }
-            Some(Standing::Pending) | None => self.report("unknown"),
+            Some(CommandStatus::Pending) | None => self.report("unknown"),
         }
     }
 }
 
-async fn until_known(mut watch: Watch<'_>) -> Result<Standing, Failure> {
+async fn until_known(mut watch: Watch<'_>) -> Result<CommandStatus, Failure> {
     let mut pause = FIRST_PAUSE;
     loop {
         match watch.look().await? {
-            Standing::Pending => tokio::time::sleep(pause).await,
+            CommandStatus::Pending => tokio::time::sleep(pause).await,
             known => return Ok(known),
         }
         pause = (pause * 2).min(LONGEST_PAUSE);

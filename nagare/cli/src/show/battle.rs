@@ -7,7 +7,7 @@ use shared::values::{Timestamp, ViewerId};
 
 use super::super::print::{counted, printable};
 use super::bars::{bar, percent};
-use super::{Standing, shown_payload};
+use super::{Contest, shown_payload};
 
 /// The API's answer, as far as it is looked at.
 #[derive(Deserialize)]
@@ -45,7 +45,7 @@ impl Battle {
     }
 }
 
-impl Standing for Battle {
+impl Contest for Battle {
     const WHAT: &'static str = "battle";
     const FOLDER: &'static str = "battles";
 

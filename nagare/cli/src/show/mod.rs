@@ -54,7 +54,7 @@ pub(super) struct Show {
 }
 
 /// An answer of the API that shows how something stands.
-pub(super) trait Standing: DeserializeOwned {
+pub(super) trait Contest: DeserializeOwned {
     /// What it is, and how one opens it.
     const WHAT: &'static str;
     /// The folder of its path.
@@ -71,7 +71,7 @@ pub(super) trait Standing: DeserializeOwned {
 /// What the API has answered.
 struct Answer<S> {
     text: Box<RawValue>,
-    standing: S,
+    contest: S,
 }
 
 impl Show {
@@ -79,7 +79,7 @@ impl Show {
     ///
     /// # Errors
     /// [`Failure::No`] if there is nothing under that id, and those of [`Api::get`].
-    pub(super) async fn run<S: Standing>(self, id: &str) -> Result<(), Failure> {
+    pub(super) async fn run<S: Contest>(self, id: &str) -> Result<(), Failure> {
         let caller = self.viewer.as_ref().map_or(ANYBODY, ViewerId::as_str);
         let mut api = Api::on_behalf_of(caller).await?;
         let mut screen = Screen::new();
@@ -89,11 +89,11 @@ impl Show {
         let answer = self.ask::<S>(&mut api, id).await?.ok_or_else(|| absent::<S>(id))?;
         match self.json {
             true => say!("{}", one_line(&answer.text)),
-            false => screen.draw(&self.lines(&answer.standing, &screen)),
+            false => screen.draw(&self.lines(&answer.contest, &screen)),
         }
     }
 
-    async fn watch<S: Standing>(
+    async fn watch<S: Contest>(
         &self,
         api: &mut Api,
         id: &str,
@@ -105,7 +105,7 @@ impl Show {
             let missing = match self.ask::<S>(api, id).await {
                 Ok(Some(answer)) => {
                     answered_at = Instant::now();
-                    if answer.standing.is_over() {
+                    if answer.contest.is_over() {
                         ended_at.get_or_insert(answered_at);
                     }
                     self.print(&answer, shown.as_ref(), screen)?;
@@ -124,23 +124,19 @@ impl Show {
         }
     }
 
-    async fn ask<S: Standing>(
-        &self,
-        api: &mut Api,
-        id: &str,
-    ) -> Result<Option<Answer<S>>, Failure> {
+    async fn ask<S: Contest>(&self, api: &mut Api, id: &str) -> Result<Option<Answer<S>>, Failure> {
         let viewer = self.viewer.iter().map(|viewer| ("viewer", viewer.to_string()));
         let query: Query = viewer.collect();
         let Some(text) = api.find::<Box<RawValue>>(&["v1", S::FOLDER, id], &query).await? else {
             return Ok(None);
         };
         let unexpected = |e| Failure::Unreachable(format!("the API's answer is unexpected: {e}"));
-        let standing = serde_json::from_str(text.get()).map_err(unexpected)?;
-        Ok(Some(Answer { text, standing }))
+        let contest = serde_json::from_str(text.get()).map_err(unexpected)?;
+        Ok(Some(Answer { text, contest }))
     }
 
     /// Shows what is different from what was shown before.
-    fn print<S: Standing>(
+    fn print<S: Contest>(
         &self,
         answer: &Answer<S>,
         before: Option<&Answer<S>>,
@@ -149,19 +145,19 @@ impl Show {
         let is_same = before.is_some_and(|before| before.text.get() == answer.text.get());
         match (self.json, screen.is_terminal()) {
             // The time that is left changes, too.
-            (false, true) => screen.draw(&self.lines(&answer.standing, screen)),
+            (false, true) => screen.draw(&self.lines(&answer.contest, screen)),
             _ if is_same => Ok(()),
             (true, _) => say!("{}", one_line(&answer.text)),
-            (false, false) => say!("{}", answer.standing.line()),
+            (false, false) => say!("{}", answer.contest.line()),
         }
     }
 
-    fn lines<S: Standing>(&self, standing: &S, screen: &Screen) -> Vec<String> {
-        standing.lines(self.viewer.as_ref(), screen.width(), clock::clock().now())
+    fn lines<S: Contest>(&self, contest: &S, screen: &Screen) -> Vec<String> {
+        contest.lines(self.viewer.as_ref(), screen.width(), clock::clock().now())
     }
 }
 
-fn absent<S: Standing>(id: &str) -> Failure {
+fn absent<S: Contest>(id: &str) -> Failure {
     let what = S::WHAT;
     Failure::No(format!(
         "there is no {what} {id}: `nagare {what} open` opens one, which takes a moment (--wait waits for it)"

@@ -7,7 +7,7 @@ use shared::values::{Timestamp, ViewerId};
 
 use super::super::print::{counted, printable};
 use super::bars::{bar, percent};
-use super::{Standing, shown_payload};
+use super::{Contest, shown_payload};
 
 /// The API's answer, as far as it is looked at.
 #[derive(Deserialize)]
@@ -41,7 +41,7 @@ impl Poll {
     }
 }
 
-impl Standing for Poll {
+impl Contest for Poll {
     const WHAT: &'static str = "poll";
     const FOLDER: &'static str = "polls";
 

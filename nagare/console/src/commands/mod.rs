@@ -14,7 +14,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use nagare_client::clock;
 use nagare_client::failure::Failure;
-use nagare_operator::effects::Standing;
+use nagare_operator::effects::CommandStatus;
 use nagare_operator::fanout::{self, Report};
 use nagare_operator::soon;
 use shared::command::Command;
@@ -284,7 +284,7 @@ async fn course(console: &Console, sent: &Sent) -> Markup {
     let ended = !matches!(known, Known::OnItsWay(_));
     let address = layout::address("state", &[("id", &sent.message_id)]);
     let (written, stored) = match &known {
-        Known::Ended(Standing::DeadLetter { .. }, _) => ("failed", ""),
+        Known::Ended(CommandStatus::DeadLetter { .. }, _) => ("failed", ""),
         Known::Ended(standing, _) if !counts(standing) => ("done", "none"),
         Known::Ended(..) => ("done", "done"),
         _ => ("now", ""),
@@ -299,7 +299,7 @@ async fn course(console: &Console, sent: &Sent) -> Markup {
                 li class=(stored) { "Tables" }
             }
             p role="status" class=[is_warning.then_some("warning")] { strong { (sent.name) } ": " (summary(&known)) }
-            @if let Known::Ended(Standing::DeadLetter { detail, .. }, _) = &known {
+            @if let Known::Ended(CommandStatus::DeadLetter { detail, .. }, _) = &known {
                 p class="problem" { (detail) }
                 p { a href=(layout::address("letter", &[("id", &sent.message_id)])) { "The dead letter" } }
             }
@@ -309,8 +309,11 @@ async fn course(console: &Console, sent: &Sent) -> Markup {
 }
 
 /// False for what is done and changes nothing, or nothing yet.
-fn counts(standing: &Standing) -> bool {
-    !matches!(standing, Standing::Overtaken(_) | Standing::Applied { remark: Some(_), .. })
+fn counts(standing: &CommandStatus) -> bool {
+    !matches!(
+        standing,
+        CommandStatus::Overtaken(_) | CommandStatus::Applied { remark: Some(_), .. }
+    )
 }
 
 fn summary(known: &Known) -> Markup {
@@ -321,14 +324,14 @@ fn summary(known: &Known) -> Markup {
             Known::GivenUp => "nothing is known of it after 15 minutes",
             Known::Ended(standing, took) => {
                 @match standing {
-                    Standing::Pending => "on its way",
-                    Standing::Applied { entries, remark } => {
+                    CommandStatus::Pending => "on its way",
+                    CommandStatus::Applied { entries, remark } => {
                         "applied in " (format!("{:.3}", took.as_secs_f64())) " s"
                         @if let Some(entries) = entries { ", " (entries) @if *entries == 1 { " entry" } @else { " entries" } }
                         @if let Some(remark) = remark { "; " (remark) }
                     },
-                    Standing::Overtaken(why) => { "without effect: " (why) },
-                    Standing::DeadLetter { reason, .. } => { "dead letter (" (reason) ")" },
+                    CommandStatus::Overtaken(why) => { "without effect: " (why) },
+                    CommandStatus::DeadLetter { reason, .. } => { "dead letter (" (reason) ")" },
                 }
             },
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nagare_client::clock;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
-use nagare_operator::effects::{Effects, Standing};
+use nagare_operator::effects::{CommandStatus, Effects};
 use nagare_operator::soon;
 use shared::command::Command;
 use shared::queue::Message;
@@ -43,7 +43,7 @@ pub(super) enum Known {
     /// It is on its way. With what the last look failed of, if it did.
     OnItsWay(Option<String>),
     /// This has become of it, that long after it was sent.
-    Ended(Standing, Duration),
+    Ended(CommandStatus, Duration),
     /// Nobody looks any more.
     GivenUp,
 }
@@ -108,7 +108,7 @@ async fn follow(sent: Arc<Sent>, command: Option<Command>, remote: Remote) {
                 None => letter(&remote, &sent).await,
             };
             match looked {
-                Ok(Standing::Pending) => sent.learn(Known::OnItsWay(None)),
+                Ok(CommandStatus::Pending) => sent.learn(Known::OnItsWay(None)),
                 Ok(standing) => return sent.learn(Known::Ended(standing, sent.begun.elapsed())),
                 Err(failure) => sent.learn(Known::OnItsWay(Some(failure.to_string()))),
             }
@@ -122,10 +122,10 @@ async fn follow(sent: Arc<Sent>, command: Option<Command>, remote: Remote) {
 }
 
 /// What is no command can only become a dead letter.
-async fn letter(remote: &Remote, sent: &Sent) -> Result<Standing, Failure> {
+async fn letter(remote: &Remote, sent: &Sent) -> Result<CommandStatus, Failure> {
     let letter = remote.dead_letters()?.get(&sent.message_id, soon()).await?;
     let letter = letter.filter(|letter| letter.body == sent.body);
-    Ok(letter.map_or(Standing::Pending, |letter| Standing::DeadLetter {
+    Ok(letter.map_or(CommandStatus::Pending, |letter| CommandStatus::DeadLetter {
         reason: letter.reason,
         detail: letter.detail,
     }))

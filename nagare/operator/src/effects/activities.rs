@@ -6,7 +6,7 @@ use shared::fanout::FanOutKind;
 use shared::values::{ActorId, SortKey};
 
 use super::entries::FollowersSeen;
-use super::{Effects, Standing, soon};
+use super::{CommandStatus, Effects, soon};
 
 pub(super) const DELETED: &str = "the activity was deleted, which is permanent: nobody is shown it";
 
@@ -16,55 +16,55 @@ impl Effects {
         &self,
         publish: &Publish,
         seen: &mut FollowersSeen,
-    ) -> Result<Standing, DynamoError> {
+    ) -> Result<CommandStatus, DynamoError> {
         let (key, sort_key) = (publish.key(), publish.sort_key());
         let record = self.activities.activity(&key, soon()).await?;
         // One of another instant is a conflict, which ends as a dead letter.
         let Some(published) = record.published.filter(|it| it.at == publish.published_at) else {
-            return Ok(Standing::Pending);
+            return Ok(CommandStatus::Pending);
         };
         if record.deleted {
-            return Ok(Standing::Overtaken(DELETED.to_owned()));
+            return Ok(CommandStatus::Overtaken(DELETED.to_owned()));
         }
         let Publish { published_at: at, kind, payload, .. } = publish.clone();
         if published != (Published { at, kind, payload }) {
             let first =
                 "the id was published before with other content, and the first publish stays";
-            return Ok(Standing::Overtaken(first.to_owned()));
+            return Ok(CommandStatus::Overtaken(first.to_owned()));
         }
         if self.activities.listed(&key.actor_id, &sort_key, soon()).await?.is_none() {
-            return Ok(Standing::Pending);
+            return Ok(CommandStatus::Pending);
         }
         if !self.all_listed(&sort_key).await? {
-            return Ok(Standing::Pending);
+            return Ok(CommandStatus::Pending);
         }
         if !self.retention.holds(publish.published_at, self.clock.now()) {
             let old =
                 "it is older than retention: it is on the pages of its actor, and in no timeline";
-            return Ok(Standing::but(old));
+            return Ok(CommandStatus::but(old));
         }
         self.fanned_out(&key, &sort_key, FanOutKind::Insert, seen).await
     }
 
     /// An update: the record holds it. Readers look the content up.
-    pub(super) async fn updated(&self, update: &Update) -> Result<Standing, DynamoError> {
+    pub(super) async fn updated(&self, update: &Update) -> Result<CommandStatus, DynamoError> {
         let (key, change): (ActivityKey, Change) = update.clone().into();
         let record = self.activities.activity(&key, soon()).await?;
         let mut merged = record.clone();
         merged.merge(change);
         if merged != record {
-            return Ok(Standing::Pending);
+            return Ok(CommandStatus::Pending);
         }
         if record.deleted {
-            return Ok(Standing::Overtaken(DELETED.to_owned()));
+            return Ok(CommandStatus::Overtaken(DELETED.to_owned()));
         }
         let payload = Edit { at: update.at, value: update.payload.clone() };
         let kind = update.kind.clone().map(|value| Edit { at: update.at, value });
         if record.payload != Some(payload) || (kind.is_some() && record.kind != kind) {
-            return Ok(Standing::Overtaken("a later update of the activity holds".to_owned()));
+            return Ok(CommandStatus::Overtaken("a later update of the activity holds".to_owned()));
         }
         match record.published {
-            Some(_) => Ok(Standing::applied()),
+            Some(_) => Ok(CommandStatus::applied()),
             None => {
                 self.before_its_publish(&key, "it is kept until the activity is published").await
             }
@@ -76,12 +76,12 @@ impl Effects {
         &self,
         delete: &Delete,
         seen: &mut FollowersSeen,
-    ) -> Result<Standing, DynamoError> {
+    ) -> Result<CommandStatus, DynamoError> {
         let Delete { activity_id, actor_id } = delete.clone();
         let key = ActivityKey { activity_id, actor_id };
         let record = self.activities.activity(&key, soon()).await?;
         if !record.deleted {
-            return Ok(Standing::Pending);
+            return Ok(CommandStatus::Pending);
         }
         let Some(published) = record.published else {
             let remark =
@@ -91,13 +91,13 @@ impl Effects {
         let sort_key = published.sort_key(&key);
         let row = self.activities.listed(&key.actor_id, &sort_key, soon()).await?;
         if !row.is_some_and(|row| row.deleted) {
-            return Ok(Standing::Pending);
+            return Ok(CommandStatus::Pending);
         }
         if !self.retention.holds(published.at, self.clock.now()) {
-            return Ok(Standing::applied());
+            return Ok(CommandStatus::applied());
         }
         match self.fanned_out(&key, &sort_key, FanOutKind::Remove, seen).await? {
-            Standing::Applied { .. } => Ok(Standing::applied()),
+            CommandStatus::Applied { .. } => Ok(CommandStatus::applied()),
             other => Ok(other),
         }
     }
@@ -108,12 +108,12 @@ impl Effects {
         &self,
         key: &ActivityKey,
         remark: &'static str,
-    ) -> Result<Standing, DynamoError> {
+    ) -> Result<CommandStatus, DynamoError> {
         let owner = self.activities.claimed(&key.activity_id, soon()).await?;
         let other = owner.filter(|(actor, _): &(ActorId, _)| *actor != key.actor_id);
         Ok(match other {
-            None => Standing::but(remark),
-            Some((actor, _)) => Standing::Overtaken(format!(
+            None => CommandStatus::but(remark),
+            Some((actor, _)) => CommandStatus::Overtaken(format!(
                 "the activity is {actor}'s, and what others say of it has no effect"
             )),
         })
@@ -127,12 +127,12 @@ impl Effects {
         sort_key: &SortKey,
         kind: FanOutKind,
         seen: &mut FollowersSeen,
-    ) -> Result<Standing, DynamoError> {
+    ) -> Result<CommandStatus, DynamoError> {
         match self.fan_outs.fan_out(key, kind, soon()).await? {
             Some(fan_out) if fan_out.ended_at.is_some() || fan_out.segments_left() == 0 => {
-                Ok(Standing::with_entries(fan_out.written()))
+                Ok(CommandStatus::with_entries(fan_out.written()))
             }
-            Some(_) => Ok(Standing::Pending),
+            Some(_) => Ok(CommandStatus::Pending),
             None => self.seen_by_followers(&key.actor_id, sort_key, kind, seen).await,
         }
     }

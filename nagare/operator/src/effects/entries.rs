@@ -8,7 +8,7 @@ use shared::follows::{Edge, FollowerRange};
 use shared::timelines::entry_key;
 use shared::values::{ActorId, SortKey, ViewerId};
 
-use super::{Effects, PAGES, Standing, soon};
+use super::{CommandStatus, Effects, PAGES, soon};
 
 /// Followers read at once: as many as their entries can be.
 const FOLLOWERS: u16 = BATCH_GET as u16;
@@ -39,7 +39,7 @@ impl Effects {
         sort_key: &SortKey,
         kind: FanOutKind,
         seen: &mut FollowersSeen,
-    ) -> Result<Standing, DynamoError> {
+    ) -> Result<CommandStatus, DynamoError> {
         let sort_key = sort_key.to_string();
         for _ in 0..PAGES {
             let (after, all) = (seen.after.as_deref(), FollowerRange::ALL);
@@ -54,16 +54,16 @@ impl Effects {
                     FanOutKind::Remove => !there || !following,
                 };
                 if !right {
-                    return Ok(Standing::Pending);
+                    return Ok(CommandStatus::Pending);
                 }
                 seen.entries += u64::from(there && following);
                 seen.after = Some(sort_key);
             }
             if page.next.is_none() {
-                return Ok(Standing::with_entries(seen.entries));
+                return Ok(CommandStatus::with_entries(seen.entries));
             }
         }
-        Ok(Standing::Pending)
+        Ok(CommandStatus::Pending)
     }
 
     /// Which of these sort keys a viewer has entries with.

@@ -4,30 +4,30 @@ use shared::dynamo::DynamoError;
 use shared::events::{Event, EventsRecorded, Recorded};
 
 use super::super::soon;
-use super::{Effects, Standing};
+use super::{CommandStatus, Effects};
 
 impl Effects {
     /// An event.
-    pub(super) async fn event(&self, event: &Event) -> Result<Standing, DynamoError> {
-        let Some(events) = &self.events else { return Ok(Standing::Pending) };
+    pub(super) async fn event(&self, event: &Event) -> Result<CommandStatus, DynamoError> {
+        let Some(events) = &self.events else { return Ok(CommandStatus::Pending) };
         Ok(match events.recorded(event, soon()).await? {
-            Some(Recorded::There) => Standing::applied(),
+            Some(Recorded::There) => CommandStatus::applied(),
             // Its dead letter follows.
-            _ => Standing::Pending,
+            _ => CommandStatus::Pending,
         })
     }
 
     /// Several: each is in its table, or another one is there in its place.
-    pub(super) async fn events(&self, sent: &EventsRecorded) -> Result<Standing, DynamoError> {
-        let Some(events) = &self.events else { return Ok(Standing::Pending) };
+    pub(super) async fn events(&self, sent: &EventsRecorded) -> Result<CommandStatus, DynamoError> {
+        let Some(events) = &self.events else { return Ok(CommandStatus::Pending) };
         let mut remark = None;
         for event in sent.events.iter().filter_map(|sent| sent.event.as_ref().ok()) {
             match events.recorded(event, soon()).await? {
                 Some(Recorded::There) => {}
                 Some(_) => remark = Some("some of them are refused: see the dead letters"),
-                None => return Ok(Standing::Pending),
+                None => return Ok(CommandStatus::Pending),
             }
         }
-        Ok(Standing::Applied { entries: None, remark })
+        Ok(CommandStatus::Applied { entries: None, remark })
     }
 }

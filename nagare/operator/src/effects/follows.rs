@@ -5,7 +5,7 @@ use shared::dynamo::DynamoError;
 use shared::follows::{FollowChange, FollowState};
 
 use super::entries::RowsSeen;
-use super::{Effects, PAGES, Standing, soon};
+use super::{CommandStatus, Effects, PAGES, soon};
 
 impl Effects {
     /// A follow or unfollow: its edge, and the viewer's entries of all that the actor published.
@@ -13,7 +13,7 @@ impl Effects {
         &self,
         change: &FollowChange,
         seen: &mut RowsSeen,
-    ) -> Result<Standing, DynamoError> {
+    ) -> Result<CommandStatus, DynamoError> {
         for _ in 0..PAGES {
             if let Some(standing) = self.edge(change).await? {
                 return Ok(standing);
@@ -21,7 +21,7 @@ impl Effects {
             let (from, after) = (self.retention.start(self.clock.now()), seen.after.as_ref());
             let page = self.activities.outbox(&change.followee_id, from, after, soon()).await?;
             if !self.agrees(change, &page, seen).await? {
-                return Ok(Standing::Pending);
+                return Ok(CommandStatus::Pending);
             }
             if !page.more {
                 // Whoever has changed the edge meanwhile may have changed entries that were right.
@@ -29,16 +29,16 @@ impl Effects {
                     return Ok(standing);
                 }
                 if !change.state.following {
-                    return Ok(Standing::Applied { entries: None, remark: None });
+                    return Ok(CommandStatus::Applied { entries: None, remark: None });
                 }
                 // It is shown all at once, when all of it is there.
                 return Ok(match self.is_joining(change).await? {
-                    true => Standing::Pending,
-                    false => Standing::Applied { entries: Some(seen.entries), remark: None },
+                    true => CommandStatus::Pending,
+                    false => CommandStatus::Applied { entries: Some(seen.entries), remark: None },
                 });
             }
         }
-        Ok(Standing::Pending)
+        Ok(CommandStatus::Pending)
     }
 
     /// True if the viewer is not shown yet what the follow brings in.
@@ -51,16 +51,16 @@ impl Effects {
     }
 
     /// What the edge says of the command; nothing if it says what the command says.
-    async fn edge(&self, change: &FollowChange) -> Result<Option<Standing>, DynamoError> {
+    async fn edge(&self, change: &FollowChange) -> Result<Option<CommandStatus>, DynamoError> {
         let FollowChange { follower_id, followee_id, state } = change;
         let now = self.follows.state(follower_id, followee_id, soon()).await?;
         Ok(match now {
             Some(now) if now == *state => None,
             Some(FollowState { following, changed_at }) if now > Some(*state) => {
                 let what = if following { "a follow" } else { "an unfollow" };
-                Some(Standing::Overtaken(format!("{what} of {changed_at} holds")))
+                Some(CommandStatus::Overtaken(format!("{what} of {changed_at} holds")))
             }
-            _ => Some(Standing::Pending),
+            _ => Some(CommandStatus::Pending),
         })
     }
 

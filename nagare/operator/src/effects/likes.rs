@@ -3,29 +3,29 @@
 use shared::dynamo::DynamoError;
 use shared::likes::{LikeChange, LikeState};
 
-use super::{Effects, Standing, soon};
+use super::{CommandStatus, Effects, soon};
 
 impl Effects {
     /// A like or an undo: the row holds it, or one that wins over it.
-    pub(super) async fn liked(&self, change: &LikeChange) -> Result<Standing, DynamoError> {
+    pub(super) async fn liked(&self, change: &LikeChange) -> Result<CommandStatus, DynamoError> {
         let there = self.likes.recorded(&change.viewer_id, &change.activity_id, soon()).await?;
         // The undo wins a tie.
         let order = |state: LikeState| (state.changed_at, !state.liked);
         Ok(match there.map(|recorded| recorded.state) {
             Some(there) if there == change.state && there.liked => {
                 match self.activities.published(&change.activity_id, soon()).await? {
-                    Some(_) => Standing::applied(),
-                    None => Standing::but(
+                    Some(_) => CommandStatus::applied(),
+                    None => CommandStatus::but(
                         "there is no such activity: the like counts only once it is published",
                     ),
                 }
             }
-            Some(there) if there == change.state => Standing::applied(),
+            Some(there) if there == change.state => CommandStatus::applied(),
             Some(there) if order(there) > order(change.state) => {
                 let what = if there.liked { "like" } else { "undo" };
-                Standing::Overtaken(format!("the {what} of {} holds", there.changed_at))
+                CommandStatus::Overtaken(format!("the {what} of {} holds", there.changed_at))
             }
-            _ => Standing::Pending,
+            _ => CommandStatus::Pending,
         })
     }
 }

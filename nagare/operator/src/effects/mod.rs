@@ -29,7 +29,7 @@
 //!
 //! What is "in effect" may be so because the same command was sent before; then this one changes nothing.
 //! Nothing is ever concluded from time that passed or from an empty queue. Where none of the above is so, the
-//! command is [`Pending`](Standing::Pending).
+//! command is [`Pending`](CommandStatus::Pending).
 //!
 //! # What it costs
 //!
@@ -83,7 +83,7 @@ const PAGES: usize = 20;
 
 /// What became of a command, as far as the tables say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum CommandStatus {
     /// Nothing is known yet.
     Pending,
     /// It is in effect.
@@ -104,7 +104,7 @@ pub enum Standing {
     },
 }
 
-impl Standing {
+impl CommandStatus {
     /// In effect, and nothing to be said of it.
     fn applied() -> Self {
         Self::Applied { entries: None, remark: None }
@@ -198,11 +198,15 @@ impl Effects {
     }
 
     /// The dead letter of a message, if there is one.
-    async fn letter(&self, message_id: &str, body: &str) -> Result<Option<Standing>, DynamoError> {
+    async fn letter(
+        &self,
+        message_id: &str,
+        body: &str,
+    ) -> Result<Option<CommandStatus>, DynamoError> {
         let letter = self.letters.get(message_id, soon()).await?;
         // Anybody who may send to the dead-letter queue can use any id.
         let letter = letter.filter(|letter| letter.body == body);
-        Ok(letter.map(|l| Standing::DeadLetter { reason: l.reason, detail: l.detail }))
+        Ok(letter.map(|l| CommandStatus::DeadLetter { reason: l.reason, detail: l.detail }))
     }
 }
 
@@ -222,7 +226,7 @@ impl Watch<'_> {
     ///
     /// # Errors
     /// [`DynamoError`]; looking again is right.
-    pub async fn look(&mut self) -> Result<Standing, DynamoError> {
+    pub async fn look(&mut self) -> Result<CommandStatus, DynamoError> {
         if let Some(letter) = self.effects.letter(&self.message_id, &self.body).await? {
             return Ok(letter);
         }
@@ -252,7 +256,7 @@ impl Watch<'_> {
             Command::ReadAlerts(read) => effects.alerts_read(read).await,
             // The functions alone make these; what they do belongs to another command.
             Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
-                Ok(Standing::Pending)
+                Ok(CommandStatus::Pending)
             }
         }
     }

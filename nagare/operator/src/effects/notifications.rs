@@ -4,7 +4,7 @@ use shared::dynamo::DynamoError;
 use shared::notifications::MarkRead;
 use shared::values::Origin;
 
-use super::{Effects, Standing, soon};
+use super::{CommandStatus, Effects, soon};
 
 impl Effects {
     /// A mark: what it names is shown as read.
@@ -12,10 +12,10 @@ impl Effects {
         &self,
         mark: &MarkRead,
         message_id: &str,
-    ) -> Result<Standing, DynamoError> {
+    ) -> Result<CommandStatus, DynamoError> {
         let origin = Origin::new(message_id.to_owned()).unwrap_or_else(|_| Origin::unknown());
         let MarkRead { viewer_id, what } = mark;
         let is_marked = self.notifications.is_marked(viewer_id, what, &origin, soon()).await?;
-        Ok(if is_marked { Standing::applied() } else { Standing::Pending })
+        Ok(if is_marked { CommandStatus::applied() } else { CommandStatus::Pending })
     }
 }

@@ -3,23 +3,26 @@
 use shared::dynamo::DynamoError;
 use shared::profiles::{Profile, ProfileUpdate};
 
-use super::{Effects, Standing, soon};
+use super::{CommandStatus, Effects, soon};
 
 impl Effects {
     /// A profile's update: the profile holds it, or one that wins over it.
-    pub(super) async fn profile(&self, update: &ProfileUpdate) -> Result<Standing, DynamoError> {
+    pub(super) async fn profile(
+        &self,
+        update: &ProfileUpdate,
+    ) -> Result<CommandStatus, DynamoError> {
         let Some(Profile { payload, updated_at }) =
             self.profiles.profile(&update.viewer_id, soon()).await?
         else {
-            return Ok(Standing::Pending);
+            return Ok(CommandStatus::Pending);
         };
         let (there, sent) =
             ((updated_at, payload.as_json()), (update.at, update.payload.as_json()));
         Ok(match there.cmp(&sent) {
-            std::cmp::Ordering::Less => Standing::Pending,
-            std::cmp::Ordering::Equal => Standing::applied(),
+            std::cmp::Ordering::Less => CommandStatus::Pending,
+            std::cmp::Ordering::Equal => CommandStatus::applied(),
             std::cmp::Ordering::Greater => {
-                Standing::Overtaken(format!("the update of {updated_at} holds"))
+                CommandStatus::Overtaken(format!("the update of {updated_at} holds"))
             }
         })
     }

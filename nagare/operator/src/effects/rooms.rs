@@ -5,52 +5,52 @@ use shared::rooms::{
     Claimed, MembershipChange, MembershipState, MessageDeleted, MessageKey, MessagePosted, Stored,
 };
 
-use super::{Effects, Standing, soon};
+use super::{CommandStatus, Effects, soon};
 
 impl Effects {
     /// A message: its claim, and both its rows.
-    pub(super) async fn posted(&self, post: &MessagePosted) -> Result<Standing, DynamoError> {
+    pub(super) async fn posted(&self, post: &MessagePosted) -> Result<CommandStatus, DynamoError> {
         let MessageKey { room_id, message_id, author_id } = &post.key;
         let claimed = self.rooms.claimed(room_id, message_id, soon()).await?;
         // One of somebody else, or of another instant, is a conflict, which ends as a dead letter.
         let is_ours =
             |it: &Claimed| (&it.author_id, it.at, it.private) == (author_id, post.at, post.private);
         let ours = claimed.filter(is_ours);
-        let Some(claimed) = ours else { return Ok(Standing::Pending) };
+        let Some(claimed) = ours else { return Ok(CommandStatus::Pending) };
         if !claimed.says(&post.payload) {
             let first = "the id was used before with another payload, and the first message stays";
-            return Ok(Standing::Overtaken(first.to_owned()));
+            return Ok(CommandStatus::Overtaken(first.to_owned()));
         }
         if self.rooms.is_deleted(&post.key, soon()).await? {
             let deleted = "the message was deleted, which is permanent: nobody is shown it";
-            return Ok(Standing::Overtaken(deleted.to_owned()));
+            return Ok(CommandStatus::Overtaken(deleted.to_owned()));
         }
         let is_there = self.both_are(&post.key, &claimed, Stored::Message).await?;
-        Ok(if is_there { Standing::applied() } else { Standing::Pending })
+        Ok(if is_there { CommandStatus::applied() } else { CommandStatus::Pending })
     }
 
     /// A delete: the marker, and tombstones for both rows.
     pub(super) async fn message_deleted(
         &self,
         MessageDeleted { key }: &MessageDeleted,
-    ) -> Result<Standing, DynamoError> {
+    ) -> Result<CommandStatus, DynamoError> {
         if !self.rooms.is_deleted(key, soon()).await? {
-            return Ok(Standing::Pending);
+            return Ok(CommandStatus::Pending);
         }
         match self.rooms.claimed(&key.room_id, &key.message_id, soon()).await? {
-            None => Ok(Standing::but(
+            None => Ok(CommandStatus::but(
                 "nothing is posted under that id yet, and its post will have no effect",
             )),
             Some(claimed) if claimed.author_id != key.author_id => {
-                Ok(Standing::Overtaken(format!(
+                Ok(CommandStatus::Overtaken(format!(
                     "the message is {}'s, and nobody else's delete has an effect",
                     claimed.author_id
                 )))
             }
-            Some(claimed) if claimed.erased => Ok(Standing::applied()),
+            Some(claimed) if claimed.erased => Ok(CommandStatus::applied()),
             Some(claimed) => {
                 let are_gone = self.both_are(key, &claimed, Stored::Tombstone).await?;
-                Ok(if are_gone { Standing::applied() } else { Standing::Pending })
+                Ok(if are_gone { CommandStatus::applied() } else { CommandStatus::Pending })
             }
         }
     }
@@ -73,17 +73,17 @@ impl Effects {
     pub(super) async fn membership(
         &self,
         change: &MembershipChange,
-    ) -> Result<Standing, DynamoError> {
+    ) -> Result<CommandStatus, DynamoError> {
         let there = self.rooms.membership(&change.room_id, &change.viewer_id, soon()).await?;
         // The leave wins a tie.
         let order = |state: MembershipState| (state.changed_at, !state.present);
         Ok(match there {
-            Some(there) if there == change.state => Standing::applied(),
+            Some(there) if there == change.state => CommandStatus::applied(),
             Some(there) if order(there) > order(change.state) => {
                 let what = if there.present { "join" } else { "leave" };
-                Standing::Overtaken(format!("the {what} of {} holds", there.changed_at))
+                CommandStatus::Overtaken(format!("the {what} of {} holds", there.changed_at))
             }
-            _ => Standing::Pending,
+            _ => CommandStatus::Pending,
         })
     }
 }

@@ -6,34 +6,37 @@ use shared::tags::{Listing, TagChange, TagState};
 use shared::values::SortKey;
 
 use super::activities::DELETED;
-use super::{Effects, Standing, soon};
+use super::{CommandStatus, Effects, soon};
 
 impl Effects {
     /// A tag or an untag: the tag holds it, or one that wins over it; and so does the listing, if the activity is
     /// published.
-    pub(super) async fn tagged(&self, change: &TagChange) -> Result<Standing, DynamoError> {
+    pub(super) async fn tagged(&self, change: &TagChange) -> Result<CommandStatus, DynamoError> {
         let TagChange { activity_id, tagged_id, state } = change;
         let there = self.tags.recorded(activity_id, tagged_id, soon()).await?;
         let Some(there) = there.filter(|there| there >= state) else {
-            return Ok(Standing::Pending);
+            return Ok(CommandStatus::Pending);
         };
         if there > *state {
             let what = if there.tagged { "tag" } else { "untag" };
-            return Ok(Standing::Overtaken(format!("the {what} of {} holds", there.changed_at)));
+            return Ok(CommandStatus::Overtaken(format!(
+                "the {what} of {} holds",
+                there.changed_at
+            )));
         }
         let Some((actor_id, published_at)) = self.activities.claimed(activity_id, soon()).await?
         else {
-            return Ok(Standing::but("it is kept until the activity is published"));
+            return Ok(CommandStatus::but("it is kept until the activity is published"));
         };
         let key = ActivityKey { activity_id: activity_id.clone(), actor_id };
         if self.activities.activity(&key, soon()).await?.deleted {
-            return Ok(Standing::Overtaken(DELETED.to_owned()));
+            return Ok(CommandStatus::Overtaken(DELETED.to_owned()));
         }
         let sort_key = SortKey { published_at, activity_id: activity_id.clone() };
         let listed = self.tags.listed(&[tagged_id], &sort_key, soon()).await?;
         Ok(match listed.first().is_some_and(|listed| is_listed(listed.as_ref(), *state)) {
-            true => Standing::applied(),
-            false => Standing::Pending,
+            true => CommandStatus::applied(),
+            false => CommandStatus::Pending,
         })
     }
 

@@ -4,16 +4,16 @@
 //! ```text
 //! plan     what is delivered: votes, hits, duplicates
 //! ours     the writer's and the projector's handlers
-//! talk     the atomic counters that they are compared with
+//! atomic_counters  the designs that they are compared with
 //! report   what is printed
 //! ```
 
+mod atomic_counters;
 mod ours;
 mod plan;
 mod report;
 #[cfg(test)]
 mod simulated;
-mod talk;
 
 use clap::Args;
 use nagare::Failure;
@@ -64,17 +64,17 @@ impl Arena {
     }
 
     async fn both(&self, game: Game, setting: &Setting) -> Result<[Measurement; 2], Failure> {
-        Ok([self.talk(game, setting).await?, self.ours(game, setting).await?])
+        Ok([self.atomic_counters(game, setting).await?, self.ours(game, setting).await?])
     }
 
-    async fn talk(&self, game: Game, setting: &Setting) -> Result<Measurement, Failure> {
+    async fn atomic_counters(&self, game: Game, setting: &Setting) -> Result<Measurement, Failure> {
         let stage = Stage::new(&setting.faults)?;
         let plan = self.plan(game, &stage)?;
-        talk::open(&stage, &plan).await?;
+        atomic_counters::open(&stage, &plan).await?;
         stage.meter.reset();
         let begun = Instant::now();
-        let ended = talk::run(&stage, &plan, self.clients).await?;
-        let (measured, read) = (stage.meter.read(), talk::read(&stage, &plan).await?);
+        let ended = atomic_counters::run(&stage, &plan, self.clients).await?;
+        let (measured, read) = (stage.meter.read(), atomic_counters::read(&stage, &plan).await?);
         let design = match game {
             Game::Votes => "ten counters",
             Game::Hits => "one item",

@@ -4,18 +4,18 @@
 //! ```text
 //! plan     what is delivered: likes, undos, duplicates
 //! ours     the writer's and the projector's handlers
-//! m3       the transaction that they are compared with
-//! lone     what single commands cost
+//! transaction     the transaction that they are compared with
+//! single_command  what single commands cost
 //! report   what is printed
 //! ```
 
-mod lone;
-mod m3;
 mod ours;
 mod plan;
 mod report;
 #[cfg(test)]
 mod simulated;
+mod single_command;
+mod transaction;
 
 use clap::Args;
 use nagare::Failure;
@@ -25,11 +25,11 @@ use tokio::time::Instant;
 use super::running::WRITERS;
 use super::stage::Stage;
 use super::{NAGARE, Setting, in_flight, share};
-use lone::lone;
-use m3::Design;
 use ours::Pace;
 use plan::Plan;
-use report::{Lag, Storm, print_lone, print_storms};
+use report::{Lag, Storm, print_single_commands, print_storms};
+use single_command::single_commands;
+use transaction::Design;
 
 #[derive(Debug, Args)]
 pub(crate) struct Likes {
@@ -80,7 +80,7 @@ impl Likes {
             }
             return Ok(());
         }
-        print_lone(&lone().await?, self.json)?;
+        print_single_commands(&single_commands().await?, self.json)?;
         for setting in settings {
             print_storms(&self.storms(&setting).await?, self.json)?;
         }
@@ -99,13 +99,13 @@ impl Likes {
 
     async fn storms(&self, setting: &Setting) -> Result<Vec<Storm>, Failure> {
         Ok(vec![
-            self.m3(("m3, four tables", &Design::in_four()), setting).await?,
-            self.m3(("m3, one table", &Design::in_one()), setting).await?,
+            self.transaction(("m3, four tables", &Design::in_four()), setting).await?,
+            self.transaction(("m3, one table", &Design::in_one()), setting).await?,
             self.ours(setting).await?,
         ])
     }
 
-    async fn m3(
+    async fn transaction(
         &self,
         (name, design): (&'static str, &Design),
         setting: &Setting,
@@ -113,8 +113,8 @@ impl Likes {
         let stage = Stage::new(&setting.faults)?;
         let plan = self.plan(self.m3_likes, &stage)?;
         let begun = Instant::now();
-        let ended = m3::run(&stage, design, &plan, self.clients).await?;
-        let (measured, counted) = (stage.meter.read(), m3::counted(&stage, design).await?);
+        let ended = transaction::run(&stage, design, &plan, self.clients).await?;
+        let (measured, counted) = (stage.meter.read(), transaction::counted(&stage, design).await?);
         Ok(Storm::of((name, &setting.text), &plan, &measured, (begun, ended), counted))
     }
 
@@ -165,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_lone_like_costs_no_more_than_m3s() {
-        let [m3, nagare] = lone().await.unwrap();
+        let [m3, nagare] = single_commands().await.unwrap();
         assert_eq!((m3.like, m3.undo, m3.duplicate), (8.0, 4.0, 2.0));
         assert_eq!((nagare.like, nagare.undo, nagare.duplicate), (6.0, 3.0, 2.0));
     }

@@ -23,7 +23,7 @@ pub(super) struct Counted {
 
 /// The write units of single commands, with all that follows from them.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Lone {
+pub(super) struct SingleCommand {
     pub(super) design: &'static str,
     pub(super) like: f64,
     pub(super) undo: f64,
@@ -144,13 +144,13 @@ impl Lag {
     }
 }
 
-pub(super) fn print_lone(all: &[Lone], json: bool) -> Result<(), Failure> {
+pub(super) fn print_single_commands(all: &[SingleCommand], json: bool) -> Result<(), Failure> {
     if json {
         return all.iter().try_for_each(print_json);
     }
     say!("{:<20}{:>8}{:>8}{:>12}", "write units of", "a like", "an undo", "a duplicate")?;
     all.iter().try_for_each(|lone| {
-        let Lone { design, like, undo, duplicate } = lone;
+        let SingleCommand { design, like, undo, duplicate } = lone;
         say!("{design:<20}{like:>8}{undo:>8}{duplicate:>12}")
     })
 }

@@ -5,31 +5,31 @@ use nagare_local::faults::Faults;
 
 use super::super::NAGARE;
 use super::super::stage::Stage;
-use super::m3::{self, Design};
 use super::ours::{self, Pace};
 use super::plan::Plan;
-use super::report::Lone;
+use super::report::SingleCommand;
+use super::transaction::{self, Design};
 
 /// Of m3's and of the code that ships.
-pub(super) async fn lone() -> Result<[Lone; 2], Failure> {
+pub(super) async fn single_commands() -> Result<[SingleCommand; 2], Failure> {
     Ok([lone_m3().await?, lone_nagare().await?])
 }
 
-async fn lone_m3() -> Result<Lone, Failure> {
+async fn lone_m3() -> Result<SingleCommand, Failure> {
     let (stage, design) = (Stage::new(&Faults::default())?, Design::in_four());
     let now = stage.clock.now();
     let (like, undo) = (Plan::one(now)?, Plan::undo(now)?);
     let mut units = Vec::new();
     for plan in [&like, &like, &undo] {
         stage.meter.reset();
-        m3::run(&stage, &design, plan, 1).await?;
+        transaction::run(&stage, &design, plan, 1).await?;
         let measured = stage.meter.read();
         units.push(measured.all_units() + measured.refused_units);
     }
-    Ok(Lone { design: "m3", like: units[0], duplicate: units[1], undo: units[2] })
+    Ok(SingleCommand { design: "m3", like: units[0], duplicate: units[1], undo: units[2] })
 }
 
-async fn lone_nagare() -> Result<Lone, Failure> {
+async fn lone_nagare() -> Result<SingleCommand, Failure> {
     let stage = Stage::new(&Faults::default())?;
     ours::publish(&stage).await?;
     let now = stage.clock.now();
@@ -41,5 +41,5 @@ async fn lone_nagare() -> Result<Lone, Failure> {
         let measured = stage.meter.read();
         units.push(measured.all_units() + measured.refused_units);
     }
-    Ok(Lone { design: NAGARE, like: units[0], duplicate: units[1], undo: units[2] })
+    Ok(SingleCommand { design: NAGARE, like: units[0], duplicate: units[1], undo: units[2] })
 }
