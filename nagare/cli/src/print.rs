@@ -1,7 +1,7 @@
 //! Printing to standard output, which may be gone or full: lines, JSON, and strangers' texts made safe
 //! for a terminal.
 //!
-//! Whatever is printed goes through [`line`] and [`note`], on terminals and in pipes, and none of it has a character
+//! Whatever is printed goes through `say!` and `tell!`, on terminals and in pipes, and none of it has a character
 //! that steers a terminal ([`visible`]). JSON is escaped before, in JSON's own way, so that its
 //! value stays.
 

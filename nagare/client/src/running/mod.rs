@@ -12,7 +12,7 @@
 //! - **Names are not used again.** Each note has a random name, so removing a stale one, which the next stack
 //!   does, never removes that of a living stack.
 //! - **It is of another machine.** A home directory may be shared with containers and other machines, where
-//!   the same port and process id mean something else. A note says where it is valid ([`place`]), and is
+//!   the same port and process id mean something else. A note says where it is valid (`place`), and is
 //!   ignored elsewhere.
 //! - **It is somebody else's.** A note that another user owns, or that others may write, is ignored: nobody
 //!   else can lead commands to a stack of theirs.

@@ -7,7 +7,7 @@
 //!
 //! - **Origin.** A web page in a browser on this machine can send requests to a loopback port, and with
 //!   DNS rebinding under a name of its own. It cannot choose the `Host` and `Origin` headers:
-//!   [`origin`] refuses all but loopback names, and at the API the pages that `--cors` names. The console looks at
+//!   `origin` refuses all but loopback names, and at the API the pages that `--cors` names. The console looks at
 //!   `Origin` itself, once it knows who asks.
 //! - **Permits.** Each port has a number of connections. Further ones wait in the system's backlog until
 //!   one of those ends.

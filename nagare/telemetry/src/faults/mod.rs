@@ -5,7 +5,7 @@
 //! handle    the settings in force, which may change while the stack runs
 //! ```
 //!
-//! How it is done to calls and deliveries is in [`nagare_local::faults`]. Here is what the command line and the console
+//! How it is done to calls and deliveries is in `nagare_local::faults`. Here is what the command line and the console
 //! need to know of it.
 
 mod handle;

@@ -28,8 +28,9 @@ fn options(likes: usize) -> Likes {
 /// likes as use up the burst; of m3's few, because its list makes them slow here.
 async fn storms(limits: &str, [in_four, in_one, likes]: [usize; 3]) -> [Storm; 3] {
     let setting: Setting = format!("{limits},{LATENCY}").parse().unwrap();
-    let m3 =
-        async |name, design, likes| options(likes).transaction((name, &design), &setting).await.unwrap();
+    let m3 = async |name, design, likes| {
+        options(likes).transaction((name, &design), &setting).await.unwrap()
+    };
     let storms = [
         m3("m3, four tables", Design::in_four(), in_four).await,
         m3("m3, one table", Design::in_one(), in_one).await,
