@@ -104,9 +104,9 @@ def test_what_is_left_behind_many_deleted_activities_is_printed(stack):
     ids = [unique(f"img{n:03}") for n in range(120)]
     commands = [publish(actor, id, instant(seconds=n - 1_000)) for n, id in enumerate(ids)]
     commands += [tag(id, bob, instant(seconds=-1)) for id in ids]
-    stack.send(commands)
+    stack.send(*commands)
     stack.drain()
-    stack.send([delete(actor, id) for id in ids[1:]])
+    stack.send(*[delete(actor, id) for id in ids[1:]])
     stack.drain()
     # Pages whose activities are all deleted are empty, and only the last has something.
     assert ids[0] in stack.cli("tagged", bob, "--limit", "1").stdout
