@@ -41,7 +41,7 @@ pub struct StackConfig {
     pub auth: bool,
     /// The web pages of other origins that may call the API.
     pub cors: Cors,
-    /// For how many seconds caches may keep what is the same for everybody.
+    /// The seconds for which caches may keep public answers; 0: not at all.
     pub public_cache_seconds: u8,
     /// Leave a message that was not acknowledged hidden for as long as on AWS.
     pub template_visibility: bool,
