@@ -30,7 +30,7 @@ async fn what_the_template_has_to_agree_with_is_written_down() {
             "least": env::DAYS.start(),
             "most": env::DAYS.end(),
         },
-        "command_line": nagare_client::target::STACK_VARIABLES,
+        "command_line": nagare_client::target::stack_variables(),
         "least_secret": shared::crypto::seal::MIN_SECRET_LENGTH,
         "max_receives": shared::dead_letters::MAX_RECEIVES,
         "marks_kept_seconds": shared::projection::KEPT.as_secs(),

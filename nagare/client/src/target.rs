@@ -25,16 +25,8 @@ const NAMING: [&str; 8] = [
     env::DEAD_LETTERS_TABLE,
 ];
 
-/// The variables that say where a stack is and how it is set up.
-pub const STACK_VARIABLES: [&str; 16] = [
-    env::API_URL,
-    env::QUEUE_URL,
-    env::DEAD_LETTER_QUEUE_URL,
-    env::TIMELINES_TABLE,
-    env::LEDGER_TABLE,
-    env::FACTS_TABLE,
-    env::VIEWS_TABLE,
-    env::DEAD_LETTERS_TABLE,
+/// Those that say what else of it there is, and how it is set up.
+const SETTINGS: [&str; 8] = [
     env::ARCHIVE_BUCKET,
     env::EVENTS_TABLE_PREFIX,
     env::EVENT_PERIOD,
@@ -55,6 +47,12 @@ const OTHERS: [&str; 8] = [
     env::S3_ENDPOINT,
     env::EVENTBRIDGE_ENDPOINT,
 ];
+
+/// The variables that say where a stack is and how it is set up.
+#[must_use]
+pub fn stack_variables() -> Vec<&'static str> {
+    [NAMING, SETTINGS].concat()
+}
 
 /// The stack that a command talks to.
 #[derive(Debug, Clone)]
@@ -87,7 +85,7 @@ impl Target {
 
     /// A variable, if it is set.
     pub fn optional(&self, name: &'static str) -> Option<String> {
-        debug_assert!(STACK_VARIABLES.contains(&name) || OTHERS.contains(&name), "{name}");
+        debug_assert!([NAMING, SETTINGS, OTHERS].as_flattened().contains(&name), "{name}");
         match self {
             Self::Environment => env::optional(name),
             Self::Local(note) => note.variable(name).map(ToOwned::to_owned),
