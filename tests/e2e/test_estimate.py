@@ -61,7 +61,10 @@ def test_events(estimate, period, half):
     daily, gb = 100 * MILLION / 30, 1024**3
     options = ["--deliveries-per-day", 0, "--events-per-day", daily, "--event-bytes", 600, "--event-period", period]
     found, lines = bill(estimate(*options, "--json"))
-    assert found["write_units"] == pytest.approx(100 * MILLION)
+    # A hundred are folded at once, into as many customers, their name and the witness of the period.
+    folding = 102 * MILLION
+    assert found["write_units"] == pytest.approx(100 * MILLION + folding)
+    assert lines["DynamoDB", "write units"]["amount"] == pytest.approx(folding / MILLION)
     amounts = {what: lines[service, what]["amount"] for service, what in lines if "event" in what}
     assert amounts == pytest.approx({
         "events, write units": 100, "events, scans to archive": 100 * 600 / 4096,
@@ -70,7 +73,17 @@ def test_events(estimate, period, half):
     })
     kept = sum(lines[service, what]["dollars"] for service, what in lines if "event" in what)
     assert kept < 100, kept
-    assert ("S3", "archives of events") not in bill(estimate("--deliveries-per-day", 1, "--json"))[1]
+    # Provisioned, the write units of the tables are the hours of as many units a second, of which 72 % are used.
+    series = 30 * 96 * 11 * 0.01 / 1000 + 0.10
+    saved = 100 * 0.625 - 100 * MILLION / 3600 / 0.724 * 0.00065 - series
+    assert found["dollars"] - found["provisioned_dollars"] == pytest.approx(saved)
+    each, provisioned = found["million_events_dollars"]
+    assert each - provisioned == pytest.approx(saved / 100)
+    by_customer = bill(estimate(*options, "--events-per-customer", 20, "--json"))[0]
+    assert by_customer["write_units"] == pytest.approx(100 * MILLION + 7 * MILLION)
+    without, lines = bill(estimate("--deliveries-per-day", 1, "--json"))
+    assert ("S3", "archives of events") not in lines
+    assert "provisioned_dollars" not in without and "million_events_dollars" not in without
 
 
 def test_so_many_a_day(estimate):

@@ -11,7 +11,7 @@ use nagare_local::faults::Faulty;
 use nagare_local::{self as local, event_source, given_up, schema, stream_source};
 use nagare_operator::cost::bill::DEPLOYED;
 use serde_json::{Value, json};
-use shared::events::EventSettings;
+use shared::events::{EventSettings, capacity};
 use shared::runtime::{env, metrics};
 use tests::{NOW, World, api_event, follow, observed, publish, soon};
 
@@ -140,8 +140,12 @@ fn events() -> Value {
         let most = (least..).find(|days| !takes(days + 1)).unwrap();
         json!({"default": default, "least": least, "most": most})
     };
+    let billing = ["on-demand", "provisioned"];
+    assert!(billing.iter().all(|text| text.parse::<capacity::Billing>().is_ok()));
     json!({
         "prefix": shared::events::archive::PREFIX,
+        "billing": billing,
+        "behind_seconds": capacity::BEHIND.as_secs(),
         "EventLatenessDays": of(env::EVENT_LATENESS_DAYS, default.lateness_days),
         "EventDays": of(env::EVENT_DAYS, default.days),
         "EventArchiveDays": of(env::EVENT_ARCHIVE_DAYS, default.archive_days),

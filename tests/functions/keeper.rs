@@ -1,5 +1,6 @@
 //! The keeper of periods, over embedded tables and a bucket in memory.
 
+mod capacity;
 mod deaths;
 mod disputes;
 mod forgetting;

@@ -3,10 +3,11 @@
 mod counter;
 
 use fanout_writer::FanOutLimits;
+use nagare_local::stream_source::event_of;
 use nagare_operator::cost::bill::{LIKE_METRICS, PROJECTOR_METRICS};
-use nagare_operator::cost::likes;
 use nagare_operator::cost::month::Graph;
 use nagare_operator::cost::work::{self, Activity, Audience, Edge, Work};
+use nagare_operator::cost::{events, likes};
 use serde_json::{Value, json};
 use shared::activities::changes::Copies;
 use shared::likes::list::looks;
@@ -355,4 +356,35 @@ async fn of_a_graph_and_its_posts() {
     expect(graph.published(), counter.take(), "the posts");
     let entries = counter.world.entry_count(soon()).await;
     assert_eq!(graph.published().entries, entries as f64);
+}
+
+/// The views that events are folded into, however many events there are. A customer who is new is listed as well.
+#[tokio::test]
+async fn of_summaries() {
+    let counter = UnitCounter::new();
+    let table = "nagare-events-2026-11";
+    counter.uncounted(async |world| world.make_period("2026-11").await).await;
+    let (mut said, mut used) = (Vec::new(), Vec::new());
+    for (customers, of_each) in [(1, 1), (1, 20), (20, 1), (20, 4)] {
+        for (round, new) in [f64::from(customers), 0.0].into_iter().enumerate() {
+            let event = |n: u32| {
+                let customer = format!("c-{customers}-{of_each}-{}", n % customers);
+                json!({"tenant_id": "acme", "customer_id": customer, "event_id": format!("e-{round}-{n}"),
+                    "name": "login", "at": "2026-11-20T10:00:00Z", "properties": {}})
+            };
+            let events: Vec<_> = (0..customers * of_each).map(event).collect();
+            let recorded = events.len();
+            let command = json!({"type": "events.recorded", "events": events});
+            counter.uncounted(async |world| world.done(&[command]).await).await;
+            let all = counter.world.engine.stream_of(table, 0, usize::MAX).unwrap();
+            let batch = event_of(table, "one", &all[all.len() - recorded..]).unwrap();
+            let response = counter.world.projector.handle(batch, soon()).await.unwrap();
+            assert_eq!(response.batch_item_failures, []);
+            let folded = events::fold(f64::from(customers), new);
+            said.push((customers, of_each, folded.writes, folded.reads));
+            let units = counter.take();
+            used.push((customers, of_each, units.writes, units.reads));
+        }
+    }
+    assert_eq!(said, used);
 }

@@ -1037,6 +1037,22 @@ BREAKS = {
         set_at(*properties("KeeperSchedule", "State"), "DISABLED"),
         check.test_the_keeper_is_woken_in_time,
     ),
+    "events are provisioned unasked": (
+        set_at("Parameters", "EventCapacity", "Default", "provisioned"),
+        check.test_the_keeper_is_woken_where_events_are_behind,
+    ),
+    "the keeper is woken after an hour": (
+        set_at(*properties("EventsBehindAlarm", "Threshold"), 3600),
+        check.test_the_keeper_is_woken_where_events_are_behind,
+    ),
+    "any alarm wakes the keeper": (
+        drop_at(*properties("EventsBehindPermission", "SourceArn")),
+        check.test_the_keeper_is_woken_where_events_are_behind,
+    ),
+    "the keeper measures whether or not it provisions": (
+        set_at(*statement("PeriodKeeperRole", 8), {"Sid": "M", "Effect": "Allow", "Action": "cloudwatch:GetMetricData", "Resource": "*"}),
+        check.test_the_keeper_is_woken_where_events_are_behind,
+    ),
     "the archive goes with the stack": (
         set_at("Resources", "ArchiveBucket", "DeletionPolicy", "Delete"),
         check.test_the_archive_is_private_and_keeps_what_the_keeper_keeps,

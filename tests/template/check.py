@@ -426,6 +426,32 @@ def test_the_keeper_is_woken_in_time(stack):
     assert stack.properties("PeriodKeeper")["Timeout"] == 900
 
 
+def test_the_keeper_is_woken_where_events_are_behind(stack):
+    """Only where it is to provision, and only then may it measure."""
+    assert stack.default("EventCapacity") == "on-demand"
+    assert stack.expanded["Parameters"]["EventCapacity"]["AllowedValues"] == code()["events"]["billing"]
+    assert stack.expanded["Conditions"]["ProvisionEvents"] == {"Fn::Equals": [{"Ref": "EventCapacity"}, "provisioned"]}
+    variables = stack.properties("PeriodKeeper")["Environment"]["Variables"]
+    assert variables["NAGARE_EVENT_CAPACITY"] == {"Ref": "EventCapacity"}
+    for name in ("EventsBehindAlarm", "EventsBehindPermission"):
+        assert stack.resources[name]["Condition"] == "ProvisionEvents", name
+    alarm, permission = stack.properties("EventsBehindAlarm"), stack.properties("EventsBehindPermission")
+    [(namespace, metric, dimensions)] = metrics_of(alarm)
+    assert (namespace, metric, names_in(dimensions)) == ("AWS/SQS", "ApproximateAgeOfOldestMessage", {"CommandQueue"})
+    assert alarm["Statistic"] == "Maximum" and alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+    assert alarm["Threshold"] == code()["events"]["behind_seconds"] and (alarm["Period"], alarm["EvaluationPeriods"]) == (60, 1)
+    assert [named(action) for action in alarm["AlarmActions"]] == ["PeriodKeeperAliaslive"] and "OKActions" not in alarm
+    assert permission["Principal"] == "lambda.alarms.cloudwatch.amazonaws.com"
+    assert named(permission["FunctionName"]) == "PeriodKeeperAliaslive"
+    assert named(permission.get("SourceArn")) == "EventsBehindAlarm.Arn"
+    [policy] = stack.properties("PeriodKeeperRole")["Policies"]
+    choices = [one["Fn::If"] for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
+    [[_, statement, otherwise]] = [choice for choice in choices if choice[0] == "ProvisionEvents"]
+    assert statement["Action"] == "cloudwatch:GetMetricData" and otherwise == {"Ref": "AWS::NoValue"}
+    everywhere = [name for name, one in statements(stack) if "cloudwatch:GetMetricData" in listed(one["Action"])]
+    assert everywhere == ["PeriodKeeperRole"]
+
+
 def test_the_archive_is_private_and_keeps_what_the_keeper_keeps(stack):
     assert set(stack.of_type("AWS::S3::Bucket")) == {"ArchiveBucket"}
     bucket, properties = stack.resources["ArchiveBucket"], stack.properties("ArchiveBucket")
@@ -1017,6 +1043,17 @@ def test_the_api_calls_the_aliases_of_reader_and_intake(stack):
 # --- Alarms ---------------------------------------------------------------------------------------
 
 
+# Which wake a function, and nobody.
+FOR_FUNCTIONS = {"EventsBehindAlarm"}
+
+
+def alarms(stack):
+    """Those for people."""
+    found = stack.of_type("AWS::CloudWatch::Alarm")
+    assert FOR_FUNCTIONS <= set(found)
+    return {name: alarm for name, alarm in found.items() if name not in FOR_FUNCTIONS}
+
+
 def metrics_of(properties):
     """(namespace, metric, dimensions) of all that an alarm looks at, what it watches first."""
     if "Metrics" not in properties:
@@ -1028,7 +1065,7 @@ def metrics_of(properties):
 def alarmed(stack):
     """(namespace, metric, resources in its dimensions) of each alarm."""
     found = {}
-    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+    for name, alarm in alarms(stack).items():
         namespace, metric, dimensions = metrics_of(alarm["Properties"])[0]
         found[(namespace, metric, frozenset(names_in(dimensions)))] = name
     return found
@@ -1067,12 +1104,12 @@ TOMORROW |= {"AnyDeadLettersAlarm", "Api4xxAlarm", "ApiLatencyAlarm", "FanOutLat
 
 
 def test_alarms_tell_what_to_do_and_reach_somebody(stack):
-    assert TOMORROW <= set(stack.of_type("AWS::CloudWatch::Alarm"))
+    assert TOMORROW <= set(alarms(stack))
     runbook = ROOT / "docs" / "OPERATIONS.md"
     headings = None
     if runbook.exists():
         headings = set(re.findall(r"^#+ +(Alarm: .+?) *$", runbook.read_text(encoding="utf-8"), re.MULTILINE))
-    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+    for name, alarm in alarms(stack).items():
         properties = alarm["Properties"]
         text = properties.get("AlarmDescription", "")
         assert len(text) <= 1024, name
@@ -1094,7 +1131,7 @@ def test_alarms_tell_what_to_do_and_reach_somebody(stack):
 
 
 def test_thresholds_are_parameters(stack):
-    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+    for name, alarm in alarms(stack).items():
         properties = alarm["Properties"]
         # Whether or not is no matter of how much, but of how long.
         yes_or_no = properties["Threshold"] == 1
@@ -1121,7 +1158,7 @@ def values_of(expression, **metrics):
 
 def test_what_traffic_makes_more_of_is_watched_as_a_share(stack):
     seen = set()
-    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+    for name, alarm in alarms(stack).items():
         properties = alarm["Properties"]
         watched = metrics_of(properties)[0][1]
         assert ("Metrics" in properties) == (watched in WITH_TRAFFIC | {"NumberOfMessagesDeleted"}), name
@@ -1196,7 +1233,7 @@ def test_metrics_of_ours_are_those_that_the_code_emits(stack):
     metrics = emitted()
     assert len(metrics) > 12
     watched = set()
-    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+    for name, alarm in alarms(stack).items():
         properties = alarm["Properties"]
         for space, metric, dimensions in metrics_of(properties):
             if not space.startswith("AWS/"):
@@ -1259,7 +1296,7 @@ def test_the_dashboard_shows_every_alarm(stack):
     body = dashboard["Properties"]["DashboardBody"]["Fn::Sub"]
     widgets = json.loads(body)["widgets"]
     shown = set(re.findall(r"\$\{(\w+)\.Arn\}", json.dumps(widgets)))
-    assert shown == set(stack.of_type("AWS::CloudWatch::Alarm"))
+    assert shown == set(alarms(stack))
     for name in re.findall(r"\$\{(\w+)[.}]", body):
         assert name in stack.resources or name in ("AWS", "Stage"), name
     for widget in widgets:
@@ -1340,7 +1377,7 @@ def test_parameters_are_checked_before_anything_is_deployed(stack):
 def test_the_bill_is_of_this_template(stack):
     """`nagare estimate` knows by itself what is paid for and how large it is."""
     bill = code()["bill"]
-    assert bill["alarm_metrics"] == sum(len(metrics_of(alarm["Properties"])) for alarm in stack.of_type("AWS::CloudWatch::Alarm").values())
+    assert bill["alarm_metrics"] == sum(len(metrics_of(alarm["Properties"])) for alarm in alarms(stack).values())
     assert bill["secrets"] == len(stack.of_type("AWS::SecretsManager::Secret"))
     assert bill["keys"] == len(stack.of_type("AWS::KMS::Key"))
     for function, memory in (("FanoutWriter", "writer"), ("TimelineReader", "reader"), ("Projector", "projector")):

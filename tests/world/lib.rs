@@ -12,6 +12,7 @@
 )]
 
 mod bucket;
+pub mod cloud_watch;
 mod dynamodb_local;
 mod events;
 pub mod observed;
@@ -77,7 +78,7 @@ pub const NOW: &str = "2026-11-20T12:00:00.000Z";
 pub const COMMAND_QUEUE_ARN: &str = "arn:aws:sqs:us-local-1:000000000000:commands";
 /// How the names of the tables of events begin.
 pub const EVENTS_TABLE_PREFIX: &str = "nagare-events-";
-const COMMANDS: &str = "commands";
+pub const COMMANDS: &str = "commands";
 const DEAD_LETTERS: &str = "dead";
 
 /// The functions and what they work on.
@@ -344,6 +345,7 @@ impl World {
                 tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
                 objects,
                 mappings,
+                cloud_watch: None,
                 daily: Daily::new(&keepers.ledger).with_bus(&by_keeper),
                 bus: by_keeper,
                 summaries: Summaries::new(&keepers.views),

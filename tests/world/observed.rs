@@ -127,6 +127,9 @@ fn called(target: &str, body: &[u8]) -> Vec<(String, String)> {
         Some(("AWSEvents", "PutEvents")) => {
             vec![("events:PutEvents".to_owned(), "bus".to_owned())]
         }
+        Some(("GraniteServiceVersion20100801", "GetMetricData")) => {
+            vec![("cloudwatch:GetMetricData".to_owned(), "any".to_owned())]
+        }
         Some(("AmazonSQS", other)) => panic!("the functions call {other}, of which nobody knows"),
         // A transaction is authorized by its items.
         Some((_, "TransactWriteItems")) => {

@@ -8,7 +8,10 @@
 //!     verify    reads the objects back
 //!     expire    deletes the objects
 //!     stream    maps its stream to the projector, compares, and unmaps it
-//!   mappings    the calls of Lambda for that
+//!     capacity  provisions the table of the current period
+//!   mappings    the calls of Lambda
+//!   cloud_watch the call of CloudWatch
+//!   service     errors of both
 //!   daily       daily decisions of tenants
 //!   metrics     the metrics of a tick
 //! ```
@@ -58,10 +61,12 @@
 //! pages of a hundred customers, in half of the time. Rows of periods are read as a whole: a hundred bytes each, except for periods
 //! with customers that are spread.
 
+mod cloud_watch;
 mod daily;
 pub mod env;
 mod mappings;
 mod metrics;
+mod service;
 mod steps;
 
 use std::fmt::Debug;
@@ -83,9 +88,11 @@ use shared::tenants::Daily;
 use shared::values::Timestamp;
 use tracing::{error, info, warn};
 
-pub use self::mappings::{MappingError, MappingRequest, MappingRequestError, Mappings};
+pub use self::cloud_watch::CloudWatch;
+pub use self::mappings::{MappingRequest, MappingRequestError, Mappings};
 use self::metrics::Tick;
 pub use self::metrics::metric_names;
+pub use self::service::ServiceError;
 use self::steps::Outcome;
 
 /// The keeper. Made once; every invocation borrows it.
@@ -98,6 +105,8 @@ pub struct Keeper {
     pub objects: Objects,
     /// How streams are mapped to the projector.
     pub mappings: Mappings,
+    /// Where usage is measured, if the table of the current period is to be provisioned.
+    pub cloud_watch: Option<CloudWatch>,
     /// Decides daily rules, and raises alerts.
     pub daily: Daily,
     pub bus: Bus,
@@ -153,8 +162,10 @@ pub enum KeeperError {
     Dynamo(#[from] DynamoError),
     #[error(transparent)]
     Object(#[from] ObjectError),
-    #[error(transparent)]
-    Mapping(#[from] MappingError),
+    #[error("Lambda {0}")]
+    Lambda(ServiceError),
+    #[error("CloudWatch {0}")]
+    CloudWatch(ServiceError),
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }
@@ -177,7 +188,8 @@ impl KeeperError {
             Self::DeadlineExceeded(_)
                 | Self::Dynamo(DynamoError::DeadlineExceeded(_))
                 | Self::Object(ObjectError::DeadlineExceeded(_))
-                | Self::Mapping(MappingError::DeadlineExceeded(_))
+                | Self::Lambda(ServiceError::DeadlineExceeded(_))
+                | Self::CloudWatch(ServiceError::DeadlineExceeded(_))
         )
     }
 }
@@ -234,8 +246,12 @@ impl Keeper {
         Box::pin(async move {
             let now = self.clock.now();
             let (mut tick, mut ticked) = (Tick::default(), Ticked::default());
-            self.decide_days(now, deadline, &mut tick, &mut ticked).await;
             let mut rows = self.periods.newest_until(|_| false, deadline).await?;
+            // Before all that takes long: somebody may be waiting for it.
+            for row in &mut rows {
+                self.provision(row, now, deadline, &mut ticked).await;
+            }
+            self.decide_days(now, deadline, &mut tick, &mut ticked).await;
             for period in keeping::planned(&self.settings, now) {
                 if rows.iter().any(|row| row.period == period) {
                     continue;
@@ -259,6 +275,23 @@ impl Keeper {
             self.metrics.record(&tick, now);
             Ok(ticked)
         })
+    }
+
+    /// Has a period's table the capacity that it needs now.
+    async fn provision(
+        &self,
+        row: &mut PeriodRow,
+        now: Timestamp,
+        deadline: Deadline,
+        ticked: &mut Ticked,
+    ) {
+        loop {
+            let ended = self.set_capacity(row, now, deadline).await;
+            match ticked.count(row, &"set the capacity", ended) {
+                Some(moved) => *row = moved,
+                None => return,
+            }
+        }
     }
 
     /// Does what is due for a period. Returns its new row.

@@ -2,9 +2,10 @@
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use period_keeper::env;
-use period_keeper::{Keeper, KeeperLimits, Mappings};
+use period_keeper::{CloudWatch, Keeper, KeeperLimits, Mappings};
 use serde_json::Value;
 use shared::dynamo::{Dynamo, sdk_config};
+use shared::events::capacity::Billing;
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
 use shared::ledger::Ledger;
 use shared::objects::Objects;
@@ -24,12 +25,17 @@ async fn main() -> Result<(), Error> {
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
     let bus = Bus::of_environment(&config, env::EVENT_BUS_NAME);
+    let cloud_watch = match env::parsed_or(env::EVENT_CAPACITY, Billing::OnDemand)? {
+        Billing::OnDemand => None,
+        Billing::Provisioned => Some(CloudWatch::new(&config, &env::required(env::QUEUE_ARN)?)),
+    };
     let keeper = Keeper {
         periods: Periods::new(&ledger),
         archives: Archives::new(&ledger),
         keepers: Keepers::new(&ledger),
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         objects: Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?),
+        cloud_watch,
         daily: Daily::new(&ledger).with_bus(&bus),
         bus,
         summaries: Summaries::new(&Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?))),

@@ -14,10 +14,12 @@ use aws_config::SdkConfig;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use serde_json::{Map, Value};
-use shared::runtime::deadline::{Deadline, DeadlineExceeded};
+use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::retry;
-use shared::signed::{Answer, Call, CallError, SignedError, SignedHttp, escaped};
+use shared::signed::{Answer, Call, SignedError, SignedHttp, escaped};
+
+use crate::service::{ServiceError, failure, refusal};
 
 /// As signatures name it.
 const SERVICE: &str = "lambda";
@@ -25,8 +27,6 @@ const SERVICE: &str = "lambda";
 const PATH: &str = "/2015-03-31/event-source-mappings/";
 /// The most pages of a list. There is one mapping of a stream to a function, or two while one is being replaced.
 const PAGES: usize = 8;
-/// The most characters of an error message of Lambda that are quoted.
-const QUOTED: usize = 300;
 
 /// The mappings of streams to one function. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -80,42 +80,6 @@ impl FromStr for MappingRequest {
     }
 }
 
-/// A call of Lambda failed.
-#[derive(Debug, thiserror::Error)]
-pub enum MappingError {
-    /// Lambda throttles the calls.
-    #[error("Lambda throttles calls")]
-    Throttled,
-    /// No response, an incomplete one, or one that says that the service fails. The call may have been applied.
-    #[error("Lambda did not answer: {0}")]
-    Unavailable(String),
-    /// The caller lacks a permission, or credentials.
-    #[error("access to Lambda denied: {0}")]
-    Denied(String),
-    /// Lambda says that the request is wrong: there is no such function, or its role may not read the stream.
-    #[error("Lambda refused the request: {0}")]
-    Rejected(String),
-    #[error(transparent)]
-    DeadlineExceeded(#[from] DeadlineExceeded),
-}
-
-impl From<SignedError> for MappingError {
-    fn from(error: SignedError) -> Self {
-        match error {
-            SignedError::Unavailable(why) => Self::Unavailable(why),
-            SignedError::Denied(why) => Self::Denied(why),
-            SignedError::NotBuilt(_) => Self::Rejected(error.to_string()),
-            SignedError::DeadlineExceeded(exceeded) => Self::DeadlineExceeded(exceeded),
-        }
-    }
-}
-
-impl CallError for MappingError {
-    fn is_retryable(&self) -> bool {
-        matches!(self, Self::Throttled | Self::Unavailable(_))
-    }
-}
-
 /// A mapping in a list.
 struct Found {
     uuid: String,
@@ -157,12 +121,12 @@ impl Mappings {
     /// yet.
     ///
     /// # Errors
-    /// [`MappingError`]; it may be mapped.
+    /// [`ServiceError`]; it may be mapped.
     pub(crate) async fn create(
         &self,
         stream: &str,
         deadline: Deadline,
-    ) -> Result<bool, MappingError> {
+    ) -> Result<bool, ServiceError> {
         let mut request = self.0.request.request.clone();
         request.insert("EventSourceArn".to_owned(), Value::from(stream));
         let body = Value::Object(request).to_string().into_bytes();
@@ -182,12 +146,12 @@ impl Mappings {
     /// Deletes whatever maps a stream to the function. Returns false if Lambda is still at work on a mapping, which can be deleted later.
     ///
     /// # Errors
-    /// [`MappingError`]; it may be deleted.
+    /// [`ServiceError`]; it may be deleted.
     pub(crate) async fn delete(
         &self,
         stream: &str,
         deadline: Deadline,
-    ) -> Result<bool, MappingError> {
+    ) -> Result<bool, ServiceError> {
         let mut all = true;
         for Found { uuid, is_going } in self.list(stream, deadline).await? {
             if is_going {
@@ -205,7 +169,7 @@ impl Mappings {
         Ok(all)
     }
 
-    async fn list(&self, stream: &str, deadline: Deadline) -> Result<Vec<Found>, MappingError> {
+    async fn list(&self, stream: &str, deadline: Deadline) -> Result<Vec<Found>, ServiceError> {
         let value = |text: &str| escaped(text).replace('/', "%2F");
         let (stream, function) = (value(stream), value(&self.0.request.function));
         let first = format!("{}?EventSourceArn={stream}&FunctionName={function}", self.0.base);
@@ -221,7 +185,7 @@ impl Mappings {
             let Some(marker) = marker else { return Ok(found) };
             url = format!("{first}&Marker={}", value(&marker));
         }
-        Err(MappingError::Unavailable("its list of mappings has no end".to_owned()))
+        Err(ServiceError::Unavailable("its list of mappings has no end".to_owned()))
     }
 
     async fn call<T: Send>(
@@ -230,8 +194,8 @@ impl Mappings {
         url: &str,
         body: Vec<u8>,
         deadline: Deadline,
-        read: impl Fn(Answer) -> Result<T, MappingError> + Send + Sync,
-    ) -> Result<T, MappingError> {
+        read: impl Fn(Answer) -> Result<T, ServiceError> + Send + Sync,
+    ) -> Result<T, ServiceError> {
         let content_type = (method == "POST").then_some("application/json");
         let (body, target) = (body.into(), None);
         let call = Call { method, url, body, content_type, target, attempt: retry::attempt };
@@ -249,27 +213,4 @@ fn page(answer: &Answer) -> Option<(Vec<Found>, Option<String>)> {
     let mappings = answer["EventSourceMappings"].as_array()?;
     let mappings = mappings.iter().map(found).collect::<Option<_>>()?;
     Some((mappings, answer["NextMarker"].as_str().map(ToOwned::to_owned)))
-}
-
-/// The status and the name of an error response.
-fn refusal(answer: &Answer) -> Option<(u16, &str)> {
-    let name = answer.error_type.as_deref().unwrap_or_default();
-    let name = name.split(':').next().unwrap_or_default();
-    (!(200..300).contains(&answer.status)).then_some((answer.status, name))
-}
-
-fn failure(answer: &Answer) -> MappingError {
-    let (status, name) = refusal(answer).unwrap_or_default();
-    let said = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
-    let said = said["Message"].as_str().or_else(|| said["message"].as_str()).unwrap_or_default();
-    let said: String = said.chars().take(QUOTED).collect();
-    let why = format!("status {status}, {name}, {said}");
-    match (status, name) {
-        (429, _) | (_, "TooManyRequestsException" | "ThrottlingException") => {
-            MappingError::Throttled
-        }
-        (500.., _) => MappingError::Unavailable(why),
-        (401 | 403, _) | (_, "AccessDeniedException") => MappingError::Denied(why),
-        _ => MappingError::Rejected(why),
-    }
 }

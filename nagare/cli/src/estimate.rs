@@ -9,7 +9,7 @@ use nagare_operator::cost::arena::ArenaRates;
 use nagare_operator::cost::bill::{Bill, Line};
 use nagare_operator::cost::events::EventRates;
 use nagare_operator::cost::likes::LikeRates;
-use nagare_operator::cost::month::{Assumed, Graph, Month, Rates};
+use nagare_operator::cost::month::{Assumed, DAYS, Graph, Month, Rates};
 use nagare_operator::cost::prices::Prices;
 use nagare_operator::cost::work::Activity;
 use nagare_operator::progress;
@@ -24,7 +24,7 @@ use super::{Failure, follows, replay};
 /// Of this many rows one is sampled, to see what ids look like.
 const SAMPLED_ROWS: usize = 100;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(
     override_usage = "nagare estimate <--followers-csv <FILE> --posts-csv <FILE>|--deliveries-per-day <N>> [OPTIONS]"
 )]
@@ -84,6 +84,12 @@ pub(super) struct Estimate {
     /// Bytes of an event.
     #[arg(long, value_name = "N", value_parser = number, default_value = "600")]
     event_bytes: f64,
+    /// Events of a tenant that are folded into summaries at once.
+    #[arg(long, value_name = "N", value_parser = one_to_a_batch, default_value = "100")]
+    events_per_fold: f64,
+    /// Of these, how many are of one customer.
+    #[arg(long, value_name = "N", value_parser = one_to_a_batch, default_value = "1")]
+    events_per_customer: f64,
     /// How time is cut into tables of events: day, week or month.
     #[arg(long, value_name = "LENGTH", default_value = "month")]
     event_period: PeriodLength,
@@ -153,6 +159,9 @@ struct Printed<'a> {
     events: f64,
     write_units: f64,
     read_units: f64,
+    /// What a million events cost, on demand and provisioned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    million_events_dollars: Option<[f64; 2]>,
     #[serde(flatten)]
     bill: &'a Bill,
     prices: &'a Prices,
@@ -165,9 +174,10 @@ impl Estimate {
         let month = self.month()?;
         let bill = Bill::of(&month, &prices);
         if self.json {
-            return print_json(&Printed::new(&month, &bill, &prices));
+            let million_events = self.million_events(&prices)?;
+            return print_json(&Printed::new(&month, &bill, &prices, million_events));
         }
-        self.print(&month, &bill)
+        self.print(&month, &bill, &prices)
     }
 
     /// Says which option is missing, and what it would say.
@@ -246,6 +256,8 @@ impl Estimate {
         EventRates {
             events: self.events_per_day,
             bytes: self.event_bytes,
+            together: self.events_per_fold,
+            of_customer: self.events_per_customer.min(self.events_per_fold),
             length: self.event_period,
             lateness_days: kept.lateness_days.into(),
             days: kept.days.into(),
@@ -253,7 +265,25 @@ impl Estimate {
         }
     }
 
-    fn print(&self, month: &Month, bill: &Bill) -> Result<(), Failure> {
+    /// What a million of these events cost by themselves, on demand and provisioned, if there are any.
+    fn million_events(&self, prices: &Prices) -> Result<Option<[f64; 2]>, Failure> {
+        let of = |events_per_day| {
+            let alone = Self {
+                followers_csv: None,
+                posts_csv: None,
+                deliveries_per_day: Some(0.0),
+                events_per_day,
+                ..self.clone()
+            };
+            Ok::<_, Failure>(Bill::of(&alone.month()?, prices))
+        };
+        let (with, without) = (of(self.events_per_day)?, of(0.0)?.dollars);
+        let millions = self.events_per_day * DAYS / 1e6;
+        let each = |provisioned| [with.dollars, provisioned].map(|it| (it - without) / millions);
+        Ok(with.provisioned_dollars.map(each))
+    }
+
+    fn print(&self, month: &Month, bill: &Bill, prices: &Prices) -> Result<(), Failure> {
         let more = [
             (month.polls, "polls without news among them"),
             (month.likes.changes, "likes and undos"),
@@ -281,6 +311,13 @@ impl Estimate {
         say!("{:<16}{:<24}{:>22}{:>28}{:>11}", "service", "", "a month", "price", "dollars")?;
         bill.lines.iter().try_for_each(print_line)?;
         say!("{:<90}{:>11.2}", "total", bill.dollars)?;
+        if let Some(dollars) = bill.provisioned_dollars {
+            say!("{:<90}{dollars:>11.2}", "the same with EventCapacity=provisioned")?;
+        }
+        if let Some([each, provisioned]) = self.million_events(prices)? {
+            say!("{:<90}{each:>11.3}", "a million events")?;
+            say!("{:<90}{provisioned:>11.3}", "the same with EventCapacity=provisioned")?;
+        }
         if bill.import_dollars > 0.0 {
             say!("{:<90}{:>11.2}", "once, to import the follows", bill.import_dollars)?;
         }
@@ -297,7 +334,12 @@ fn print_line(line: &Line) -> Result<(), Failure> {
 }
 
 impl<'a> Printed<'a> {
-    fn new(month: &Month, bill: &'a Bill, prices: &'a Prices) -> Self {
+    fn new(
+        month: &Month,
+        bill: &'a Bill,
+        prices: &'a Prices,
+        million_events_dollars: Option<[f64; 2]>,
+    ) -> Self {
         let Month {
             publishes,
             follows,
@@ -325,6 +367,7 @@ impl<'a> Printed<'a> {
             events: events.events,
             write_units: writing.writes + folding.writes + events.writes,
             read_units: writing.reads + reading.reads + folding.reads + events.scans,
+            million_events_dollars,
             bill,
             prices,
         }

@@ -266,6 +266,7 @@ impl Wiring {
             tables: self.tables.events.tables().clone(),
             objects: self.archive.clone(),
             mappings: self.mappings.clone(),
+            cloud_watch: None,
             daily: Daily::new(&self.tables.ledger).with_bus(&self.bus),
             bus: self.bus.clone(),
             summaries: Summaries::new(&self.tables.views),

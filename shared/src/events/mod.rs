@@ -8,6 +8,7 @@
 //! stream_mapping the state of the mapping of a stream
 //! archive    the format of archive objects
 //! keeping    the steps of a period, and when they are due
+//! capacity   the provisioned capacity of the current period's table
 //! keys       the keys of events, periods and archives
 //! periods    the rows of periods
 //! archived   the row of an object of an archive
@@ -42,6 +43,7 @@
 pub mod archive;
 mod archived;
 pub mod archives;
+pub mod capacity;
 mod command;
 mod event;
 mod exchanging;

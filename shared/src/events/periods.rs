@@ -60,7 +60,7 @@ pub struct MadeTable {
 }
 
 /// The attributes that this version writes.
-const ATTRIBUTES: [&str; 19] = [
+const ATTRIBUTES: [&str; 20] = [
     "pk",
     "sk",
     "state",
@@ -77,6 +77,7 @@ const ATTRIBUTES: [&str; 19] = [
     "dispute",
     "stream",
     "heals",
+    "provisioned",
     "forgetting",
     "forgotten_at",
     FORGET_AT,
@@ -103,6 +104,8 @@ pub struct PeriodRow {
     /// True if the dispute is only about the stream: it is verified again once the stream has brought everything in the archive.
     pub heals: bool,
     pub stream: StreamMapping,
+    /// True from just before its table is provisioned until it is on demand again.
+    pub provisioned: bool,
     /// True during an erasure: the keeper leaves the period alone.
     pub forgetting: bool,
     /// The last erasure. For a day the table may still have the item count from before.
@@ -213,6 +216,7 @@ impl PeriodRow {
             dispute: None,
             heals: false,
             stream: StreamMapping::Missing,
+            provisioned: false,
             forgetting: false,
             forgotten_at: None,
             unknown: Item::new(),
@@ -250,6 +254,7 @@ impl PeriodRow {
             ("dropping", self.dropping),
             ("expired", self.expired),
             ("heals", self.heals),
+            ("provisioned", self.provisioned),
             ("forgetting", self.forgetting),
         ] {
             if is_set {
@@ -295,6 +300,7 @@ impl PeriodRow {
             dispute: row.optional_text("dispute")?.map(ToOwned::to_owned),
             heals: row.flag("heals")?,
             stream: StreamMapping::read(row)?,
+            provisioned: row.flag("provisioned")?,
             forgetting: row.flag("forgetting")?,
             forgotten_at: row
                 .optional_text("forgotten_at")?

@@ -18,7 +18,7 @@ pub const VIEWS_TABLE: &str = "NAGARE_VIEWS_TABLE";
 pub const DEAD_LETTERS_TABLE: &str = "NAGARE_DEAD_LETTERS_TABLE";
 /// The queue of commands.
 pub const QUEUE_URL: &str = "NAGARE_QUEUE_URL";
-/// The ARN of that queue, by which the alerter recognizes messages that SQS moved from it.
+/// The ARN of that queue: the alerter recognizes messages that SQS moved from it, and the keeper measures it.
 pub const QUEUE_ARN: &str = "NAGARE_QUEUE_ARN";
 /// The dead-letter queue of commands.
 pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
@@ -42,6 +42,8 @@ pub const EVENT_ARCHIVE_DAYS: &str = "NAGARE_EVENT_ARCHIVE_DAYS";
 /// The four that say how events are kept.
 pub const EVENT_SETTINGS: [&str; 4] =
     [EVENT_PERIOD, EVENT_LATENESS_DAYS, EVENT_DAYS, EVENT_ARCHIVE_DAYS];
+/// How the table of the current period is paid for: `on-demand` or `provisioned`.
+pub const EVENT_CAPACITY: &str = "NAGARE_EVENT_CAPACITY";
 /// The mapping of the stream of a period's table to the projector: a request of Lambda's `CreateEventSourceMapping` without the stream,
 /// in JSON.
 pub const STREAM_MAPPING: &str = "NAGARE_STREAM_MAPPING";
@@ -73,6 +75,8 @@ pub const SQS_ENDPOINT: &str = "AWS_ENDPOINT_URL_SQS";
 pub const S3_ENDPOINT: &str = "AWS_ENDPOINT_URL_S3";
 /// The endpoint of Lambda, for the AWS SDK.
 pub const LAMBDA_ENDPOINT: &str = "AWS_ENDPOINT_URL_LAMBDA";
+/// The endpoint of CloudWatch, for the AWS SDK.
+pub const CLOUDWATCH_ENDPOINT: &str = "AWS_ENDPOINT_URL_CLOUDWATCH";
 /// The event bus of outbound events. Without it none are sent.
 pub const EVENT_BUS_NAME: &str = "NAGARE_EVENT_BUS_NAME";
 /// The endpoint of EventBridge, for the AWS SDK.

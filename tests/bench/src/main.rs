@@ -11,6 +11,7 @@
 //! room        messages of one room
 //! edits       edits and deletes that come at once
 //! events      events of a tenant, into the table of a period
+//! capacity    the capacity of a table of events by the hour, over a load
 //! kept        what readers have to read, and what they have kept
 //! table       tables to write to and to read, in a process of their own
 //! dataset     the activities and viewers that are read
@@ -30,6 +31,7 @@
 //! ```
 
 mod arena;
+mod capacity;
 mod dataset;
 mod deliveries;
 mod edits;
@@ -106,6 +108,8 @@ enum Bench {
     Edits(edits::Edits),
     /// Deliver events of a tenant's customers through the code that ships.
     Events(events::Events),
+    /// Simulate provisioned capacity for the current table of events, over a load minute by minute.
+    Capacity(capacity::CapacityBench),
     /// Replay pages over a graph and its posts: how many records a reader has to read.
     Kept(kept::Kept),
     /// Serve a table to write to, which counts entries and does not store them.
@@ -125,6 +129,7 @@ impl Bench {
             Self::Room(room) => room.run().await,
             Self::Edits(edits) => edits.run().await,
             Self::Events(events) => events.run().await,
+            Self::Capacity(capacity) => capacity.run(),
             Self::Kept(kept) => kept.run(),
             Self::Table(table) => table.run().await,
         }

@@ -1,6 +1,7 @@
 //! The steps, each of them idempotent.
 
 mod archive;
+mod capacity;
 mod expire;
 mod stream;
 mod table;

@@ -63,7 +63,9 @@ impl Keeper {
         deadline: Deadline,
     ) -> Result<bool, KeeperError> {
         match &found.latest_stream_arn {
-            Some(stream) => Ok(self.mappings.create(stream, deadline).await?),
+            Some(stream) => {
+                self.mappings.create(stream, deadline).await.map_err(KeeperError::Lambda)
+            }
             None => Ok(false),
         }
     }
@@ -75,7 +77,9 @@ impl Keeper {
         deadline: Deadline,
     ) -> Result<bool, KeeperError> {
         match &found.latest_stream_arn {
-            Some(stream) => Ok(self.mappings.delete(stream, deadline).await?),
+            Some(stream) => {
+                self.mappings.delete(stream, deadline).await.map_err(KeeperError::Lambda)
+            }
             None => Ok(true),
         }
     }

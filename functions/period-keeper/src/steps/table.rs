@@ -216,7 +216,7 @@ pub(crate) async fn describe(
 }
 
 /// The table is gone, or somebody else is changing it: the caller reads its state next.
-fn unless_missing(outcome: Result<(), DynamoError>) -> Result<(), DynamoError> {
+pub(super) fn unless_missing(outcome: Result<(), DynamoError>) -> Result<(), DynamoError> {
     match outcome {
         Err(DynamoError::TableMissing(_)) => Ok(()),
         outcome => outcome,

@@ -108,6 +108,9 @@ pub struct Bill {
     pub lines: Vec<Line>,
     /// Their sum.
     pub dollars: f64,
+    /// The sum where the table of the current period is provisioned, if there are events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioned_dollars: Option<f64>,
     /// What importing the graph costs, once.
     pub import_dollars: f64,
 }
@@ -126,8 +129,24 @@ impl Bill {
         ];
         let lines: Vec<_> = groups.into_iter().flatten().collect();
         let dollars = lines.iter().map(|line| line.dollars).sum();
-        Self { lines, dollars, import_dollars: import(&month.import, prices) }
+        let saved = (month.events.events > 0.0).then(|| saved_by_provisioning(month, prices));
+        Self {
+            lines,
+            dollars,
+            provisioned_dollars: saved.map(|saved| dollars - saved),
+            import_dollars: import(&month.import, prices),
+        }
     }
+}
+
+/// What the write units of events cost less if the table of the current period is provisioned. Late events, which go to earlier tables,
+/// are taken for current ones.
+fn saved_by_provisioning(month: &Month, prices: &Prices) -> f64 {
+    let events = &month.events;
+    let on_demand = events.writes / MILLION * prices.dynamodb_million_writes;
+    let provisioned = events.capacity_hours * prices.dynamodb_write_capacity_hour;
+    let measuring = events.series * prices.metric_data_series + prices.alarm_month;
+    on_demand - provisioned - measuring
 }
 
 fn line(

@@ -1,4 +1,4 @@
-//! What the events of tenants need: their tables, their archives, and the messages that bring them.
+//! What the events of tenants need: their tables, their archives, the messages that bring them, and their summaries.
 
 use shared::events::PeriodLength;
 
@@ -17,6 +17,20 @@ const READ_UNIT: f64 = 4_096.0;
 /// Of the lines of an archive, what gzip leaves: 15.9 bytes of 206 (`python tests/bench/flights.py`).
 const COMPRESSED: f64 = 15.9 / 206.0;
 
+/// Of provisioned capacity, what is used (`python tests/bench/capacity.py`).
+const CAPACITY_USED: f64 = 0.724;
+/// Ticks of the keeper in a month, and the series that each asks for: those of two tables for four weeks and a day, and three more.
+const TICKS: f64 = 4.0 * 24.0 * DAYS;
+const SERIES: f64 = 11.0;
+
+/// Events of a tenant that are folded at once, of so many customers, of whom some are new: the view of each customer, that of their
+/// name and the witness of the period are read and written. A new customer is listed in the same transaction, which takes twice the units.
+#[must_use]
+pub fn fold(customers: f64, new: f64) -> Work {
+    let views = customers + 2.0;
+    Work { writes: views + 3.0 * new, reads: views + 1.0, rounds: 2.0, ..Work::default() }
+}
+
 /// What is recorded, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct EventRates {
@@ -24,6 +38,10 @@ pub struct EventRates {
     pub events: f64,
     /// Bytes of one, in its table and as a line of the archive.
     pub bytes: f64,
+    /// Events of a tenant that the projector folds at once.
+    pub together: f64,
+    /// Of these, how many are of one customer.
+    pub of_customer: f64,
     /// How time is cut.
     pub length: PeriodLength,
     /// Days from the end of a period until it closes.
@@ -41,6 +59,10 @@ pub struct EventMonth {
     pub events: f64,
     /// Write units of the periods' tables.
     pub writes: f64,
+    /// Hours of a write unit a second, if the table of the current period is provisioned.
+    pub capacity_hours: f64,
+    /// Series that the keeper asks CloudWatch for, if it is.
+    pub series: f64,
     /// Read units of the scans that archives are made of.
     pub scans: f64,
     /// Bytes that the tables hold and no verified archive does: they can be restored to a point in time.
@@ -51,6 +73,10 @@ pub struct EventMonth {
     pub archive_bytes: f64,
     /// What the writer does besides.
     pub writing: Work,
+    /// What the projector does for their summaries.
+    pub folding: Work,
+    /// How often it is invoked for them.
+    pub folds: f64,
 }
 
 impl EventRates {
@@ -67,9 +93,15 @@ impl EventRates {
         let kept = |days: f64| self.events * (self.bytes + STORED) * (before + days);
         let fresh = kept(self.lateness_days);
         let messages = events / TOGETHER;
+        let writes = events * (self.bytes / WRITE_UNIT).ceil();
+        let folds = events / self.together;
         EventMonth {
             events,
-            writes: events * (self.bytes / WRITE_UNIT).ceil(),
+            writes,
+            capacity_hours: writes / 3_600.0 / CAPACITY_USED,
+            series: TICKS * SERIES,
+            folding: fold(self.together / self.of_customer, 0.0) * folds,
+            folds,
             scans: events * self.bytes / READ_UNIT,
             fresh_bytes: fresh,
             archived_bytes: kept(self.days.max(self.lateness_days)) - fresh,

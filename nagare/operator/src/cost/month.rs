@@ -68,7 +68,7 @@ pub struct Month {
     pub tags: f64,
     /// What the writer does for all of these, but for the tables of events.
     pub writing: Work,
-    /// What the projector does for the publishes, the likes, the votes and the hits.
+    /// What the projector does for the publishes, the likes, the votes, the hits and the events.
     pub folding: Work,
     /// How often it is invoked, where nothing else shares its batch.
     pub folds: f64,
@@ -230,8 +230,11 @@ impl Month {
             polls,
             tags,
             writing,
-            folding: likes.folding + arena.folding + likes::fold_publish() * publishes,
-            folds: likes.folds + arena.folds + publishes,
+            folding: likes.folding
+                + arena.folding
+                + events.folding
+                + likes::fold_publish() * publishes,
+            folds: likes.folds + arena.folds + events.folds + publishes,
             likes,
             arena,
             messages,

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prices {
-    /// A million write units. <https://aws.amazon.com/dynamodb/pricing/on-demand/>, as the next four.
+    /// A million write units. <https://aws.amazon.com/dynamodb/pricing/on-demand/>, as all of DynamoDB but one.
     pub dynamodb_million_writes: f64,
     /// A million read units.
     pub dynamodb_million_reads: f64,
+    /// A provisioned write unit a second, for an hour. <https://aws.amazon.com/dynamodb/pricing/provisioned/>
+    pub dynamodb_write_capacity_hour: f64,
     /// A gigabyte kept for a month.
     pub dynamodb_gb_month: f64,
     /// A gigabyte kept for a month in a table that is read rarely.
@@ -27,12 +29,14 @@ pub struct Prices {
     pub sqs_million_fair_requests: f64,
     /// A million requests to an HTTP API. <https://aws.amazon.com/api-gateway/pricing/>
     pub http_api_million_requests: f64,
-    /// A gigabyte of logs taken in. <https://aws.amazon.com/cloudwatch/pricing/>, as the next four.
+    /// A gigabyte of logs taken in. <https://aws.amazon.com/cloudwatch/pricing/>, as the next five.
     pub logs_gb: f64,
     /// A gigabyte of logs kept for a month, compressed.
     pub logs_gb_month: f64,
     /// A metric that an alarm looks at, for a month.
     pub alarm_month: f64,
+    /// A series that `GetMetricData` is asked for.
+    pub metric_data_series: f64,
     /// A metric of one's own for a month.
     pub metric_month: f64,
     /// A dashboard for a month.
@@ -52,6 +56,7 @@ impl Default for Prices {
         Self {
             dynamodb_million_writes: 0.625,
             dynamodb_million_reads: 0.125,
+            dynamodb_write_capacity_hour: 0.000_65,
             dynamodb_gb_month: 0.25,
             dynamodb_infrequent_gb_month: 0.10,
             dynamodb_recovery_gb_month: 0.20,
@@ -63,6 +68,7 @@ impl Default for Prices {
             logs_gb: 0.50,
             logs_gb_month: 0.03,
             alarm_month: 0.10,
+            metric_data_series: 0.000_01,
             metric_month: 0.30,
             dashboard_month: 3.00,
             secret_month: 0.40,
