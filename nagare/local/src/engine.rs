@@ -1,10 +1,11 @@
 //! The embedded tables: a DynamoDB-compatible engine over SQLite, in this process.
 //!
-//! Every operation runs in the engine's own implementation, one at a time; the most frequent ones take a
-//! fast path (`fast_path`, `edges`). One lock surrounds each of them, so nothing comes between check and
-//! put; only pages of followers are read in pieces, and let other calls in between. `ClientRequestToken` is
-//! honoured here (`transactions`). The stream of the table of facts is read here (`stream`). What is done with tables
-//! themselves is in `control`. What has expired is dropped by `sweep`.
+//! Every operation runs in the engine's own implementation; the most frequent ones take a fast path (`fast_path`, `edges`). One lock
+//! is held during an operation, so no other call comes between a check and its put. Only pages of followers are read in several
+//! steps, with other calls in between.
+//!
+//! `transactions` honours `ClientRequestToken`. `stream` reads the streams of tables. `control` has the operations on tables
+//! themselves. `sweep` drops what has expired.
 
 mod control;
 pub mod edges;

@@ -1,10 +1,9 @@
-//! Lambda's side of a queue: it polls the queue, invokes the handler with batches, and deletes what the
-//! handler acknowledged.
+//! Lambda's side of a queue: it polls the queue, invokes the handler with batches, and deletes what the handler acknowledged.
 //!
-//! It is as strict as Lambda. An empty answer acknowledges the whole batch; an empty or unknown id fails
-//! the whole batch, and so does an error or a handler that runs out of time. The difference: a message
-//! that was not acknowledged comes back after a short, growing wait, so that one can watch it, instead
-//! of the queue's whole visibility timeout. `keeps_visibility` restores the latter.
+//! It is as strict as Lambda. An empty answer acknowledges the whole batch; an empty or unknown id fails the whole batch, and so does
+//! an error or a handler that runs out of time. There is one difference: a message that was not acknowledged comes back after a
+//! short, growing wait, so that one can watch it, and not after the queue's visibility timeout. `keeps_visibility` restores the
+//! timeout.
 
 use std::collections::HashSet;
 use std::time::Duration;

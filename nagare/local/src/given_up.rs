@@ -1,4 +1,4 @@
-//! When Lambda gives up a batch of a stream, and what it sends in its place.
+//! When Lambda gives up a batch of a stream, and the message that it sends to a queue then.
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
-//! The keeper of periods in the local stack: what EventBridge Scheduler does on AWS, and time that is moved on by hand.
+//! The keeper of periods in the local stack. It does what EventBridge Scheduler does on AWS, and moves a set clock on.
 //!
-//! It ticks once before the stack is ready, so that the first event finds its table, and every few seconds from then on. Where the clock
-//! was [set](Clock::starting_at), it can be moved on ([`Keeping::advance`]): from one step that some period is due for to the next, or to the instant at
-//! which a day is decided where some tenant wants that, never over one, with all that is due done in between. So a year of days passes as it would, with every period made before it
-//! begins and dropped when it is time, only faster.
+//! The keeper ticks once before the stack is ready, so that the first event finds its table, and every few seconds from then on. A
+//! clock that was [set](Clock::starting_at) can be moved on ([`Keeping::advance`]): to the next step that is due for some period, or
+//! to the instant at which a day is decided, if some tenant wants that. It never skips such an instant, and everything that is due is
+//! done before it goes on. So a year passes as on a running clock, only faster: every period is made before it begins, and dropped
+//! when it is time.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

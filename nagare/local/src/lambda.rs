@@ -1,7 +1,8 @@
-//! Lambda's mappings of streams: made, listed, deleted. The keeper of periods asks for them as on AWS, and the
-//! [source of streams](super::stream_source) reads those tables of events that are mapped.
+//! Lambda's event source mappings: creates, lists and deletes the mappings of streams. The keeper of periods calls them as on AWS.
+//! The [source of streams](super::stream_source) reads the tables of events whose streams are mapped.
 //!
-//! A mapping is there at once, and gone at once. There is one function that streams are mapped to, and its settings are those of the source.
+//! A mapping is in effect, or is gone, as soon as the call returns. All streams are mapped to one function. The settings of a mapping
+//! are stored and returned; the source of streams has its own.
 
 use form_urlencoded::parse;
 use period_keeper::MappingRequest;

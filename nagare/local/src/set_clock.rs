@@ -1,8 +1,8 @@
-//! The clock of a stack that somebody has set (`nagare up --clock`), over restarts.
+//! A clock that somebody has set (`nagare up --clock`), across restarts.
 //!
-//! How far it has come is in the data directory, so that it goes on where it was and never goes back: what was decided
-//! by it (a period that is closed, a table that is dropped) stays decided. It is stored ahead of itself, by more than the time
-//! until it is stored again: a stack that is killed goes on a few seconds later, and not earlier.
+//! Its time is stored in the data directory, so that it continues from there and never goes back: what was decided by it (a period
+//! that is closed, a table that is dropped) stays decided. The stored time is ahead of the clock, by more than the interval between
+//! two writes. So a stack that is killed continues a few seconds later than it was, and never earlier.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! Lambda's side of a stream: it invokes the handler with batches of records, and goes on behind what the handler
+//! Lambda's side of a stream: it invokes the handler with batches of records, and continues after the last record that the handler
 //! has worked off.
 //!
-//! A batch that fails as a whole is cut in half, down to the record that is the cause. What fails too often, or until
-//! it is too old, is [given up](super::given_up), and the shard goes on.
+//! A batch that fails as a whole is cut in half, down to the record that is the cause. Records that fail too often, or until they are
+//! too old, are [given up](super::given_up), and the shard goes on.
 //!
-//! The embedded tables have one shard. Where it has come to is not stored: records that were worked off are
-//! deleted, and those that are still there when a stack starts are delivered, maybe again.
+//! The embedded tables have one shard. The position in it is not stored: records that were worked off are deleted, and those that are
+//! left when a stack starts are delivered, maybe for a second time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

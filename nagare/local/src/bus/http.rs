@@ -1,6 +1,6 @@
-//! The bus over HTTP: `POST` is EventBridge's protocol, for any AWS SDK; `GET` tells what is kept, for `nagare bus`.
+//! The bus over HTTP. `POST` is EventBridge's protocol, for any AWS SDK. `GET` returns the events that are kept, for `nagare bus`.
 //!
-//! It is on the API's port and not part of the API, and not for web pages, as [the clock](crate::control) is.
+//! Like [the clock](crate::control), it is served on the API's port, is not part of the API, and refuses web pages.
 
 use axum::Router;
 use axum::extract::{Request, State};

@@ -1,7 +1,8 @@
-//! EventBridge, as much of it as the functions call: a bus that takes events and keeps the last of them, for `nagare bus`.
+//! The part of EventBridge that the functions call: a bus that takes events and keeps the latest of them, for `nagare bus`.
 //!
-//! It has no rules and no targets. What it keeps is what a rule would hand to its target. That is in memory, at most [`KEPT`] events and
-//! [`KEPT_BYTES`] bytes: the oldest go first, and all of them with the stack.
+//! It has no rules and no targets. It keeps each event in the form in which a rule would hand it to a target. Events are kept in
+//! memory, at most [`KEPT`] of them and at most [`KEPT_BYTES`] bytes. Beyond that the oldest are dropped. When the stack ends, all
+//! are gone.
 
 mod http;
 mod put;

@@ -1,8 +1,8 @@
-//! Operations on tables themselves: made, described, protected, backed up, sealed by a policy, dropped.
+//! Operations on tables: create, describe, protect, back up, seal with a policy, delete.
 //!
-//! The engine makes and drops tables. What it does not know is kept beside its tables: when a table was made by
-//! the clock of the stack, whether it can be restored to a point in time, and the policy of its resource. Of policies one kind
-//! is obeyed: statements that deny everybody operations by name. That is enough to seal a table.
+//! The engine creates and deletes tables. What it does not know is stored beside its tables: when a table was made by the stack's
+//! clock, whether it can be restored to a point in time, and its resource policy. Only one kind of policy statement is obeyed: those
+//! that deny operations, by name, to everybody. That is enough to seal a table.
 
 use std::collections::HashSet;
 

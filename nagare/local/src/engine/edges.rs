@@ -1,5 +1,5 @@
-//! Pages of followers, on a fast path. A large fan-out reads thousands of edges at once, and twice. The
-//! engine would build maps of all of them, and everybody else would wait meanwhile.
+//! Pages of followers, on a fast path. A large fan-out reads thousands of edges at once, and reads them twice. The engine would build
+//! a map for each of them, and all other calls would wait meanwhile.
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;

@@ -1,11 +1,12 @@
-//! The streams of the table of facts and of those of events: each change of a row, with what it was before and after.
+//! The streams of the table of facts and of the tables of events: each change of a row, with the row before and after.
 //!
-//! The engine writes a record in the SQLite transaction that changes the row, so that after `kill -9` both are
-//! there or neither is. It keeps every record, so they are deleted here once they were worked off. The last one
-//! stays: the engine numbers records from it.
+//! The engine writes a record in the SQLite transaction that changes the row, so that after `kill -9` both are there or neither is.
+//! It keeps every record, so records that were worked off are deleted here. The last one stays, because the engine numbers records
+//! from it.
 //!
-//! How far the stream of a table of events is worked off is noted as well. Marks of its shards are kept for two days in the views, and the
-//! clock of a stack may be moved on by months: the last record must not be delivered again then.
+//! How far the stream of a table of events was worked off is stored as well. The views keep the marks of its shards for two days, and
+//! the clock of a stack may be moved on by months. Without the stored position, the last record would then be delivered and folded
+//! again.
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;

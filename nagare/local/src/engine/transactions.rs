@@ -1,13 +1,12 @@
 //! `ClientRequestToken`: a transaction that is sent again within ten minutes is not applied again.
 //!
-//! A token is stored by the same SQLite transaction that applies the writes, so that after `kill -9` both are
-//! there or neither is. The engine begins and commits that transaction itself. What stores the token is
-//! therefore a trigger on the tables, which exists only while this one call runs. A
-//! transaction that changes no row fires no trigger, and its token is stored afterwards: until then
-//! nothing has happened and nobody has been answered.
+//! A token is stored by the same SQLite transaction that applies the writes, so that after `kill -9` both are there or neither is.
+//! The engine begins and commits that transaction itself. So the token is stored by a trigger on the tables, which exists only while
+//! this one call runs. A transaction that changes no row fires no trigger, and its token is stored afterwards. That is safe: until
+//! then nothing has happened, and no caller has an answer.
 //!
-//! The tables are locked meanwhile. A second call with the same token waits for the first and is answered
-//! from what that one stored, so `TransactionInProgressException` does not occur.
+//! The tables are locked meanwhile. A second call with the same token waits for the first and is answered from what the first has
+//! stored, so `TransactionInProgressException` does not occur.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Tables that take a while to be made: for their callers they are not there yet.
+//! Tables that take a while to be created. Until then, calls are answered as if they were not there.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! The service that a call is for. Each has its own names for what goes wrong, and its own way to do a
-//! batch partly.
+//! The service that a call is for. Each service has its own error codes, and its own way to report that a batch was done in part.
 
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;

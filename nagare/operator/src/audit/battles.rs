@@ -1,8 +1,8 @@
-//! Audits of battles: fighting them again as their logs say, and comparing that with the hits on record, with what the
-//! view says, and with what viewers are shown of their own hits.
+//! Audits of battles. A replay of the log is compared with the hits on record, with what the view says, and with the totals that
+//! viewers are shown.
 //!
-//! Views and facts are read as `views.rs` says, and log and shares between the two readings of the view: whoever writes
-//! those writes the view before or with them.
+//! Views and facts are read as `views.rs` says. Log and totals are read between the two reads of the view, because whoever writes
+//! them writes the view before them or with them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,14 +1,14 @@
-//! Audits of events: each that was taken is in the table of its period or in an archive that was verified, once, and where readers look
-//! for it.
+//! Audits of events: each event that was taken is in the table of its period or in an archive that was verified, exactly once, and
+//! where readers look for it.
 //!
-//! Of each period whose table is there, its events are read; of each that is archived, its objects are. What the rows say of an object
-//! is compared with its bytes, and where there are both, table and archive with each other, event by event. What is gone
-//! from the tables is compared with what was noted when it went: nobody else knows.
+//! If the table of a period exists, its events are read. If a period is archived, its objects are read. The row of each object is
+//! compared with the object's bytes. Where there are both a table and an archive, they are compared event by event. What is gone from
+//! the tables is compared with what was noted when it went, because nothing else records it.
 //!
-//! A period that its keeper moves on meanwhile is compared again. An event that is recorded meanwhile is in the table, and nothing else
-//! is said of it yet.
+//! A period that its keeper moves on meanwhile is compared again. An event that is recorded meanwhile is in the table, and nothing
+//! else says anything of it yet.
 //!
-//! It holds an identity and a digest for each event of one period, of the tenant or customer that is audited.
+//! In memory are an identity and a digest for each event of one period, as far as they are of the tenant or customer that is audited.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,8 +1,7 @@
-//! Audits of inboxes: comparing how many likes a viewer has not read, and where they are listed, with the views of
-//! the activities.
+//! Audits of inboxes: comparing how many likes a viewer has not read, and where they are listed, with the views of the activities.
 //!
-//! An inbox is written with every view that changes it. So where it is the same before and after all views are
-//! scanned, nothing that it depends on has changed meanwhile.
+//! An inbox is written with every view that changes it. So if the inbox is the same before and after all views are scanned, nothing
+//! that it depends on has changed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! Audits of pages: whether an activity is listed where the pages of its actor look for it.
 //!
-//! A row too many is no difference: readers pass it, because the record does not bear it out.
+//! A surplus row is no difference: readers skip it, because the activity's record does not confirm it.
 
 use serde::Serialize;
 use shared::activities::{Activities, Unlisted};

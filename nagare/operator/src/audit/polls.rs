@@ -1,11 +1,11 @@
 //! Audits of polls: comparing their views with a recount of the votes.
 //!
-//! Views and facts are read as `views.rs` says. A view is compared with all that it is made of: rules, end, sums,
-//! and the events from which the sums follow if the poll is closed early.
+//! Views and facts are read as `views.rs` says. A view is compared with all that it is made of: rules, end, sums, and the events from
+//! which the sums follow if the poll is closed early.
 //!
-//! A repair writes all events into new blocks, under numbers that no projector writes, and then the view, on the
-//! condition that it is the one that was compared. Who has read the view before may still read the blocks of then, so
-//! those expire a day later.
+//! A repair writes all events into new blocks, under numbers that no projector writes. Then it writes the view, on the condition that
+//! the view is the one that was compared. Whoever has read the view before may still read its old blocks, so those expire a day
+//! later.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Waiting until all that is a fact by now is folded.
+//! Waits until all facts that exist now are folded.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A recount of events: what customers of a tenant did, as tables and archives say, and what the witness of each period should.
+//! A recount of events, from tables and archives: what customers of a tenant did, and what the witness of each period should say.
 
 use std::collections::BTreeMap;
 

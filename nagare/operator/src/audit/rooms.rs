@@ -1,9 +1,8 @@
-//! Audits of rooms: comparing the rows that readers are shown with the claims on the ids of messages, and with what was
-//! deleted.
+//! Audits of rooms: comparing the rows that readers are shown with the claims on the ids of messages, and with what was deleted.
 //!
-//! Messages are listed nowhere but by the rows that are to be compared, so the whole ledger is scanned, once for all rooms.
-//! What differs then is read again by itself. A command in flight writes the claim before the rows, and the marker before
-//! the tombstones, and may be found in between.
+//! Nothing but the rows themselves lists messages, so the whole ledger is scanned, once for all rooms. A message that differs is then
+//! read again, alone. A command in flight writes the claim before the rows, and the marker before the tombstones, so a message may be
+//! found in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Audits of views in rounds: what changes while it is compared is compared again with what else did.
+//! Audits of views in rounds: views that change while they are compared are compared again in the next round.
 
 /// How often views that change are compared.
 const ROUNDS: usize = 8;

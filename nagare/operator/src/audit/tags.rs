@@ -1,9 +1,8 @@
-//! Audits of tags: comparing what people are tagged in, as it is listed, with the tags and the claims that it follows
-//! from.
+//! Audits of tags: comparing what people are tagged in, as it is listed, with the tags and the claims that it follows from.
 //!
-//! Who is tagged in an activity is listed by its partition, and what somebody has listed by theirs. So an activity's
-//! audit finds what is missing or out of date, and a viewer's what should not be there. A command in flight writes the
-//! tag before the listing, and may be found in between.
+//! The partition of an activity has who is tagged in it. The partition of a viewer has what is listed for them. So the audit of an
+//! activity finds what is missing or out of date, and the audit of a viewer finds what should not be there. A command in flight
+//! writes the tag before the listing, so a tag may be found in between.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;

@@ -1,10 +1,10 @@
 //! Audits of views: comparing them with the facts they are folded from.
 //!
-//! A view and its facts can be compared only when nothing is between them. So the views are read before all facts are
-//! scanned, and once more when all that the scan may have seen is folded ([`projected`](super::projected())). A view
-//! that is the same both times has folded what the scan saw, and nothing else: then the numbers must be equal. One that
-//! changed is compared in another round, while others go on; a repair is written only over the very view that was
-//! compared. Who may write nothing, not even a barrier, waits a while instead ([`Folded::ByTime`]), and repairs nothing.
+//! A view and its facts can be compared only if no change is on its way from one to the other. So the views are read before all facts
+//! are scanned, and once more when all that the scan may have seen is folded ([`projected`](super::projected())). A view that is the
+//! same both times has folded what the scan saw, and nothing else: then the numbers must be equal. A view that changed is compared in
+//! another round, and the others go on. A repair is written only over the very view that was compared. An audit that may write
+//! nothing, not even a barrier, waits a while instead ([`Folded::ByTime`]), and repairs nothing.
 
 use shared::dynamo::DynamoError;
 use shared::dynamo::item::Key;

@@ -1,4 +1,4 @@
-//! Events: in effect once they are in their tables.
+//! Events: in effect once they are in the tables of their periods.
 
 use shared::dynamo::DynamoError;
 use shared::events::{Event, EventsRecorded, Recorded};

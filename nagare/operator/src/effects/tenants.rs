@@ -1,4 +1,4 @@
-//! What tenants define, and say of their customers: in effect once it is on record, or what wins over it.
+//! What tenants define, and what they state about their customers: in effect once it is on record, or something that wins over it.
 
 use std::fmt::Display;
 

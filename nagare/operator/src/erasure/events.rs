@@ -1,25 +1,27 @@
 //! Erasure of events: all of a tenant, or those of one of its customers.
 //!
 //! ```text
-//! mark       the row of each period that may have some: its keeper leaves it alone from then on
-//! wait       for keepers that may not have seen that
-//! table      the events deleted; a sealed table goes on refusing puts meanwhile
-//! archive    objects without them, each exchanged together with what is known of it
-//! unmark     the manifest put again, and the row without its mark
+//! mark       marks the row of each period that may have some: its keeper leaves it alone from then on
+//! wait       waits for keepers that may not have seen the marks
+//! table      deletes the events; a sealed table goes on refusing puts meanwhile
+//! archive    puts objects without the events, each exchanged together with its row
+//! unmark     puts the manifest again, and removes the mark from the row
 //! ```
 //!
-//! Each of these may be done again, so a run that died is completed by the next one, which finds the marks. At every moment the archive
-//! holds what is known of it ([`Archives::exchange`]), and each event that is not erased is in its table or in the archive.
+//! Each of these steps may be repeated, so a run that died is completed by the next one, which finds the marks. At every moment the
+//! objects of an archive are those that its rows describe ([`Archives::exchange`]), and each event that is not erased is in its table
+//! or in the archive.
 //!
-//! A period whose archive is being made is left for later: where its chunks end is the key of an event, and two keepers have to
-//! find the same. The keeper is through with it in minutes. So it is with one that is disputed: somebody looks at it first.
+//! A period whose archive is being made is left for later: the end of a chunk is the key of an event, and two keepers have to find
+//! the same end. The keeper is done with it within minutes. A disputed period is left for later too, because somebody has to look at
+//! it first.
 //!
-//! What is sent afterwards is recorded. How many keys a customer has in a period that was made never changes, so a busy customer's
-//! id stays in such rows until their tables are dropped.
+//! Events that are sent after the erasure are recorded. The row of a period says over how many keys a busy customer is spread, and
+//! that never changes once the period is made. So the ids of such customers stay in these rows until the tables are dropped.
 //!
-//! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Removal`]): by each that is only in a table, all
-//! three views of it; by those of an object, the witness of its period, together with what is known of the object. What else views
-//! count of them, [`super::summaries`] takes out.
+//! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Removal`]). An event that is only
+//! in a table lowers all three of its views. The events of an object lower the witness of their period, together with the object's
+//! row. [`super::summaries`] takes out what else views count of them.
 
 mod archived;
 mod counted;

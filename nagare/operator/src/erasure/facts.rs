@@ -1,9 +1,9 @@
 //! What a person stated: likes, votes, hits, and what they opened.
 //!
-//! A row that says *liked* becomes one that does not, and a row of votes loses them, so the projector counts them no
-//! more; what is left is marked with the time at which it expires: what is still in flight and older does not win over
-//! it. A hit stays what it did, without the name. What the person opened loses what it says, and what others did there
-//! expires with it. A row that has brought back a change of such a row loses what it says, and is marked too.
+//! A row that says *liked* is changed to one that does not, and a row of votes loses its votes, so the projector no longer counts
+//! them. The rows stay, and are marked with the time at which they expire: an older change that is still in flight does not win over
+//! them. A hit keeps its damage, without the name. What the person opened loses its content, and what others did there expires with
+//! it. A row by which a change of such a row was redriven loses its content, and is marked too.
 
 use std::collections::HashSet;
 

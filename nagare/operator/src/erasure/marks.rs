@@ -1,12 +1,11 @@
 //! Marks: an item that names a person becomes a tombstone, marked with the time at which it expires.
 //!
-//! An edge, a claim, an activity record or an outbox row is not simply removed. A command that is still
-//! in flight, or is delivered twice, would put it there again, and a fan-out or a backfill that is
-//! running takes its second check at exactly these items. So they become what an unfollow or a delete
-//! makes of them anyway, an edge that is not followed and a tombstone without content, and stay so until
-//! no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`] removes them. A command that
-//! states a new fact writes the item without the mark, and so keeps it. What is about one person alone ([`shared::ledger::PERSON`]) loses all but its key and the instant
-//! of its last change, which is enough to keep an earlier change from winning.
+//! An edge, a claim, an activity record or an outbox row is not simply removed. A command that is still in flight, or is delivered
+//! twice, would put it there again, and a fan-out or a backfill that is running takes its second check at exactly these items. So
+//! they become what an unfollow or a delete makes of them anyway: an edge that is not followed, or a tombstone without content. They
+//! stay so until no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`] removes them. A command that states a
+//! new fact writes the item without the mark, so the item stays. An item about one person alone ([`shared::ledger::PERSON`]) loses
+//! all but its key and the instant of its last change, which is enough to keep an earlier change from winning.
 
 use shared::activities::{ActivityKey, keys as activities};
 use shared::dynamo::item::{Row, number, text, truth};

@@ -1,30 +1,32 @@
 //! Erasure of what is folded from events of a tenant or of one of its customers, and of what the tenant said of them.
 //!
 //! ```text
-//! events      deleted with what counts them                              [`super::events`]
-//! counts      what views count of days whose events are gone for longer, or were in an archive
-//! instants    the first and the last event of each name, looked up among those who are left
-//! emptied     the views, which keep their marks and go in three days; blocks, and who is listed
-//! ledger      payloads, rules, scores, alerts                            [`super::tenants`]
+//! events      deletes events, and lowers what counts them                [`super::events`]
+//! counts      takes out the counts of days whose events are gone for longer, or were in an archive
+//! instants    looks up the first and the last event of each name among the customers who are left
+//! emptied     empties the views, which keep their marks and expire in three days; deletes blocks and list rows
+//! ledger      deletes payloads, rules, scores and alerts                 [`super::tenants`]
 //! ```
 //!
 //! # Why it is exact
 //!
-//! Each day is one of one period. Those of periods that take events are counted as often as there are such events, or will be once what is in the stream
-//! is folded: they are lowered with the events, whatever the order ([`shared::summaries::Removal`]). What views count of
-//! other days is taken out as it is found: nothing adds to it any more, for a table is sealed an hour after its last put. The customer's view
-//! says what its names count of it, and both are lowered in one transaction. So a run that died is completed by the next one.
+//! Each day belongs to one period. While a period takes events, the views count each of its events once, or will when the stream is
+//! folded. These counts are lowered by the transactions that delete the events, in whatever order ([`shared::summaries::Removal`]).
+//! What views count of other days is taken out as it is found: nothing adds to it any more, because a table is sealed an hour after
+//! its last put. The customer's view says how much of the count of each name is this customer's, and both are lowered in one
+//! transaction. So a run that died is completed by the next one.
 //!
-//! A view is emptied once it counts nothing, so nothing of its customer is in the stream. It keeps its marks: a change that comes again
-//! is known. Whatever comes for the first time was sent afterwards, is counted, and the view stays.
+//! A view is emptied once it counts nothing, because then nothing of its customer is in the stream. It keeps its marks, so a change
+//! that is delivered again is recognised. A change that is delivered for the first time was sent after the erasure. It is counted,
+//! and the view stays.
 //!
-//! A customer's first or last event may have been that of its name as well. Which is the first now, the views of all other customers say:
-//! the name forgets its instants, so that what comes from then on counts, and then learns those of the others. A mark in the customer's
-//! view says that this has begun.
+//! A customer's first or last event may also have been the first or last of its name. Then the views of all other customers say which
+//! event is that now. The name first forgets its instants, so that whatever comes from then on counts, and then takes the instants of
+//! the others. A mark in the customer's view says that this has begun.
 //!
 //! # What bounds it
 //!
-//! A call has one customer, or a page of a hundred. Of whoever is found it holds the id.
+//! A call reads one customer, or a page of a hundred. The ids of the customers that were found are in memory.
 
 mod names;
 

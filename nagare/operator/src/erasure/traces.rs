@@ -1,4 +1,4 @@
-//! What names a person in the ledger and is listed nowhere: only a scan of the whole ledger finds it.
+//! Finds the items that name a person in the ledger and are listed nowhere, by a scan of the whole ledger.
 
 use std::pin::pin;
 

@@ -1,9 +1,9 @@
 //! What views say of a person.
 //!
-//! All that the person stated is erased and folded by now, so nothing brings a name back. A view of what is theirs is
-//! marked, with what belongs to it, and expires. Where they did something to what is somebody else's, the name is
-//! taken out of the item, and the view that the item belongs to is written with it: a projector that has read either
-//! before must not write it as it was.
+//! All that the person stated is erased and folded by now, so nothing brings the name back. Views of what the person owns are marked,
+//! with the items that belong to them, and expire. Where the person did something to what somebody else owns, the name is taken out
+//! of the item. The view that the item belongs to is written in the same transaction, so that a projector that has read either of
+//! them before cannot write it as it was.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! Whether all events that tables hold are in the views.
 //!
-//! The projector folds the witness of a period last, when everything else is folded. So where a table holds what its witness said before, all
-//! of that is in the views of customers and names, and not in the stream. Events that come meanwhile make the two differ, so a
-//! tenant that never rests for as long as its tables are read is not found folded.
+//! The projector folds the witness of a period last, when everything else is folded. So if a table holds what its witness said
+//! before, all of that is in the views of customers and names, and none of it is in the stream. Events that come meanwhile make the
+//! two differ. So a tenant whose events never pause for as long as its tables are read is not found folded.
 //!
-//! A table that takes nothing any more, and whose stream has nothing left, is folded as far as it ever will be.
+//! A table that takes no more events, and whose stream has nothing left, is folded as far as it ever will be.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Views of customers that are wrong are made again from what was counted.
+//! Makes wrong views of customers again, from what was counted.
 
 use shared::dynamo::DynamoError;
 use shared::dynamo::item::Key;

@@ -1,4 +1,4 @@
-//! Events that are in archives: objects are put without them, and exchanged together with what is known of them.
+//! Events that are in archives: objects are put without them, and exchanged together with their rows.
 
 use futures::FutureExt;
 use shared::crypto::hash::sha256;

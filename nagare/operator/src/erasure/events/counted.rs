@@ -1,4 +1,4 @@
-//! Events that are in no archive are deleted in the transactions that take them out of what counts them.
+//! Events that are in no archive: each is deleted in the transaction that lowers what counts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
