@@ -1,8 +1,8 @@
-//! What calls of AWS are made with: a region and credentials that are there.
+//! Checks that there are a region and credentials before a command calls AWS.
 //!
-//! A client without credentials finds that out at its first call, and takes it for something that passes. So commands
-//! look before they call, and say what is missing. Credentials that a machine gives itself come at once; those that a
-//! profile has made, by a program or by a service, may take their time.
+//! A client without credentials finds that out at its first call, and takes it for a transient failure. So commands check first, and
+//! say what is missing. Credentials that the machine itself provides come at once. Those of a profile, made by a program or a
+//! service, may take their time.
 
 use std::path::Path;
 use std::time::Duration;

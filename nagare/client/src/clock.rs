@@ -1,7 +1,7 @@
-//! What time it is for a command: that of the stack it talks to.
+//! What time it is for a command: by the clock of the stack that it talks to.
 //!
-//! A local stack whose clock somebody has set (`nagare up --clock`) takes nothing that lies ahead of it. So what a command says of
-//! itself, and all that it compares with now, is by that clock. It is asked once, when the command begins.
+//! A local stack whose clock somebody has set (`nagare up --clock`) accepts nothing that lies ahead of that clock. So a command takes
+//! the instants that it sends, and all that it compares with now, from the stack's clock. It asks for the time once, when it begins.
 
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! The proxy through which a remote stack is reached, where the environment names one.
+//! The proxy through which a remote stack is reached, if the environment names one.
 //!
-//! `HTTPS_PROXY` is honoured for what is encrypted, of every client alike: the tables and queues, the API, CloudWatch, and
-//! whoever gives temporary credentials. `NO_PROXY` names what is reached without. This machine always is: a proxy would
-//! reach itself, and would be told what a local stack holds.
+//! `HTTPS_PROXY` applies to all encrypted connections of every client alike: to the tables and queues, the API, CloudWatch, and the
+//! services that give temporary credentials. `NO_PROXY` names the hosts that are reached directly. This machine always is: a proxy
+//! would reach itself instead, and would be told what a local stack holds.
 
 use aws_config::SdkConfig;
 use aws_smithy_http_client::proxy::ProxyConfig;

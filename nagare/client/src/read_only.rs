@@ -1,4 +1,5 @@
-//! A client that writes nothing, whoever calls it: what is no reading is refused before it leaves this process.
+//! A client that writes nothing, whoever calls it: every call that is not known to only read is refused before it leaves this
+//! process.
 
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector,

@@ -1,7 +1,7 @@
-//! Signature Version 4 for single requests: to API Gateway, and to services that no SDK is built in for.
+//! Signature Version 4 for single requests: to API Gateway, and to services for which no SDK is built in.
 //!
-//! The signer of the tables' calls (`shared::dynamo`) signs one POST over and over and knows no query. Here a
-//! path and a query are brought into their canonical form, which is `aws-sigv4`'s work.
+//! The signer of the tables' calls (`shared::dynamo`) signs one POST over and over, and does not support queries. Here paths and
+//! queries have to be brought into their canonical form, which `aws-sigv4` does.
 
 use std::time::{Duration, SystemTime};
 

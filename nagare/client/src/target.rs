@@ -1,10 +1,9 @@
 //! Which stack a command talks to.
 //!
-//! Where any variable that names a stack is set, the environment alone counts, and with it the AWS SDK's own
-//! variables for credentials, region and endpoints. Otherwise it is the local stack that runs
-//! ([`crate::running`]), and its note alone counts: nothing that begins with `AWS_` and no profile is read. So
-//! no command that is meant for the local stack reaches an account, and none is sent to the local stack that
-//! is meant for an account.
+//! If any variable that names a stack is set, the environment alone counts, and with it the AWS SDK's own variables for credentials,
+//! region and endpoints. Otherwise the command talks to the local stack that runs ([`crate::running`]), and that stack's note alone
+//! counts: no variable that begins with `AWS_` and no profile is read. So no command that is meant for the local stack reaches an
+//! account, and none that is meant for an account is sent to the local stack.
 
 use shared::runtime::env;
 use shared::values::Retention;

@@ -1,11 +1,11 @@
 //! What strangers wrote, as it is shown: on terminals, in pipes, in JSON and in the console's pages.
 //!
-//! A text may hold sequences that move a terminal's cursor, change its colours or its title, and marks that change the
-//! direction of what follows, or end a line where nobody sees it. Such characters are shown as escapes, so that a line
-//! shows what is there and nothing hides or forges another line. They are:
+//! A text may hold sequences that move a terminal's cursor, change its colours or its title. It may hold marks that change the
+//! direction of what follows, or that end a line where nobody sees it. Such characters are shown as escapes, so that a line shows
+//! what is there and nothing hides or forges another line. They are:
 //!
-//! - control characters (`Cc`, of both blocks), but for tab and newline
-//! - what steers the direction of text (`Bidi_Control`)
+//! - control characters (`Cc`, of both blocks), except tab and newline
+//! - characters that steer the direction of text (`Bidi_Control`)
 //! - the separators of lines and paragraphs, U+2028 and U+2029
 //! - language tags (U+E0000 to U+E007F), which are letters that nobody sees
 //!

@@ -1,4 +1,4 @@
-//! Bodies: read where they are wanted, and else discarded.
+//! Bodies of requests: read where they are wanted, and otherwise discarded.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the built-in sample has open, which only it knows at once.
+//! The ids of what the built-in sample has open. Only the sample knows them at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
-//! The settings in force. Whoever has the handle may read and change them; what injects faults looks whether they have
-//! changed with one read of an integer, and draws nothing while nothing is set.
+//! The settings in force. Whoever has the handle may read and change them. Code that injects faults reads one integer to see whether
+//! the settings have changed, and draws no random number while nothing is set.
 
 use std::array;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

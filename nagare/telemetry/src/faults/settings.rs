@@ -1,4 +1,4 @@
-//! What goes wrong, and how often.
+//! The settings: what goes wrong, and how often.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Which lines somebody wants to see.
+//! Which log lines a reader wants to see.
 
 use tracing::Level;
 

@@ -1,4 +1,4 @@
-//! An event of the functions becomes a line.
+//! Turns a `tracing` event of the functions into a line.
 
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;

@@ -1,5 +1,5 @@
-//! One line, packed: its message and the values of its fields are one text. The names of the fields are those of the place
-//! in the code that it comes from, or, of a line that was read as JSON, its own.
+//! One line, packed: its message and the values of its fields are one text. The names of its fields are those of the log statement
+//! that it comes from; a line that was read as JSON has names of its own.
 
 use std::fmt::{self, Write};
 

@@ -1,18 +1,17 @@
-//! What the functions say: their latest log lines, kept as fields that can be searched.
+//! The latest log lines of the functions, kept as fields that can be searched.
 //!
 //! ```text
-//! layer    an event of the functions becomes a line
+//! layer    turns an event of the functions into a line
 //! line     one line, packed
-//! filter   which lines somebody wants to see
+//! filter   which lines a reader wants to see
 //! ```
 //!
-//! The journal is bounded twice. [`LINES`] is what a load of a thousand commands a second says in a minute and a half, and
-//! as much as a search reads in a fraction of a second. [`BYTES`] is what these take if they are of the usual length;
-//! where lines are long, such as those of failures, it keeps fewer of them. What goes over either is dropped, the oldest
-//! first, and counted.
+//! The journal has two bounds. [`LINES`] is what a load of a thousand commands a second logs in a minute and a half, and as much as a
+//! search reads in a fraction of a second. [`BYTES`] is what these lines take if they are of the usual length. If lines are long,
+//! such as those of failures, the journal keeps fewer of them. Lines beyond either bound are dropped, the oldest first, and counted.
 //!
-//! Nothing waits for whoever reads. A line is put together before the lock is taken, and dropped lines are freed after it.
-//! A reader takes the lock for a few hundred lines at a time, and looks at them outside of it.
+//! Writers do not wait for readers. A line is put together before the lock is taken, and dropped lines are freed after it is
+//! released. A reader holds the lock for a few hundred lines at a time, and examines them without it.
 
 mod filter;
 mod layer;
