@@ -15,14 +15,14 @@ use tokio::time::timeout;
 use super::proxy;
 use crate::failure::Failure;
 
-/// How long whatever is at hand takes.
+/// How long to wait for credentials that are at hand.
 const AT_HAND: Duration = Duration::from_millis(1_700);
-/// How long a program or a service takes that makes credentials.
+/// How long to wait for credentials that a program or a service makes.
 const MADE: Duration = Duration::from_secs(30);
-/// What a profile says that has its credentials made.
+/// What the configuration file contains if a profile has its credentials made.
 const MAKERS: [&str; 4] = ["credential_process", "sso_", "role_arn", "login_session"];
 
-/// The configuration of clients that are about to call.
+/// The configuration of clients, after a check that there are a region and credentials.
 ///
 /// # Errors
 /// [`Failure::Usage`]: there is no region, or there are no credentials.
@@ -51,7 +51,7 @@ fn missing(what: &str, variables: &str) -> Failure {
     ))
 }
 
-/// Whether a profile has its credentials made.
+/// True if some profile has its credentials made.
 fn are_made() -> bool {
     let home = env::optional("HOME").unwrap_or_default();
     let file = env::optional("AWS_CONFIG_FILE")

@@ -24,7 +24,7 @@ const NAMING: [&str; 8] = [
     env::DEAD_LETTERS_TABLE,
 ];
 
-/// Those that say what else of it there is, and how it is set up.
+/// The variables that name other parts of the stack, and its settings.
 const SETTINGS: [&str; 8] = [
     env::ARCHIVE_BUCKET,
     env::EVENTS_TABLE_PREFIX,
@@ -35,7 +35,7 @@ const SETTINGS: [&str; 8] = [
     env::AUTHORIZATION,
     env::STAGE,
 ];
-/// The caller's own, and what only a local stack says of itself.
+/// Variables of the caller, and those that only a local stack prints.
 const OTHERS: [&str; 8] = [
     env::TOKEN,
     env::JWT_KEY,
@@ -91,7 +91,7 @@ impl Target {
         }
     }
 
-    /// What its API demands of callers, if that is said.
+    /// What its API demands of callers, if the environment says it.
     ///
     /// # Errors
     /// [`Failure::Usage`] if the environment says something else than a mode.
@@ -114,7 +114,7 @@ impl Target {
     }
 }
 
-/// The one stack that runs, or the one of several whose API has this port.
+/// The only stack that runs, or the one of several whose API has this port.
 ///
 /// # Errors
 /// [`Failure::Usage`] if there is none, or the choice is open.

@@ -129,7 +129,7 @@ where
         }
     }
 
-    /// Hands on what is sent to these routes with `POST`, with its body.
+    /// Adds routes that are sent to with `POST`. The handler gets their bodies.
     #[must_use]
     pub fn taking(self, posts: &'static [&'static str]) -> Self {
         Self { posts, ..self }
@@ -147,10 +147,10 @@ where
         Self { cors, ..self }
     }
 
-    /// The API as something to serve.
+    /// The API as a router.
     ///
-    /// Served by `into_make_service_with_connect_info::<SocketAddr>()`, events carry the caller's
-    /// address; otherwise they carry 127.0.0.1.
+    /// If it is served by `into_make_service_with_connect_info::<SocketAddr>()`, events carry the caller's address; otherwise they
+    /// carry 127.0.0.1.
     pub fn router(self) -> Router {
         let (cors, document) = (self.cors.clone(), openapi::document(&self.authorization));
         let gateway = Arc::new(self);

@@ -10,11 +10,11 @@ use http::header::CONTENT_TYPE;
 
 use super::Authorization;
 
-/// Its path.
+/// The path of the description.
 pub(super) const PATH: &str = "/openapi.yaml";
 
 const DOCUMENT: &str = include_str!("../../../docs/openapi.yaml");
-/// What the document says that callers need.
+/// The part of the document that says what callers need.
 const SECURITY: &str = "\nsecurity:\n  - jwt: []\n  - iam: []\n";
 
 /// The description of an API with this authorization.

@@ -21,7 +21,7 @@ use playing::Playing;
 /// What is known of a stack in this process. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct LocalTelemetry {
-    /// What the functions say.
+    /// Log lines of the functions.
     pub journal: Journal,
     /// What was counted.
     pub numbers: Numbers,

@@ -32,7 +32,7 @@ use shared::runtime::deadline::Deadline;
 pub use directory::{DirectoryError, logs};
 pub use note::Note;
 
-/// How often it is looked whether a process has ended.
+/// How often to look whether a process has ended.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The note of this process's stack. The stack can be found until it is [withdrawn](Self::withdraw), and
@@ -61,7 +61,7 @@ impl Noted {
         Ok(Self { path, _file: file })
     }
 
-    /// Takes the note away: no further command finds the stack.
+    /// Removes the note: from then on no command finds the stack.
     pub fn withdraw(&self) {
         if let Err(failure) = std::fs::remove_file(&self.path) {
             tracing::warn!("{} could not be removed: {failure}", self.path.display());

@@ -43,7 +43,7 @@ use tower::ServiceExt;
 pub use listening::{PortError, listen, port_of, url};
 pub use origin::Pages;
 
-/// How long to wait when the system has no more connections, as when all descriptors are in use.
+/// How long to wait when the system has no connection left, for example because all descriptors are in use.
 const EXHAUSTED: Duration = Duration::from_millis(200);
 
 /// The limits of one port.
@@ -64,8 +64,8 @@ impl Bounds {
     }
 }
 
-/// Serves a port, to these pages of other machines too, until `stop` is set, then waits for the requests in
-/// flight.
+/// Serves a port until `stop` is set, and then waits for the requests in flight. `pages` are the web pages of other machines that it
+/// answers.
 pub async fn serve(
     listener: TcpListener,
     router: Router,

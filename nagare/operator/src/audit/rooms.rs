@@ -22,7 +22,7 @@ use crate::soon;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum RoomDifference {
-    /// A row is not what was claimed.
+    /// A row differs from what was claimed.
     Row {
         /// In which room.
         room_id: RoomId,
@@ -46,7 +46,7 @@ pub enum RoomDifference {
         /// How many it needs.
         needed: u16,
     },
-    /// Everybody may read it, though somebody has joined it.
+    /// Everybody may read the room, though somebody has joined it.
     Open {
         /// Which room.
         room_id: RoomId,
@@ -135,7 +135,7 @@ impl RoomsAuditor {
         Ok(scanned)
     }
 
-    /// What is wrong with a message, now that it is read by itself.
+    /// The difference of a message that is read again, alone.
     async fn compared(
         &self,
         room: &RoomId,
@@ -152,7 +152,7 @@ impl RoomsAuditor {
         Ok(differences.collect())
     }
 
-    /// Sets right what still differs.
+    /// Repairs what still differs.
     ///
     /// # Errors
     /// [`DynamoError`]; repairing again completes it.

@@ -57,11 +57,11 @@ use crate::event_scope::EventScope;
 use crate::progress;
 use crate::soon;
 
-/// For how long neither a view nor its events change before it is wrong.
+/// How long a view and its events must not change until the view counts as wrong.
 const STILL: Duration = Duration::from_secs(10);
-/// How long to look at what differs.
+/// How long a difference is examined.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks.
+/// The pause between two comparisons.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Customers whose events are counted at once.
 const TOGETHER: usize = 20_000;
@@ -72,11 +72,11 @@ const IDS: usize = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SummaryFault {
-    /// What a customer did.
+    /// The view of a customer differs.
     Customer,
-    /// How often a name happened.
+    /// The view of a name differs.
     Name,
-    /// What a period adds up to.
+    /// The witness of a period differs.
     Witness,
     /// An alert that should be listed, or should not.
     Alert,
@@ -85,7 +85,7 @@ pub enum SummaryFault {
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SummaryDifference {
-    /// Of which tenant.
+    /// The tenant.
     pub tenant_id: TenantId,
     /// What differs.
     pub difference: SummaryFault,
@@ -147,7 +147,7 @@ impl SummariesAuditor {
         Self { recount: Recount { events, archives, objects }, summaries, ledger, clock }
     }
 
-    /// What differs of a tenant, or of one of its customers, and with `mends` what is made again.
+    /// The differences of a tenant or of one of its customers. With `mends`, wrong views are made again.
     ///
     /// # Errors
     /// [`EventsAuditError`]
@@ -226,7 +226,7 @@ impl Audited<'_> {
         Customer { tenant_id: self.scope.tenant_id.clone(), customer_id: id.clone() }
     }
 
-    /// Compares customers, and adds what they should have to what is asked of names and alerts.
+    /// Compares customers, and adds what they should count to what names and alerts should say.
     async fn customers(
         &mut self,
         ids: BTreeSet<CustomerId>,
@@ -266,7 +266,7 @@ impl Audited<'_> {
         self.make_again(archives).await
     }
 
-    /// Compares a customer again. False if that has to go on.
+    /// Compares a customer again. Returns false if that has to be repeated.
     async fn is_settled(
         &mut self,
         id: &CustomerId,
@@ -303,7 +303,7 @@ impl Audited<'_> {
         Ok(true)
     }
 
-    /// What a view should say: what was counted, and of days that nobody else knows what it says itself.
+    /// What a view should say: what was counted and, for days that nobody else knows, what the view says itself.
     fn expected(
         &self,
         stored: &CustomerSummary,

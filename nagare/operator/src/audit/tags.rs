@@ -19,7 +19,7 @@ use crate::soon;
 /// Listings that are checked at once.
 const AT_ONCE: usize = 32;
 
-/// A listing that says something else than the tag.
+/// A listing that differs from its tag.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct TagDifference {
     /// Who is tagged, or is not.
@@ -45,7 +45,7 @@ impl TagsAuditor {
         Self { activities: Activities::new(ledger), tags: Tags::new(ledger), clock }
     }
 
-    /// The listings of an activity that are missing or say something else than its tags.
+    /// The listings of an activity that are missing or differ from its tags.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -81,7 +81,7 @@ impl TagsAuditor {
         }
     }
 
-    /// What is listed of a viewer and should not be, or is out of date.
+    /// The listings of a viewer that should not be there, or are out of date.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -115,7 +115,7 @@ impl TagsAuditor {
         }))
     }
 
-    /// Has each listing say what the tag says by now.
+    /// Makes each listing say what the tag says by now.
     ///
     /// # Errors
     /// [`DynamoError`]; repairing again completes it.

@@ -32,14 +32,13 @@ impl ViewsAuditor {
         Self { facts: facts.clone(), views: views.clone(), clock, folded }
     }
 
-    /// The same, which knows by other means that facts are folded.
+    /// The same, with another way to know that facts are folded.
     #[must_use]
     pub fn waiting(self, folded: Folded) -> Self {
         Self { folded, ..self }
     }
 
-    /// Reads what views are compared with, and the views before and after. Nothing in the place of a view that has
-    /// changed meanwhile.
+    /// Reads what views are compared with, and the views before and after. Returns `None` for a view that has changed meanwhile.
     pub(super) async fn around<S: State, T, E: From<DynamoError>>(
         &self,
         keys: &[Key],

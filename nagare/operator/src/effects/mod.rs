@@ -87,9 +87,9 @@ pub enum CommandStatus {
     Pending,
     /// It is in effect.
     Applied {
-        /// Entries that it put into timelines, where it puts any.
+        /// The number of entries that it inserted into timelines, if it is a command that inserts any.
         entries: Option<u64>,
-        /// What there is to know beside that.
+        /// What else there is to know about its effect.
         remark: Option<&'static str>,
     },
     /// It was applied and has no effect, or will have none, for this reason.
@@ -104,7 +104,7 @@ pub enum CommandStatus {
 }
 
 impl CommandStatus {
-    /// In effect, and nothing to be said of it.
+    /// In effect, without entries or a remark.
     fn applied() -> Self {
         Self::Applied { entries: None, remark: None }
     }
@@ -140,7 +140,7 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// In the tables of a stack.
+    /// Looks for effects in the tables of a stack.
     ///
     /// # Errors
     /// [`Failure::Usage`] if a table is not named.
@@ -152,7 +152,7 @@ impl Effects {
         Ok(effects.with_events(remote.events()?))
     }
 
-    /// In these tables.
+    /// Looks for effects in these tables.
     #[must_use]
     pub fn new(
         ledger: &Ledger,
@@ -183,7 +183,7 @@ impl Effects {
         }
     }
 
-    /// The same, where events are looked for here.
+    /// The same, which looks for events in these tables.
     #[must_use]
     pub fn with_events(self, events: Events) -> Self {
         Self { events: Some(events), ..self }
@@ -221,10 +221,10 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Looks what has become of it by now.
+    /// Looks up what has become of the command by now.
     ///
     /// # Errors
-    /// [`DynamoError`]; looking again is right.
+    /// [`DynamoError`]; it is safe to look again.
     pub async fn look(&mut self) -> Result<CommandStatus, DynamoError> {
         if let Some(letter) = self.effects.letter(&self.message_id, &self.body).await? {
             return Ok(letter);

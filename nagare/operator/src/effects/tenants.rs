@@ -43,7 +43,7 @@ impl Effects {
         Ok(standing(definitions.score(tenant_id, score_id, soon()).await?, change))
     }
 
-    /// Marks: all alerts that there are have one.
+    /// A mark as read: all alerts that exist have one.
     pub(super) async fn alerts_read(
         &self,
         read: &AlertsRead,

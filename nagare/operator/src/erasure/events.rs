@@ -46,7 +46,7 @@ use crate::soon;
 const AT_ONCE: usize = 16;
 /// Objects whose rows are read together.
 const OBJECTS: i32 = 200;
-/// How often it is looked whether keepers are done.
+/// The interval between two looks whether keepers are done.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// What was erased, in numbers.
@@ -56,18 +56,18 @@ pub struct ErasedEvents {
     pub in_tables: u64,
     /// Events in archives.
     pub in_archives: u64,
-    /// Objects that are left without them.
+    /// Objects that were replaced by objects without such events.
     pub objects_rewritten: u64,
-    /// Objects of which nothing was left.
+    /// Objects that were deleted, because they had nothing else.
     pub objects_deleted: u64,
-    /// Periods that could not be looked at yet.
+    /// Periods that could not be examined yet.
     pub waiting: Vec<Period>,
-    /// Periods that take events, or will. All others that were looked at have none of these any more.
+    /// Periods that take events, or will. Of all other periods that were examined, none has such events any more.
     pub open: Vec<Period>,
 }
 
 impl ErasedEvents {
-    /// Adds what was erased later. Which periods are which, the later says.
+    /// Adds the numbers of a later run. The lists of periods become those of the later run.
     pub fn add(&mut self, later: Self) {
         *self = Self {
             in_tables: self.in_tables + later.in_tables,
@@ -99,7 +99,7 @@ pub enum EventErasureError {
          whoever sends them stop, and run this again; if that does not help, `nagare audit --tenant` says what differs"
     )]
     NotFolded(u64),
-    /// Somebody else does the same.
+    /// Another erasure of these events is running.
     #[error(
         "somebody else erases events of {0} at the same time: run this again when they are done"
     )]
@@ -118,19 +118,19 @@ impl From<ManifestError> for EventErasureError {
 /// Whose events to erase, and where.
 #[derive(Debug)]
 pub struct EventErasure {
-    /// Whose.
+    /// The tenant or the customer.
     pub scope: EventScope,
     /// Tables and periods.
     pub events: Events,
-    /// What is known of archives.
+    /// The rows of archives.
     pub archives: Archives,
-    /// The archives.
+    /// The objects of archives.
     pub objects: Objects,
     /// The keepers of periods.
     pub keepers: Keepers,
-    /// What counts the events.
+    /// The views that count the events.
     pub summaries: Summaries,
-    /// What clients have seen is there, too.
+    /// The ledger, which also has what clients have seen of histories.
     pub ledger: Ledger,
     /// What time it is in the stack.
     pub clock: Clock,
@@ -199,7 +199,7 @@ impl EventErasure {
         }
     }
 
-    /// Takes the customers out of those that get more keys. False if none of them does.
+    /// Removes customers from the list of those with more than one key. Returns false if none of them was in it.
     fn forget_spread(&self, row: &mut PeriodRow) -> bool {
         let before = row.spread.len();
         row.spread.retain(|customer, _| {
@@ -215,7 +215,7 @@ impl EventErasure {
         Ok(objects.first().is_some_and(|object| object.period == period))
     }
 
-    /// Erases what there is in a period that is marked, and takes the mark away.
+    /// Erases the events of a marked period, and removes the mark.
     async fn period(
         &self,
         mut row: PeriodRow,
@@ -272,7 +272,7 @@ impl EventErasure {
         Ok(erased)
     }
 
-    /// Deletes what clients have seen of their histories.
+    /// Deletes the sets of what clients have seen of their histories.
     async fn forget_seen(&self) -> Result<(), DynamoError> {
         let query = match self.scope.customer() {
             Some(customer) => Query {

@@ -64,14 +64,14 @@ pub struct ErasedSummaries {
     pub customers: u64,
     /// Names of events of which none is left.
     pub names: u64,
-    /// What still counts something that is not folded yet, or has come meanwhile.
+    /// Views that still count something, which is not folded yet or has come meanwhile.
     pub left: u64,
 }
 
 /// Whose summaries to erase, and where.
 #[derive(Debug)]
 pub struct SummaryErasure {
-    /// Whose.
+    /// The tenant or the customer.
     pub scope: EventScope,
     /// The summaries.
     pub summaries: Summaries,
@@ -82,9 +82,9 @@ pub struct SummaryErasure {
 /// Periods, by what becomes of the counts of their days.
 #[derive(Debug)]
 pub struct Lowered<'p> {
-    /// Those whose events are lowered with their deletion.
+    /// Periods whose counts are lowered when their events are deleted.
     pub open: &'p [Period],
-    /// Those whose events are not deleted yet, so that their witnesses count them.
+    /// Periods whose events are not deleted yet, so that their witnesses still count them.
     pub waiting: &'p [Period],
 }
 
@@ -99,7 +99,7 @@ impl Lowered<'_> {
 }
 
 impl SummaryErasure {
-    /// Takes out of the views what counts the events, which are deleted.
+    /// Takes the events, which are deleted, out of the counts of the views.
     ///
     /// # Errors
     /// [`DynamoError`]; erasing again completes it.
@@ -121,7 +121,7 @@ impl SummaryErasure {
         Ok(erased)
     }
 
-    /// The customers of whom there is something.
+    /// The customers who have a view, or are listed.
     async fn customers(&self) -> Result<BTreeSet<Customer>, DynamoError> {
         let tenant = &self.scope.tenant_id;
         let query = match self.scope.customer() {
@@ -165,7 +165,7 @@ impl SummaryErasure {
         Ok(found)
     }
 
-    /// Takes out what there is of a customer. False if some of it is not folded yet, or has come meanwhile.
+    /// Takes the events of a customer out of the views. Returns false if some of them are not folded yet, or have come meanwhile.
     async fn customer(&self, customer: &Customer, of: &Lowered<'_>) -> Result<bool, DynamoError> {
         let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
         let mut together = MOST_NAMES;

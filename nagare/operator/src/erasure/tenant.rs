@@ -26,7 +26,7 @@ pub struct ErasedTenant {
     pub items: ErasedItems,
 }
 
-/// Erases all that there is of a tenant or of one of its customers.
+/// Erases everything of a tenant or of one of its customers.
 ///
 /// # Errors
 /// [`EventErasureError`]; erasing again completes it.

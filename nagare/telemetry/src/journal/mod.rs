@@ -60,9 +60,9 @@ struct Ring {
 pub struct Page {
     /// The lines, the newest first.
     pub lines: Vec<Arc<Line>>,
-    /// Where the next page begins, if there may be older lines that fit.
+    /// The number before which the next page begins, if there may be older lines that match.
     pub older: Option<u64>,
-    /// The number of the newest line there is, whether it fits or not.
+    /// The number of the newest line, whether it matches or not.
     pub latest: u64,
 }
 
@@ -80,7 +80,7 @@ impl Journal {
         Self { ring, clock, most_lines: lines, most_bytes: bytes }
     }
 
-    /// The newest lines that fit, of those before a number or of all.
+    /// The newest lines that match, of all or of those before a number.
     #[must_use]
     pub fn newest(&self, filter: &Filter, before: Option<u64>, limit: usize) -> Page {
         let kept = self.numbers();
@@ -102,7 +102,7 @@ impl Journal {
         Page { lines, older: None, latest }
     }
 
-    /// The newest lines that fit and came behind a number.
+    /// The newest lines after a number that match.
     #[must_use]
     pub fn behind(&self, number: u64, filter: &Filter, limit: usize) -> Page {
         let kept = self.numbers();
@@ -119,7 +119,7 @@ impl Journal {
         page
     }
 
-    /// The lines about a message, the oldest first: its deliveries, and its dead letter. Of too many, the newest.
+    /// The lines about a message, the oldest first: its deliveries, and its dead letter. If there are too many, the newest of them.
     #[must_use]
     pub fn story(&self, message_id: &str, limit: usize) -> Vec<Arc<Line>> {
         let filter = Filter { message: Some(message_id.to_owned()), ..Filter::default() };
