@@ -18,7 +18,7 @@ use shared::values::Timestamp;
 
 use super::keeping::{AdvanceError, Keeping};
 
-/// A request is at most this long, in bytes.
+/// The longest request, in bytes.
 const LONGEST: usize = 1_024;
 
 pub(super) fn router(keeping: Keeping) -> Router {

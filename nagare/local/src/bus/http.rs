@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::LocalBus;
 
-/// Where it is, below the API's address. SDKs add a slash.
+/// The path of the bus, below the API's address. SDKs add a slash.
 pub(crate) const PATH: &str = "/local/bus";
 /// Ten entries are 256 KB at most, and escaping them in JSON can take six times that.
 const LONGEST: usize = 2 * 1024 * 1024;

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::super::schema;
 use super::{refused, run};
 
-/// How long DynamoDB remembers a token, in milliseconds.
+/// How long a token is remembered, in milliseconds, as by DynamoDB.
 const REMEMBERED: i64 = 10 * 60 * 1_000;
 
 /// The tokens, with what they were sent with and when, and the one that a call is about to store.
@@ -39,7 +39,7 @@ const TABLES: &str = "
 /// Stores the claimed token, once.
 const STORE: &str = "INSERT INTO nagare_tokens SELECT token, digest, at FROM nagare_claim \
                      WHERE token NOT IN (SELECT token FROM nagare_tokens)";
-/// The ways in which a row changes. The engine replaces rows, which is an insert.
+/// The ways in which a row changes. The engine replaces rows, which SQLite treats as inserts.
 const CHANGES: [&str; 3] = ["INSERT", "UPDATE", "DELETE"];
 
 /// Prepares a connection.
