@@ -6,8 +6,8 @@
 //! ```
 //!
 //! - **Origin.** A web page in a browser on this machine can send requests to a loopback port, and with DNS rebinding under a name of
-//!   its own. It cannot choose the `Host` and `Origin` headers: `origin` refuses all but loopback names, and at the API the pages
-//!   that `--cors` names. The console looks at `Origin` itself, once it knows who asks.
+//!   its own. It cannot choose the `Host` and `Origin` headers: `origin` refuses all names but those of loopback and, at the
+//!   API, those of the pages that `--cors` lists. The console looks at `Origin` itself, once it knows who asks.
 //! - **Permits.** Each port has a number of connections. Further ones wait in the system's backlog until one of those ends.
 //! - **Time.** A connection is closed if the head of a request does not come in time, or if it is idle (*: without an answer).
 //! - **Bytes.** The bodies that a port holds share one bound, and each has a limit of size and of time ([`intake`]). The API applies

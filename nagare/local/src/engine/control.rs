@@ -286,8 +286,8 @@ fn tables_of(request: &Value) -> Vec<&str> {
     named.map(table_of_arn).collect()
 }
 
-/// True if a statement of the policy denies everybody the operation. A batch or transaction is denied if one of the operations is by
-/// which DynamoDB authorizes it.
+/// True if a statement of the policy denies everybody the operation. DynamoDB authorizes a transaction by the kinds of
+/// writes in it, so a transaction is denied if any kind of write is. A batch is authorized as an operation of its own.
 fn denies(policy: &str, operation: &str) -> bool {
     let parts: &[&str] = match operation {
         "TransactWriteItems" => &["PutItem", "UpdateItem", "DeleteItem"],
