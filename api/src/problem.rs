@@ -14,29 +14,29 @@ use crate::response;
 /// The reason why a request failed.
 #[derive(Debug)]
 pub enum Problem {
-    /// A parameter is not what it should be.
+    /// A parameter is malformed.
     Invalid {
         parameter: &'static str,
         problem: String,
     },
-    /// The body was refused as a whole.
+    /// Nothing of the body was accepted, for these reasons.
     Rejected(Vec<Fault>),
-    /// The body is larger than this, in bytes.
+    /// The body is larger than this number of bytes.
     TooLarge(usize),
     /// The body has an unsupported encoding.
     UnknownEncoding,
-    /// The tenant is over its rate. It may send again after this time, in seconds.
+    /// The tenant is over its rate. It may send again after this number of seconds.
     TooMuch(u64),
     /// The caller is not authenticated.
     Unauthenticated,
     Forbidden,
-    /// Nothing was found at this path. Has the existing paths if it is none of them.
+    /// Nothing was found at this path. If no such path exists, lists those that do; otherwise the list is empty.
     NotFound(&'static [&'static str]),
-    /// The path only accepts this method.
+    /// The path accepts only this method.
     MethodNotAllowed(&'static str),
-    /// The tables cannot be read now: throttled, or worse. The answer only says when to retry.
+    /// The tables cannot be read now. Whatever the error is, the answer only says when to retry.
     Unread(DynamoError),
-    /// The body was not sent to the queue, or only partly.
+    /// The events were not sent to the queue, or only some of them.
     Unsent(SendError),
     /// The answer cannot be serialized: a defect of ours.
     Unwritten(serde_json::Error),
@@ -45,7 +45,7 @@ pub enum Problem {
 /// An error in one part of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The index of the part, from 0; `None`: the whole body.
+    /// The index of the part, from 0. `None` if the error is in the body as a whole.
     pub index: Option<usize>,
     /// The name of the malformed member, if there is one.
     pub member: Option<&'static str>,
@@ -60,13 +60,12 @@ impl Fault {
 }
 
 impl Problem {
-    /// A parameter is not what it should be.
     #[must_use]
     pub fn invalid(parameter: &'static str, problem: String) -> Self {
         Self::Invalid { parameter, problem }
     }
 
-    /// The answer with this problem.
+    /// The HTTP response for this problem.
     #[must_use]
     pub fn into_response(self) -> ApiGatewayV2httpResponse {
         let mut response = response::json(self.status(), "application/problem+json", self.body());
@@ -76,7 +75,7 @@ impl Problem {
         response
     }
 
-    /// Written member by member, which cannot fail, because there is no fallback for a problem.
+    /// Written member by member. That cannot fail, and it must not: a problem that cannot be serialized has no fallback.
     fn body(&self) -> String {
         let (status, name, title) = self.kind();
         let (detail, parameter) = self.detail();
@@ -102,7 +101,7 @@ impl Problem {
         self.kind().0
     }
 
-    /// The last part of its type: a short fixed word.
+    /// The last part of the problem type: a short fixed name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.kind().1
@@ -124,13 +123,15 @@ impl Problem {
             Self::Forbidden => (403, "forbidden", "Not the caller's own"),
             Self::NotFound(_) => (404, "not-found", "There is nothing here"),
             Self::MethodNotAllowed(_) => (405, "method-not-allowed", "The method is not allowed"),
-            Self::Rejected(_) => (400, "invalid-events", "Nothing of it was taken"),
+            Self::Rejected(_) => (400, "invalid-events", "The events are invalid"),
             Self::TooLarge(_) => (413, "too-large", "The body is too large"),
-            Self::UnknownEncoding => (415, "unknown-encoding", "The body cannot be read"),
+            Self::UnknownEncoding => (415, "unknown-encoding", "The encoding is not supported"),
             Self::Unread(DynamoError::Throttled) => (429, "throttled", "Too many requests"),
             Self::TooMuch(_) => (429, "too-many-events", "Too many events"),
-            Self::Unsent(_) => (503, "unavailable", "It cannot be taken now"),
-            Self::Unread(_) | Self::Unwritten(_) => (503, "unavailable", "It cannot be read now"),
+            Self::Unsent(_) => (503, "unavailable", "The events cannot be queued now"),
+            Self::Unread(_) | Self::Unwritten(_) => {
+                (503, "unavailable", "The answer cannot be read now")
+            }
         }
     }
 
@@ -140,31 +141,30 @@ impl Problem {
                 return (format!("{parameter}: {problem}"), Some(parameter));
             }
             Self::Unauthenticated => "Send a bearer token with a `sub` claim, or sign the request.",
-            Self::Forbidden => "Callers reach only what is their own, or their tenant's.",
-            Self::NotFound([]) => "The path is right, and nobody has put anything there.",
+            Self::Forbidden => "Callers may access only what is their own, or their tenant's.",
+            Self::NotFound([]) => "The path is valid, but nothing is stored there.",
             Self::NotFound(paths) => return (format!("Paths: {}", paths.join(", ")), None),
-            Self::MethodNotAllowed("GET") => "It is read with GET.",
-            Self::MethodNotAllowed(method) => return (format!("It is sent with {method}."), None),
+            Self::MethodNotAllowed("GET") => "Use GET.",
+            Self::MethodNotAllowed(method) => return (format!("Use {method}."), None),
             Self::Rejected(faults) => {
-                let sentence =
-                    "Nothing was queued. Correct what `errors` names, and send the whole again.";
-                let all = faults.iter().find(|fault| fault.index.is_none());
-                return (all.map_or(sentence, |fault| &fault.detail).to_owned(), None);
+                let sentence = "Nothing was queued. Correct what `errors` names, and send the whole body again.";
+                let whole = faults.iter().find(|fault| fault.index.is_none());
+                return (whole.map_or(sentence, |fault| &fault.detail).to_owned(), None);
             }
             Self::TooLarge(most) => {
                 return (
-                    format!("Nothing was queued. Send at most {most} bytes, in several requests."),
+                    format!("Nothing was queued. Send several requests of at most {most} bytes."),
                     None,
                 );
             }
             Self::UnknownEncoding => {
-                "Send the body as it is, or with Content-Encoding: gzip, which it has to be then."
+                "Send the body uncompressed, or compressed with gzip and the header Content-Encoding: gzip."
             }
             Self::TooMuch(_) => {
-                "The tenant has sent more events than it may. Nothing was queued; try again after the time in Retry-After."
+                "The tenant has sent more events than it may. Nothing was queued. Try again after the time in Retry-After."
             }
             Self::Unsent(_) => {
-                "Some of it may be queued. Send the whole again after the time in Retry-After; that changes nothing."
+                "Some events may be queued. Send the whole body again after the time in Retry-After; each event is recorded once."
             }
             Self::Unread(_) | Self::Unwritten(_) => "Try again after the time in Retry-After.",
         };

@@ -1,5 +1,5 @@
-//! Battles: hits land in one order, exactly one is the last, and what is late changes nothing, whatever is repeated or
-//! cut and whoever folds at once.
+//! Battles: hits land in one order, exactly one of them is the last hit, and a late hit changes nothing. All of this holds however
+//! batches are repeated or cut, and when several projectors fold at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ async fn hits_land_until_the_boss_is_defeated() {
     assert_eq!(body, expected);
 }
 
-/// View and shares are read at once; a hit may land in between.
+/// The view is read first, and then the viewer's totals. A hit may land in between.
 #[tokio::test]
 async fn a_viewer_is_shown_no_hit_that_the_battle_does_not_know_yet() {
     let world = World::new();
@@ -136,7 +136,7 @@ async fn an_id_belongs_to_the_first_of_its_kind() {
     assert_eq!((&shown["hp_left"], &shown["hits"]), (&json!(90), &json!(1)));
 }
 
-/// Checks what is shown of a battle at rest against the commands. Returns how many hits have landed.
+/// Compares the answers about a battle, of which everything is folded, with the commands. Returns the number of hits that landed.
 async fn check(world: &World, id: &str, hp: u64, hits: &[Value]) -> usize {
     let by_id: BTreeMap<_, _> =
         hits.iter().map(|hit| (hit["hit_id"].as_str().unwrap(), hit)).collect();
@@ -156,7 +156,7 @@ async fn check(world: &World, id: &str, hp: u64, hits: &[Value]) -> usize {
     assert_eq!(last.is_some(), !landed.is_empty());
     if let Some(last) = last {
         assert!(landed.contains(last));
-        // Before it the boss still stood.
+        // Before the last hit, the boss still had hit points.
         assert!(sum - damage(last) < hp);
     }
     if sum < hp {
@@ -190,11 +190,11 @@ async fn many_hits_land_with_one_write() {
     let written = world.projector.views.table().dynamo().usage().written - before;
     let landed = check(&world, "b", 9_000, &hits).await;
     assert!((2_000..3_000).contains(&landed), "{landed}");
-    // Each viewer is told once for every thousand hits, and each hit has its number.
+    // For each thousand hits, the totals of a viewer are written once. Each hit has one item, with its number.
     assert!(written < landed as u64 + 1_000, "{written}");
 }
 
-/// Batches of writes are denied for a while.
+/// Denies `BatchWriteItem` as long as `denies` is set.
 #[derive(Debug)]
 struct Denying {
     inside: SharedHttpConnector,
@@ -225,13 +225,13 @@ async fn what_viewers_are_owed_is_written_by_whoever_comes_next() {
     let batch = event("a", &records(&world)).unwrap();
     let answer = world.projector.handle(batch, soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures.len(), 1);
-    // It is decided, and nobody is told yet: neither how the battle stands nor what of it is theirs.
+    // The order is decided, but readers are shown nothing of it yet: neither the battle's new state nor the viewer's totals.
     let shown = battle(&world, "b", "viewer=v1").await;
     assert_eq!((&shown["hits"], &shown["viewer"]["hits"]), (&json!(0), &json!(0)));
     assert_eq!((&shown["hp_left"], &shown["last_hit"]), (&json!(260), &json!(null)));
     assert_eq!(state(&world, "b", "h39").await, "pending");
     denies.store(false, Ordering::Relaxed);
-    // With others that nobody has folded: the batch that comes again may be larger.
+    // The batch that is delivered again may be larger, so it gets hits that are not folded yet.
     hits.extend((40..60).map(|number| hit("b", &format!("h{number}"), "v1", 5)));
     world.done(&hits).await;
     project(&world, "a", &records(&world)).await;
@@ -242,13 +242,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
     fn there_is_one_order(
-        said in proptest::collection::vec((0_u8..30, 0_u8..4, 1_u64..40), 1..40),
+        drawn in proptest::collection::vec((0_u8..30, 0_u8..4, 1_u64..40), 1..40),
         hp in 1_u64..400,
         opened in 0_usize..40,
         cuts in proptest::collection::vec((0_usize..3, 0_usize..30, 1_usize..30), 0..12),
     ) {
         let mut hits: Vec<Value> = Vec::new();
-        for (id, viewer, damage) in said {
+        for (id, viewer, damage) in drawn {
             let id = format!("h{id}");
             if hits.iter().all(|hit| hit["hit_id"] != id) {
                 hits.push(hit("b", &id, &format!("v{viewer}"), damage));
@@ -277,7 +277,7 @@ proptest! {
                 reached[shard] = reached[shard].max(end);
                 let shown = battle(&world, "b", "").await;
                 assert!(shown["hp_left"].as_u64().unwrap() <= left);
-                assert!(left > 0 || shown["last_hit"] == last, "the last hit is another one");
+                assert!(left > 0 || shown["last_hit"] == last, "the last hit has changed");
                 (left, last) = (shown["hp_left"].as_u64().unwrap(), shown["last_hit"].clone());
             }
             let folds = shards.iter().enumerate().map(async |(shard, records)| {
@@ -285,11 +285,11 @@ proptest! {
             });
             join_all(folds).await;
             check(&world, "b", hp, &hits).await;
-            let settled = battle(&world, "b", "").await;
+            let at_rest = battle(&world, "b", "").await;
             for (shard, records) in shards.iter().enumerate() {
                 project(&world, &shard.to_string(), records).await;
             }
-            assert_eq!(battle(&world, "b", "").await, settled);
+            assert_eq!(battle(&world, "b", "").await, at_rest);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! `nagare battle`: starts a battle with a boss, hits it, and shows how it stands.
+//! `nagare battle`: starts a battle with a boss, hits it, and shows its state.
 
 use clap::{Args, Subcommand};
 use nagare_client::clock;

@@ -1,8 +1,7 @@
 //! `nagare up --detach`: the stack in a process of its own, which runs on.
 //!
-//! That process is this program again. It says on its standard output that it is ready, as its last line; if it
-//! ends before, its log says why, and its exit code is passed on. Its log is a file below the user's state
-//! directory, one for each port.
+//! That process is this program again. The last line on its standard output says that it is ready. If it ends before that, its log
+//! says why, and its exit code is passed on. The log is a file below the user's state directory, one for each port.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};

@@ -1,6 +1,6 @@
 //! `nagare env`: how a shell and other programs find the local stack that runs.
 //!
-//! What the environment names already is not asked: a shell may have the lines of a stack that is gone.
+//! It ignores what the environment already names, because a shell may have the lines of a stack that is gone.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The help of the program: its commands in groups, by what somebody wants to do.
 //!
-//! clap lists all commands under one heading. The groups are put into its template in place of that list; what a command
-//! is and does is said once, where it is declared.
+//! clap lists all commands under one heading. Its template gets the groups in place of that list. What a command is and does is said
+//! once, where the command is declared.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
-//! The command line: what each command is called and takes, and how it ends.
+//! The command line: the name and the arguments of each command, and how it ends.
 //!
-//! Commands other than `up` talk to the stack that the environment names (a real AWS account, say), or else to
-//! the local stack that runs (`client`). Each command is a module with one `run`; those that send one command
-//! say what became of it in one way (`submit`).
+//! Commands other than `up` talk to the stack that the environment names (one in an AWS account, for example), and otherwise to the
+//! local stack that runs (`client`). Each command is a module with one `run`. All commands that send a command to the queue report
+//! what became of it in the same way (`submit`).
 
 mod audit;
 mod battle;

@@ -1,6 +1,6 @@
-//! Pages of a list that goes on by a `next_cursor` alone, read through the HTTP API as a client would.
+//! Pages of a list that continues by a `next_cursor` alone, read through the HTTP API as a client would.
 //!
-//! Standard output has the items alone, one a line; whether there are more is said on standard error.
+//! Standard output has the items alone, one a line. Standard error says whether there are more.
 
 use clap::Args;
 use nagare_client::api::{Api, Query};

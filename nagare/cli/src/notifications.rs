@@ -1,8 +1,6 @@
-//! `nagare notifications`: reads what a viewer is notified of through the HTTP API, as a client would, and marks it as
-//! read.
+//! `nagare notifications`: reads what a viewer is notified of through the HTTP API, as a client would, and marks it as read.
 //!
-//! Standard output has the notifications alone, one a line; how many likes are unread, and whether there is more,
-//! is said on standard error.
+//! Standard output has the notifications alone, one a line. Standard error says how many likes are unread, and whether there is more.
 
 use clap::Args;
 use nagare_client::api::{Api, Query};

@@ -1,8 +1,7 @@
 //! Pages of a list, read through the HTTP API as a client would.
 //!
-//! Standard output has what is on them alone, one a line, so that other programs can read it. Whether there is
-//! more, and where it begins, is said on standard error. Who wants both from one stream asks for
-//! `--json=pages`: one page a line, as the API answered it.
+//! Standard output has the items alone, one a line, so that other programs can read it. Standard error says whether there is more,
+//! and where it begins. `--json=pages` writes both to one stream: one page a line, as the API answered it.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! `nagare following` and `nagare followers`: who follows whom, read through the HTTP API as a client would.
 //!
-//! Standard output has the people alone, one a line; whether there are more is said on standard error.
+//! Standard output has the people alone, one a line. Standard error says whether there are more.
 
 use clap::Args;
 use nagare_client::api::{Api, Query};

@@ -1,4 +1,4 @@
-//! `nagare poll` and `nagare vote`: opens polls, closes them, votes, and shows how they stand.
+//! `nagare poll` and `nagare vote`: opens polls, closes them, votes, and shows their state.
 
 use clap::{Args, Subcommand};
 use nagare_client::clock;

@@ -1,9 +1,7 @@
-//! Printing to standard output, which may be gone or full: lines, JSON, and strangers' texts made safe
-//! for a terminal.
+//! Printing to standard output, which may be closed or full: lines, JSON, and strangers' texts made safe for a terminal.
 //!
-//! Whatever is printed goes through `say!` and `tell!`, on terminals and in pipes, and none of it has a character
-//! that steers a terminal ([`visible`]). JSON is escaped before, in JSON's own way, so that its
-//! value stays.
+//! All output goes through `say!` and `tell!`, on terminals and in pipes, and contains no character that steers a terminal
+//! ([`visible`]). JSON is escaped before, in JSON's own way, so that its value stays the same.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};

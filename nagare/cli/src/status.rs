@@ -1,7 +1,7 @@
 //! `nagare status`: which stack commands talk to, whether it answers, and what waits in it.
 //!
-//! It asks three parts at the same time: the API, both queues, and the table of dead letters. A part that does not answer
-//! is named with its reason, the others are shown anyway, and the exit code is 3. It changes nothing.
+//! It asks three parts at the same time: the API, both queues, and the table of dead letters. If a part does not answer, it is named
+//! with the reason, the others are shown anyway, and the exit code is 3. The command changes nothing.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -1,9 +1,8 @@
-//! Sending one command: what every command that sends one says of it, and `--wait`.
+//! Sending one command: what every command that sends one prints, and `--wait`.
 //!
-//! `sent` means that the queue has accepted it. What became of it is looked up in the tables
-//! ([`nagare_operator::effects`] says why the answer is exact), and nothing is said that is not known: a command
-//! of which nothing is known by `--timeout` is neither applied nor lost. Waiting changes nothing, so Ctrl-C ends
-//! the waiting and not the command.
+//! `sent` means that the queue has accepted it. What became of it is looked up in the tables ([`nagare_operator::effects`] says why
+//! the answer is exact), and nothing is said that is not known. A command of which nothing is known when `--timeout` ends is reported
+//! as neither applied nor lost. Waiting changes nothing, so Ctrl-C ends the waiting and not the command.
 
 use std::time::Duration;
 

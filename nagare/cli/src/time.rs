@@ -1,4 +1,4 @@
-//! The time of a local stack, and how it keeps events: options of `nagare up`.
+//! The clock of a local stack, and how long it keeps events: options of `nagare up`.
 
 use clap::Args;
 use shared::events::{EventSettings, PeriodLength};

@@ -1,8 +1,8 @@
-//! What calls of AWS are made with: a region and credentials that are there.
+//! Checks that there are a region and credentials before a command calls AWS.
 //!
-//! A client without credentials finds that out at its first call, and takes it for something that passes. So commands
-//! look before they call, and say what is missing. Credentials that a machine gives itself come at once; those that a
-//! profile has made, by a program or by a service, may take their time.
+//! A client without credentials finds that out at its first call, and takes it for a transient failure. So commands check first, and
+//! say what is missing. Credentials that the machine itself provides come at once. Those of a profile, made by a program or a
+//! service, may take their time.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use tokio::time::timeout;
 use super::proxy;
 use crate::failure::Failure;
 
-/// How long whatever is at hand takes.
+/// How long to wait for credentials that are at hand.
 const AT_HAND: Duration = Duration::from_millis(1_700);
-/// How long a program or a service takes that makes credentials.
+/// How long to wait for credentials that a program or a service makes.
 const MADE: Duration = Duration::from_secs(30);
-/// What a profile says that has its credentials made.
+/// What the configuration file contains if a profile has its credentials made.
 const MAKERS: [&str; 4] = ["credential_process", "sso_", "role_arn", "login_session"];
 
-/// The configuration of clients that are about to call.
+/// The configuration of clients, after a check that there are a region and credentials.
 ///
 /// # Errors
 /// [`Failure::Usage`]: there is no region, or there are no credentials.
@@ -51,7 +51,7 @@ fn missing(what: &str, variables: &str) -> Failure {
     ))
 }
 
-/// Whether a profile has its credentials made.
+/// True if some profile has its credentials made.
 fn are_made() -> bool {
     let home = env::optional("HOME").unwrap_or_default();
     let file = env::optional("AWS_CONFIG_FILE")

@@ -1,7 +1,7 @@
-//! What time it is for a command: that of the stack it talks to.
+//! What time it is for a command: by the clock of the stack that it talks to.
 //!
-//! A local stack whose clock somebody has set (`nagare up --clock`) takes nothing that lies ahead of it. So what a command says of
-//! itself, and all that it compares with now, is by that clock. It is asked once, when the command begins.
+//! A local stack whose clock somebody has set (`nagare up --clock`) accepts nothing that lies ahead of that clock. So a command takes
+//! the instants that it sends, and all that it compares with now, from the stack's clock. It asks for the time once, when it begins.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use super::{loopback, proxy};
 /// How long the stack may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The clock of the stack, where it is not the system's.
+/// The clock of the stack, if it is not the system's.
 static OF_STACK: OnceLock<Clock> = OnceLock::new();
 
-/// The clock that this process goes by.
+/// The clock that this process uses.
 pub fn clock() -> Clock {
     OF_STACK.get().cloned().unwrap_or_default()
 }
 
-/// Goes by the clock of a stack in this process.
+/// Makes this process use the clock of a stack that runs in it.
 pub fn go_by(clock: &Clock) {
     if clock.is_set() {
         // The first stays.
@@ -32,8 +32,8 @@ pub fn go_by(clock: &Clock) {
     }
 }
 
-/// Goes by the clock of the stack that the environment names, or else of the one that runs, if somebody has set it. Where it does not
-/// answer, the command will say so itself.
+/// Makes this process use the clock of the stack that the environment names, or else of the one that runs, if somebody has set that
+/// clock. If the stack does not answer, nothing happens here: the command reports it itself.
 pub async fn go_by_stack() {
     if let Some(Time { now, is_set: true }) = ask().await {
         go_by(&Clock::starting_at(now));

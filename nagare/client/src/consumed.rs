@@ -5,14 +5,14 @@ use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::byte_stream::ByteStream;
 use serde_json::Value;
 
-/// The same call, which asks what it consumes. None if it is no JSON object.
+/// The body of the same call, which also asks for the capacity that it consumes. `None` if the body is not a JSON object.
 pub fn asking(body: &[u8]) -> Option<Vec<u8>> {
     let rest = std::str::from_utf8(body).ok()?.strip_prefix('{')?;
     let comma = if rest.starts_with('}') { "" } else { "," };
     Some(format!(r#"{{"ReturnConsumedCapacity":"TOTAL"{comma}{rest}"#).into_bytes())
 }
 
-/// The units that an answer says it took, by table.
+/// The units that an answer reports, by table.
 pub fn consumed(answer: &[u8]) -> Vec<(String, f64)> {
     // What is no answer of the tables took nothing.
     let answer: Value = serde_json::from_slice(answer).unwrap_or(Value::Null);

@@ -16,7 +16,7 @@ const ZEROS: u32 = 3;
 /// How long to wait for a queue that does not answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Watches the command queue and, where it is named, the dead-letter queue.
+/// Watches the command queue and, if it is named, the dead-letter queue.
 pub struct Drain {
     client: Client,
     commands: String,

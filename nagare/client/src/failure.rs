@@ -8,10 +8,10 @@ use shared::values::IdError;
 /// What to tell the user. The variant decides the exit code.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The answer is no.
+    /// The command worked, and its answer is no.
     #[error("{0}")]
     No(String),
-    /// What was asked for is done, and counts for nothing.
+    /// The command was sent and applied, and has no effect.
     #[error("{0}")]
     WithoutEffect(String),
     /// Wrong usage or bad input; the message says how to correct it.

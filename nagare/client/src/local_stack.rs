@@ -1,5 +1,5 @@
-//! What is fixed of every local stack, and its clients: they read no variable and no profile, so that nothing meant for the
-//! local stack reaches an account.
+//! What is the same for every local stack, and clients for one. The clients read no variable and no profile, so that nothing meant
+//! for the local stack reaches an account.
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
 use aws_smithy_types::retry::RetryConfig;
@@ -13,9 +13,9 @@ use crate::tables::TableNames;
 pub const REGION: &str = "us-local-1";
 /// Credentials for a stack that checks none.
 pub const ACCESS_KEY: &str = "local";
-/// How the names of the tables of events begin; then comes the period. They are made and dropped while the stack runs.
+/// The prefix of the names of the tables of events; the period follows. These tables are made and dropped while the stack runs.
 pub const EVENTS_PREFIX: &str = "nagare-events-";
-/// Where its clock is, below the API's address.
+/// The path of its clock, below the API's address.
 pub const CLOCK_PATH: &str = "/local/clock";
 
 /// The names of its tables.
@@ -36,14 +36,14 @@ pub fn names() -> TableNames {
 pub struct Time {
     /// What time it is.
     pub now: Timestamp,
-    /// Whether it was set, and can be moved on.
+    /// True if somebody has set it, so that it can be moved on.
     pub is_set: bool,
 }
 
-/// Where to move the clock; to the next step of any period, if that is not said.
+/// A request to move the clock on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Advance {
-    /// No further than this.
+    /// The instant to stop at. `None`: only to the next step of any period.
     pub to: Option<Timestamp>,
 }
 
@@ -63,7 +63,7 @@ pub fn dynamodb_over_http(endpoint: &str) -> aws_sdk_dynamodb::Client {
     aws_sdk_dynamodb::Client::from_conf(config.build())
 }
 
-/// Settings of a DynamoDB client, but for how it is connected. It does not sign: nobody would check the signature.
+/// Settings of a DynamoDB client, without its HTTP client. It does not sign: nobody would check the signature.
 #[must_use]
 pub fn dynamodb_config(endpoint: &str) -> aws_sdk_dynamodb::config::Builder {
     aws_sdk_dynamodb::Config::builder()

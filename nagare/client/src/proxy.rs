@@ -1,8 +1,8 @@
-//! The proxy through which a remote stack is reached, where the environment names one.
+//! The proxy through which a remote stack is reached, if the environment names one.
 //!
-//! `HTTPS_PROXY` is honoured for what is encrypted, of every client alike: the tables and queues, the API, CloudWatch, and
-//! whoever gives temporary credentials. `NO_PROXY` names what is reached without. This machine always is: a proxy would
-//! reach itself, and would be told what a local stack holds.
+//! `HTTPS_PROXY` applies to all encrypted connections of every client alike: to the tables and queues, the API, CloudWatch, and the
+//! services that give temporary credentials. `NO_PROXY` names the hosts that are reached directly. This machine always is: a proxy
+//! would reach itself instead, and would be told what a local stack holds.
 
 use aws_config::SdkConfig;
 use aws_smithy_http_client::proxy::ProxyConfig;
@@ -16,24 +16,24 @@ use shared::runtime::env;
 
 use crate::failure::Failure;
 
-/// The variables that name it, the first of them that is set.
+/// The variables that name the proxy. The first one that is set counts.
 const NAMING: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
-/// The variables that name what is reached without.
+/// The variables that name the hosts that are reached directly.
 const EXCEPT: [&str; 2] = ["NO_PROXY", "no_proxy"];
-/// What is never reached by it.
+/// The hosts that are always reached directly.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
-/// A proxy, and what is reached without it.
+/// A proxy, and the hosts that are reached directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Proxy {
     url: String,
     except: String,
 }
 
-/// The configuration of AWS clients, as functions have it, through the proxy if there is one.
+/// The configuration of AWS clients, as the functions have it, through the proxy if there is one.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the proxy's address is none.
+/// [`Failure::Usage`] if the address of the proxy is not valid.
 pub async fn sdk_config() -> Result<SdkConfig, Failure> {
     match Proxy::of(env::optional) {
         None => Ok(dynamo::sdk_config().await),
@@ -41,14 +41,14 @@ pub async fn sdk_config() -> Result<SdkConfig, Failure> {
     }
 }
 
-/// A client of other HTTP services, through the proxy if there is one. It follows no redirect: none of them sends any, and
-/// what a request is signed with is for nobody else.
+/// A client for other HTTP services, through the proxy if there is one. It follows no redirects: none of these services sends any, and
+/// a signed request is for nobody else.
 ///
-/// On a machine without root certificates, such as a slim container, it reaches what is not encrypted, which the local stack
-/// is, and trusts nobody else.
+/// On a machine without root certificates, such as a slim container, it still reaches addresses that are not encrypted, as those of a
+/// local stack, and trusts no other.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the proxy's address is none, [`Failure::Unreachable`] if there can be no client.
+/// [`Failure::Usage`] if the address of the proxy is not valid, [`Failure::Unreachable`] if no client can be made.
 pub fn http_client() -> Result<reqwest::Client, Failure> {
     // The same cryptography as in the AWS clients. An error means that it is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -77,7 +77,7 @@ impl Proxy {
         Some(Self { url, except: format!("{LOOPBACK}{except}") })
     }
 
-    /// For AWS clients: as [`dynamo::sdk_config`] has it, but for the proxy.
+    /// An HTTP client for AWS clients: that of [`dynamo::sdk_config`], with the proxy.
     fn https(self) -> Result<SharedHttpClient, Failure> {
         let proxy = self.checked()?.no_proxy(&self.except);
         Ok(Builder::new().build_with_connector_fn(move |settings, components| {

@@ -1,4 +1,5 @@
-//! A client that writes nothing, whoever calls it: what is no reading is refused before it leaves this process.
+//! A client that writes nothing, whoever calls it: every call that is not known to only read is refused before it leaves this
+//! process.
 
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector,
@@ -9,7 +10,7 @@ use aws_smithy_types::body::SdkBody;
 use http::StatusCode;
 use serde_json::json;
 
-/// What changes nothing, as requests name it.
+/// The operations that change nothing, as requests name them.
 const READING: [&str; 7] = [
     "DynamoDB_20120810.BatchGetItem",
     "DynamoDB_20120810.DescribeTable",
@@ -20,7 +21,7 @@ const READING: [&str; 7] = [
     "AmazonSQS.GetQueueAttributes",
 ];
 
-/// The operation that a request asks for.
+/// The operation of a request; empty if it names none.
 pub fn operation(request: &HttpRequest) -> &str {
     request.headers().get("x-amz-target").unwrap_or_default()
 }
@@ -30,7 +31,7 @@ pub fn is_reading(operation: &str) -> bool {
     READING.contains(&operation)
 }
 
-/// The same client, which refuses to write as an account would that does not permit it.
+/// The same client, which refuses to write, with the error of an account that does not permit it.
 pub fn reading(inside: SharedHttpClient) -> SharedHttpClient {
     http_client_fn(move |settings, components| {
         SharedHttpConnector::new(Reading(inside.http_connector(settings, components)))

@@ -30,7 +30,7 @@ use super::read_only::reading;
 #[derive(Debug, Clone)]
 pub struct Remote {
     target: Target,
-    /// Of what the environment names.
+    /// The configuration of a stack that the environment names.
     config: Option<SdkConfig>,
     sqs: aws_sdk_sqs::Client,
     dynamodb: aws_sdk_dynamodb::Client,
@@ -73,7 +73,7 @@ impl Remote {
         Ok(Self { target, config, sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb })
     }
 
-    /// The same, which writes nothing.
+    /// The same, with clients that cannot write.
     ///
     /// # Errors
     /// [`Failure::No`] if a client has no connection of its own to guard.
@@ -95,7 +95,7 @@ impl Remote {
         &self.target
     }
 
-    /// Credentials, region and endpoints, where the environment names them.
+    /// Credentials, region and endpoints, if the environment names the stack.
     pub fn config(&self) -> Option<&SdkConfig> {
         self.config.as_ref()
     }
@@ -110,8 +110,8 @@ impl Remote {
         &self.dynamodb
     }
 
-    /// True for a stack on this machine: its tables are at a loopback address, and so is its queue. One that has its
-    /// tables here and its queue on an account changes that account.
+    /// True for a stack on this machine: both its tables and its queue are at loopback addresses. A stack whose tables are here and
+    /// whose queue is in an account changes that account.
     pub fn is_local(&self) -> bool {
         let is_here = |name| self.target.optional(name).map(|url| is_loopback(&url));
         let queue = is_here(env::SQS_ENDPOINT).or_else(|| is_here(env::QUEUE_URL));
@@ -190,7 +190,7 @@ impl Remote {
         Ok(Objects::over(SharedHttpConnector::new(http), keys, REGION, &endpoint, &bucket))
     }
 
-    /// A stack from before there were events does not say it.
+    /// A stack that is older than events does not name the prefix.
     fn events_prefix(&self) -> String {
         let said = self.target.optional(env::EVENTS_TABLE_PREFIX);
         said.unwrap_or_else(|| local_stack::names().events)

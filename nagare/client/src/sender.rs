@@ -15,13 +15,13 @@ use crate::failure::Failure;
 
 /// Calls in flight at once.
 const IN_FLIGHT: usize = 8;
-/// How long to wait for a queue that has not answered yet: there may be no stack.
+/// How long to retry while the queue has not answered yet: there may be no stack.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait for a queue that has answered before: long enough to restart a stack.
+/// How long to retry once the queue has answered: long enough to restart a stack.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Sends commands to one queue. An accepted command is sent once. One whose answer was lost is sent
-/// again, which is safe for every command.
+/// Sends commands to one queue. A command that the queue has accepted is sent once. If an answer is lost, the command is sent again,
+/// which is safe for every command.
 #[derive(Debug, Clone)]
 pub struct Sender {
     queue: queue::Sender,
@@ -40,7 +40,7 @@ impl Sender {
         self.send_message(&Message::from(command)).await
     }
 
-    /// The same for a message, whatever it says.
+    /// Sends one message, whatever its body.
     pub async fn send_message(&self, message: &Message) -> Result<String, Failure> {
         let sent = self.queue.send_one(message, self.deadline()).await;
         let id = sent.map_err(|error| self.failure(&error))?;
@@ -57,8 +57,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends a stream of commands in order, as far as a queue without order keeps it. Calls `sent` with
-    /// the number accepted so far.
+    /// Sends a stream of commands, in order as far as a standard queue keeps it. Calls `sent` with the number of commands accepted so
+    /// far.
     pub async fn send_all(
         &self,
         commands: impl Stream<Item = Result<Command, Failure>>,
@@ -80,7 +80,7 @@ impl Sender {
             .await
     }
 
-    /// Sends messages, and retries for as long as the queue is worth waiting for.
+    /// Sends messages, and retries as long as the queue is worth waiting for.
     pub async fn send_batch(&self, messages: &[Message]) -> Result<(), Failure> {
         let sent = self.queue.send(messages, self.deadline()).await;
         sent.map_err(|error| self.failure(&error))?;
@@ -88,7 +88,7 @@ impl Sender {
         Ok(())
     }
 
-    /// For as long as the queue is worth waiting for.
+    /// The deadline of a call: short until the queue has answered once.
     fn deadline(&self) -> Deadline {
         let answered = self.answered.load(Ordering::Relaxed);
         Deadline::after(if answered { PATIENCE } else { FIRST_PATIENCE })

@@ -1,7 +1,7 @@
-//! Signature Version 4 for single requests: to API Gateway, and to services that no SDK is built in for.
+//! Signature Version 4 for single requests: to API Gateway, and to services for which no SDK is built in.
 //!
-//! The signer of the tables' calls (`shared::dynamo`) signs one POST over and over and knows no query. Here a
-//! path and a query are brought into their canonical form, which is `aws-sigv4`'s work.
+//! The signer of the tables' calls (`shared::dynamo`) signs one POST over and over, and does not support queries. Here paths and
+//! queries have to be brought into their canonical form, which `aws-sigv4` does.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,10 +15,10 @@ use reqwest::Url;
 use shared::values::Timestamp;
 use tokio::sync::Mutex;
 
-/// Credentials that end sooner are asked for again.
+/// Credentials that expire within this time are fetched again.
 const MARGIN: Duration = Duration::from_secs(60);
 
-/// A request cannot be signed. Nothing helps but to provide what is missing.
+/// A request cannot be signed. Trying again does not help; what is missing has to be provided.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this request cannot be signed: {0}")]
 pub struct Unsigned(String);
@@ -27,14 +27,14 @@ pub struct Unsigned(String);
 #[derive(Debug)]
 pub struct Signer {
     provider: SharedCredentialsProvider,
-    /// Kept from request to request, because some providers ask another service each time.
+    /// Cached between requests, because some providers call another service each time.
     credentials: Mutex<Option<Credentials>>,
     region: String,
     service: &'static str,
 }
 
 impl Signer {
-    /// For a service, as signatures name it.
+    /// A signer for a service, by its name in signatures.
     ///
     /// # Errors
     /// [`Unsigned`] if there is no region, or nothing that could provide credentials.

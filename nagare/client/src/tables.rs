@@ -16,13 +16,13 @@ pub struct TableNames {
     pub timelines: String,
     /// Follows, activities and outboxes: the source of truth.
     pub ledger: String,
-    /// Likes: what views are folded from.
+    /// Facts: what views are folded from.
     pub facts: String,
     /// What is folded from facts.
     pub views: String,
     /// Commands that gave up.
     pub dead_letters: String,
-    /// How the names of the tables of events begin.
+    /// The prefix of the names of the tables of events.
     pub events: String,
 }
 
@@ -52,13 +52,13 @@ impl Tables {
         Self::with_in_flight(client, names, IN_FLIGHT)
     }
 
-    /// Tables that take less than DynamoDB's.
+    /// Tables with smaller limits than DynamoDB's.
     #[must_use]
     pub fn within(limits: &Limits, client: Client, names: &TableNames) -> Self {
         Self::over(Dynamo::new(client).with_limits(*limits), names, IN_FLIGHT)
     }
 
-    /// The same, with at most N write calls in flight at once.
+    /// Like [`Tables::new`], with at most this many write calls in flight.
     #[must_use]
     pub fn with_in_flight(client: Client, names: &TableNames, in_flight: usize) -> Self {
         Self::over(Dynamo::new(client), names, in_flight)
@@ -76,7 +76,7 @@ impl Tables {
         Self { dynamo, ledger, facts, views, timelines, dead_letters, events }
     }
 
-    /// The same, with events that are kept otherwise.
+    /// The same, with other settings of events.
     #[must_use]
     pub fn keeping(mut self, settings: EventSettings) -> Self {
         self.events.settings = settings;

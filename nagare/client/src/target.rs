@@ -1,10 +1,9 @@
 //! Which stack a command talks to.
 //!
-//! Where any variable that names a stack is set, the environment alone counts, and with it the AWS SDK's own
-//! variables for credentials, region and endpoints. Otherwise it is the local stack that runs
-//! ([`crate::running`]), and its note alone counts: nothing that begins with `AWS_` and no profile is read. So
-//! no command that is meant for the local stack reaches an account, and none is sent to the local stack that
-//! is meant for an account.
+//! If any variable that names a stack is set, the environment alone counts, and with it the AWS SDK's own variables for credentials,
+//! region and endpoints. Otherwise the command talks to the local stack that runs ([`crate::running`]), and that stack's note alone
+//! counts: no variable that begins with `AWS_` and no profile is read. So no command that is meant for the local stack reaches an
+//! account, and none that is meant for an account is sent to the local stack.
 
 use shared::runtime::env;
 use shared::values::Retention;
@@ -25,7 +24,7 @@ const NAMING: [&str; 8] = [
     env::DEAD_LETTERS_TABLE,
 ];
 
-/// Those that say what else of it there is, and how it is set up.
+/// The variables that name other parts of the stack, and its settings.
 const SETTINGS: [&str; 8] = [
     env::ARCHIVE_BUCKET,
     env::EVENTS_TABLE_PREFIX,
@@ -36,7 +35,7 @@ const SETTINGS: [&str; 8] = [
     env::AUTHORIZATION,
     env::STAGE,
 ];
-/// The caller's own, and what only a local stack says of itself.
+/// Variables of the caller, and those that only a local stack prints.
 const OTHERS: [&str; 8] = [
     env::TOKEN,
     env::JWT_KEY,
@@ -92,7 +91,7 @@ impl Target {
         }
     }
 
-    /// What its API demands of callers, if that is said.
+    /// What its API demands of callers, if the environment says it.
     ///
     /// # Errors
     /// [`Failure::Usage`] if the environment says something else than a mode.
@@ -115,7 +114,7 @@ impl Target {
     }
 }
 
-/// The one stack that runs, or the one of several whose API has this port.
+/// The only stack that runs, or the one of several whose API has this port.
 ///
 /// # Errors
 /// [`Failure::Usage`] if there is none, or the choice is open.

@@ -11,19 +11,19 @@ use crate::failure::Failure;
 /// How long a token made for one command is valid, in seconds.
 const FOR_READING: i64 = 300;
 
-/// A token for one reading, if there is a local stack's key and the text is a viewer.
+/// A token for one read, if there is the key of a local stack and the text is the id of a viewer.
 pub(super) fn for_reading(target: &Target, viewer: &str) -> Option<String> {
     let key = target.optional(env::JWT_KEY)?;
     mint(key, &ViewerId::new(viewer).ok()?, None, FOR_READING).ok()
 }
 
-/// A token for one request about a tenant, if there is a local stack's key and the text is a tenant.
+/// A token for one request about a tenant, if there is the key of a local stack.
 pub(super) fn for_tenant(target: &Target, tenant: &TenantId) -> Option<String> {
     let key = target.optional(env::JWT_KEY)?;
     mint(key, &ViewerId::new("nagare").ok()?, Some(tenant), FOR_READING).ok()
 }
 
-/// A token of a viewer, who may speak for a tenant, for so many seconds from now on.
+/// A token for a viewer, who may speak for a tenant. It is valid for this many seconds from now.
 ///
 /// # Errors
 /// [`Failure::No`]

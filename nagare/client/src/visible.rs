@@ -1,11 +1,11 @@
 //! What strangers wrote, as it is shown: on terminals, in pipes, in JSON and in the console's pages.
 //!
-//! A text may hold sequences that move a terminal's cursor, change its colours or its title, and marks that change the
-//! direction of what follows, or end a line where nobody sees it. Such characters are shown as escapes, so that a line
-//! shows what is there and nothing hides or forges another line. They are:
+//! A text may hold sequences that move a terminal's cursor, change its colours or its title. It may hold marks that change the
+//! direction of what follows, or that end a line where nobody sees it. Such characters are shown as escapes, so that a line shows
+//! what is there and nothing hides or forges another line. They are:
 //!
-//! - control characters (`Cc`, of both blocks), but for tab and newline
-//! - what steers the direction of text (`Bidi_Control`)
+//! - control characters (`Cc`, of both blocks), except tab and newline
+//! - characters that steer the direction of text (`Bidi_Control`)
 //! - the separators of lines and paragraphs, U+2028 and U+2029
 //! - language tags (U+E0000 to U+E007F), which are letters that nobody sees
 //!
@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// True for a character that is shown as an escape. Tab and newline are not, which lines of their own have.
+/// True for a character that is shown as an escape. Tab and newline are not: texts of several lines have them.
 pub fn is_hidden(c: char) -> bool {
     match c {
         '\t' | '\n' => false,
@@ -31,13 +31,13 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, is_hidden, escape)
 }
 
-/// The same on one line.
+/// The same, on one line: tab and newline are escaped too.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
     replaced(text, |c| is_hidden(c) || matches!(c, '\t' | '\n'), escape)
 }
 
-/// JSON with such characters as JSON's escapes (`\u001b`). Parsers read the same value from it: outside of strings JSON
-/// has none of them, but for a carriage return, which is a blank there.
+/// JSON with such characters as escapes of JSON (`\u001b`). Parsers read the same value from it: outside of strings JSON has no such
+/// character, except a carriage return, which is a blank there.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     replaced(json, is_hidden, |c, shown| match c {
         // A string has it escaped already.
@@ -51,8 +51,8 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     })
 }
 
-/// A page, as this program makes them, with escapes in its texts. What a form sends back stays as it is: the values of
-/// fields, and what is in a `textarea`.
+/// An HTML page of this program, with escapes in its texts. What a form sends back is left as it is: the values of fields, and the
+/// content of a `textarea`.
 pub fn visible_html(page: &str) -> Cow<'_, str> {
     if !page.contains(is_hidden) {
         return Cow::Borrowed(page);
@@ -70,7 +70,7 @@ pub fn visible_html(page: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Where in a page a character is.
+/// The place of a character in a page.
 #[derive(Debug, Default)]
 struct Place {
     /// Within `<…>`.
@@ -88,7 +88,7 @@ impl Place {
         (self.in_value && self.is_value) || (self.in_textarea && !self.in_tag)
     }
 
-    /// Passes a character, with what comes from it on.
+    /// Advances over a character. `rest` begins with it.
     fn pass(&mut self, c: char, rest: &str) {
         match c {
             '"' if self.in_tag => self.in_value = !self.in_value,

@@ -17,7 +17,7 @@ pub(super) struct Admission {
     queue_timeout: Duration,
 }
 
-/// The right to run, returned when it is dropped.
+/// A permit to run, returned when it is dropped.
 pub(super) struct Permit<'a> {
     _running: SemaphorePermit<'a>,
     _admitted: SemaphorePermit<'a>,

@@ -54,8 +54,8 @@ pub struct JwtAuthorizer {
 pub struct MintError(#[source] jsonwebtoken::errors::Error);
 
 impl JwtAuthorizer {
-    /// With a key that both sides know. The bytes of the text are the key, so what is printed is
-    /// what goes into any JWT library.
+    /// An authorizer with a key that both sides know. The bytes of the text are the key, so the text that is printed is what any JWT
+    /// library takes.
     #[must_use]
     pub fn with_key(key: impl Into<String>) -> Self {
         hs256::install();
@@ -79,7 +79,7 @@ impl JwtAuthorizer {
         self.mint_for(sub, None, expires_at)
     }
 
-    /// Like [`mint`](Self::mint), of somebody who speaks for a tenant.
+    /// Like [`mint`](Self::mint), for somebody who speaks for a tenant.
     ///
     /// # Errors
     ///
@@ -114,8 +114,8 @@ impl fmt::Debug for JwtAuthorizer {
     }
 }
 
-/// Has the library check algorithm and signature, and leaves the claims to [`is_current`]: the library's
-/// own checks read the system's clock and accept a token through its last second.
+/// Makes the library check algorithm and signature only, and leaves the claims to [`is_current`]: the checks of the library read the
+/// system's clock, and accept a token through its last second.
 fn signature_only() -> Validation {
     let mut validation = Validation::new(Algorithm::HS256);
     validation.required_spec_claims.clear();
@@ -125,7 +125,7 @@ fn signature_only() -> Validation {
     validation
 }
 
-/// Whether now lies in the token's life. Like API Gateway's, these checks have no leeway.
+/// True if the token is valid now, by its claims. Like API Gateway's, these checks have no leeway.
 fn is_current(claims: &Map<String, Value>, now: i64) -> bool {
     // A `NumericDate` may have a fraction; whole seconds are exact far beyond the year 9999.
     let now = now as f64;
@@ -141,8 +141,7 @@ fn names_someone(claims: &Map<String, Value>) -> bool {
     claims.get("sub").and_then(Value::as_str).is_some_and(|sub| !sub.is_empty())
 }
 
-/// The token that the request carries. With two headers neither counts: whatever is in front of us might
-/// have checked the other one.
+/// The token that the request carries. With two headers neither counts: a proxy in front of this API may have checked the other one.
 fn bearer_token(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut credentials = headers.get_all(AUTHORIZATION).iter();
     let (first, second) = (credentials.next(), credentials.next());

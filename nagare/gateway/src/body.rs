@@ -1,4 +1,4 @@
-//! Bodies: read where they are wanted, and else discarded.
+//! Bodies of requests: read where they are wanted, and otherwise discarded.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use http::header::{CONTENT_LENGTH, EXPECT};
 use super::problem::Problem;
 use crate::ports::intake::{Intake, Refused, Taken};
 
-/// A caller who is cut off while sending may never get to see the answer, so this much is taken from it,
+/// How much of a body is discarded, in bytes: a caller who is cut off while sending may never see the answer.
 const MOST: usize = 16 * 1024 * 1024;
-/// for this long.
+/// How long a body is discarded.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// A body. What is not read of it until it is dropped is discarded, and nobody waits for that.
+/// The body of a request. What is unread when it is dropped is discarded in the background.
 pub(super) struct Unread {
     body: Option<Body>,
     length: Option<usize>,
-    /// The caller asks before sending a body, and gets the answer instead.
+    /// True if the caller waits for permission to send the body (`Expect`). It gets the answer instead.
     asks: bool,
 }
 
@@ -31,7 +31,7 @@ impl Unread {
         Self { body: (!body.is_end_stream()).then_some(body), length, asks }
     }
 
-    /// Reads it to its end. What says that it is too large is not begun.
+    /// Reads the body to its end. Refuses it at once if its length is said to be too large.
     pub(super) async fn read(&mut self, bodies: &Intake) -> Result<Taken, Problem> {
         if self.length.is_some_and(|length| !bodies.takes(length)) {
             return Err(Problem::body_refused(Refused::TooLarge));

@@ -1,13 +1,13 @@
-//! Which web pages may call the API from a browser: CORS, as an HTTP API of API Gateway does it once it is
-//! configured (`CorsOrigins` in template.yaml).
+//! Which web pages may call the API from a browser: CORS, as API Gateway implements it for an HTTP API on which it is configured
+//! (`CorsOrigins` in template.yaml).
 //!
 //! - A preflight is answered with 204, before authorizer and handler: a browser sends no token with it.
 //! - Every other answer to a listed page carries the headers that let the page read it, refusals too.
 //! - Whatever the handler says about CORS itself is dropped.
 //! - A page that is not listed is never named in an answer.
 //!
-//! Credentials (cookies) are not allowed; a token goes into the `Authorization` header, which a page may send with
-//! `*` too, because the header is named.
+//! Credentials (cookies) are not allowed. A token goes into the `Authorization` header, which a page may send even if any page is
+//! allowed (`*`), because the header is named.
 
 use std::fmt;
 use std::str::FromStr;

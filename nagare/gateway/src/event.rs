@@ -28,7 +28,7 @@ pub(super) struct Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    /// That of a request, if some routes are read with `GET` and others sent to with `POST`.
+    /// The route of a request. Some routes are read with `GET`, others are sent to with `POST`.
     pub(super) fn of(
         head: &'a Parts,
         gets: &'static [&'static str],
@@ -44,7 +44,7 @@ impl<'a> Route<'a> {
         Self { method, matched }
     }
 
-    /// Whether the handler gets the body.
+    /// True if the handler gets the body.
     pub(super) fn has_body(&self) -> bool {
         self.matched.is_some() && self.method == "POST"
     }
@@ -62,7 +62,7 @@ pub(super) struct Arrival<'a> {
     /// What the authorizer verified; `None` where there is no authorizer.
     pub(super) claims: Option<HashMap<String, String>>,
     pub(super) head: &'a Parts,
-    /// What was sent, where it is handed on.
+    /// The body, if it is handed on.
     pub(super) body: Option<&'a [u8]>,
 }
 
@@ -120,7 +120,7 @@ impl Arrival<'_> {
     }
 }
 
-/// Whether a body is handed on as text: if its type says so, and it is not compressed.
+/// True if a body is handed on as text: its type says so, and it is not compressed.
 fn is_text(headers: &HeaderMap) -> bool {
     let kind = joined(headers, &CONTENT_TYPE);
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -128,7 +128,7 @@ fn is_text(headers: &HeaderMap) -> bool {
     is_text && !headers.contains_key(CONTENT_ENCODING)
 }
 
-/// The segments of a path in the places of a template's parameters: one each, and not an empty one.
+/// The segments of a path at the parameters of a template: one for each parameter, and none of them empty.
 fn parameters<'h>(
     template: &'static str,
     path: &'h str,

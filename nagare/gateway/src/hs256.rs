@@ -1,9 +1,8 @@
 //! HMAC-SHA-256 for `jsonwebtoken`, and nothing else.
 //!
-//! The library leaves the cryptography to its user. Of the two providers it offers, one builds a C
-//! library, and the other links an RSA implementation with a known timing weakness
-//! (RUSTSEC-2023-0071). The local stack needs neither: one algorithm is all that a token here may
-//! have, and an algorithm that is not there cannot be talked into use by a token's header.
+//! The library leaves the cryptography to its user. Of the two providers that it offers, one builds a C library, and the other links
+//! an RSA implementation with a known timing weakness (RUSTSEC-2023-0071). The local stack needs neither: a token here may have one
+//! algorithm only, and the header of a token cannot select an algorithm that is not there.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};

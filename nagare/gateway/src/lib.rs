@@ -1,8 +1,7 @@
 //! The local HTTP API: Amazon API Gateway, as far as the timeline reader can tell.
 //!
-//! `nagare up` runs the very handler that the Lambda runs. In a real account an API Gateway HTTP API
-//! stands between a browser and that handler; in the local stack this module does, in one process and on
-//! one listener.
+//! `nagare up` runs the same handler that the Lambda runs. In an AWS account an API Gateway HTTP API stands between a browser and
+//! that handler. In the local stack this module does, in one process and on one listener.
 //!
 //! ```text
 //! request ─ head size ─ authorizer ─ (body) ─ admission ─ event (payload 2.0) ─ handler ─ response
@@ -11,37 +10,33 @@
 //!
 //! # What is emulated
 //!
-//! - **Routes**: those that are read with `GET`, those that are [sent to](Gateway::taking) with `POST`, and `$default`; all reach
-//!   the handler, which answers 404 and 405 itself.
-//! - **Payload format 2.0** of events and responses. An event is built as the JSON that AWS
-//!   documents and read by the parser that the Lambda runtime uses, so that the handler sees what
-//!   it would see there.
-//! - **The JWT authorizer**, on every route: a bearer token, its signature, `exp`, `nbf`, `iat`.
-//!   Like the real one it never compares the caller with the path: the handler does.
-//! - **Quotas**: 10,240 bytes of request line and headers, 30 seconds, and of a body what an event of Lambda's holds.
-//! - **Throttling** as a concurrency limit: a number of requests in flight, a short queue behind them,
-//!   and 429 for the rest.
+//! - **Routes**: those that are read with `GET`, those that are [sent to](Gateway::taking) with `POST`, and `$default`; all reach the
+//!   handler, which answers 404 and 405 itself.
+//! - **Payload format 2.0** of events and responses. An event is built as the JSON that AWS documents and read by the parser that the
+//!   Lambda runtime uses, so that the handler sees what it would see there.
+//! - **The JWT authorizer**, on every route: a bearer token, its signature, `exp`, `nbf`, `iat`. Like the real one it never compares
+//!   the caller with the path: the handler does.
+//! - **Quotas**: 10,240 bytes of request line and headers, 30 seconds, and a body as large as an event of Lambda can hold.
+//! - **Throttling** as a concurrency limit: a number of requests in flight, a short queue behind them, and 429 for the rest.
 //! - **CORS**, where it is [asked for](Gateway::with_cors): [`cors`].
 //! - **A failing function**: its error, its panic and its invalid answer are a 500 without internals.
 //!
 //! # What is not, or differs
 //!
-//! - Tokens are HS256 with a key of this process. The real authorizer takes RSA keys from an
-//!   issuer and checks `iss`, `aud` and the route's scopes (`scopes` is absent here, as it is there
-//!   for a route without any), and takes a token without the word `Bearer`, too.
-//! - Refusals are problem documents (RFC 9457), as in the rest of Nagare's API; the real gateway
-//!   says `{"message":"…"}`.
-//! - `rawPath` is the path as it was sent. A real HTTP API decodes it, so a handler that has to
-//!   work on both reads `pathParameters`.
+//! - Tokens are HS256 with a key of this process. The real authorizer takes RSA keys from an issuer and checks `iss`, `aud` and the
+//!   route's scopes (`scopes` is absent here, as it is there for a route without any), and takes a token without the word `Bearer`,
+//!   too.
+//! - Refusals are problem documents (RFC 9457), as in the rest of Nagare's API; the real gateway says `{"message":"…"}`.
+//! - `rawPath` is the path as it was sent. A real HTTP API decodes it, so a handler that has to work on both reads `pathParameters`.
 //! - `GET /openapi.yaml` is answered with the API's description.
 //! - With CORS, refusals carry its headers too; AWS promises them for answers of an integration only.
 //! - Throttling counts requests in flight, not requests a second.
-//! - A body is discarded unread, but of a request that is sent to a route with `POST`. That is read before a permit is taken, so
-//!   nobody holds one by not sending it.
-//! - A body of 6 MiB is taken as it is. In an event of Lambda's it is part of a JSON document, which is to hold no more than
-//!   that: there a quotation mark counts twice, and base64 a third more.
-//! - No TLS, custom domains, stages, access logs, `x-forwarded-*` and `x-amzn-*` headers, and
-//!   no response inferred from something that is not a response.
+//! - Bodies are discarded unread, except those of requests that are sent to a route with `POST`. Such a body is read before a permit
+//!   is taken, so nobody holds a permit by not sending it.
+//! - A body of 6 MiB is taken as it is. In an event of Lambda it is part of a JSON document, which is to hold no more than that:
+//!   there a quotation mark counts twice, and base64 a third more.
+//! - There are no TLS, custom domains, stages, access logs, `x-forwarded-*` or `x-amzn-*` headers, and no response is inferred from
+//!   something that is not a response.
 //! - A caller who hangs up cancels the handler; a Lambda would run to its end.
 
 mod admission;
@@ -134,7 +129,7 @@ where
         }
     }
 
-    /// Hands on what is sent to these routes with `POST`, with its body.
+    /// Adds routes that are sent to with `POST`. The handler gets their bodies.
     #[must_use]
     pub fn taking(self, posts: &'static [&'static str]) -> Self {
         Self { posts, ..self }
@@ -152,10 +147,10 @@ where
         Self { cors, ..self }
     }
 
-    /// The API as something to serve.
+    /// The API as a router.
     ///
-    /// Served by `into_make_service_with_connect_info::<SocketAddr>()`, events carry the caller's
-    /// address; otherwise they carry 127.0.0.1.
+    /// If it is served by `into_make_service_with_connect_info::<SocketAddr>()`, events carry the caller's address; otherwise they
+    /// carry 127.0.0.1.
     pub fn router(self) -> Router {
         let (cors, document) = (self.cors.clone(), openapi::document(&self.authorization));
         let gateway = Arc::new(self);

@@ -1,7 +1,7 @@
 //! The API's description, for those who try the local stack: `GET /openapi.yaml`.
 //!
-//! The one path that API Gateway does not have. It is answered before the authorizer: a description
-//! that one needs a token to read would not say which token. Other methods go where unknown paths go.
+//! This is the one path that API Gateway does not have. It is answered before the authorizer, because whoever needs a token learns
+//! from the description which one. Other methods are answered like those of unknown paths.
 //!
 //! The document in `docs/` describes deployments; the one that is served says what the stack that serves it demands.
 
@@ -10,11 +10,11 @@ use http::header::CONTENT_TYPE;
 
 use super::Authorization;
 
-/// Its path.
+/// The path of the description.
 pub(super) const PATH: &str = "/openapi.yaml";
 
 const DOCUMENT: &str = include_str!("../../../docs/openapi.yaml");
-/// What the document says that callers need.
+/// The part of the document that says what callers need.
 const SECURITY: &str = "\nsecurity:\n  - jwt: []\n  - iam: []\n";
 
 /// The description of an API with this authorization.

@@ -39,7 +39,7 @@ fn status(code: i64) -> Result<StatusCode, InvalidAnswer> {
     status.filter(is_final).ok_or(InvalidAnswer::Status(code))
 }
 
-/// If both kinds of headers name one, all values count.
+/// The headers of an answer. If a name is in both kinds of headers, all of its values count.
 fn headers(
     single: HeaderMap,
     multiple: HeaderMap,
@@ -58,8 +58,8 @@ fn headers(
     Ok(headers)
 }
 
-/// The bytes in a Lambda's answer are base64 whether or not the flag says so; without the flag the
-/// caller gets them undecoded.
+/// The body of an answer. The bytes in a Lambda's answer are base64, whether or not the flag says so; without the flag the caller gets
+/// them undecoded.
 fn body(body: encodings::Body, is_base64_encoded: bool) -> Result<Body, InvalidAnswer> {
     match (body, is_base64_encoded) {
         (encodings::Body::Empty, _) => Ok(Body::empty()),

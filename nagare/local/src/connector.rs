@@ -29,19 +29,19 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// A connector to these.
+    /// A connector to these tables and queues.
     #[must_use]
     pub fn new(engine: Engine, queues: Wire) -> Self {
         Self { engine, queues, objects: None, bus: None }
     }
 
-    /// A connector to these objects too: what names no operation is for them.
+    /// The same, to these objects too: a request that names no operation is for them.
     #[must_use]
     pub(crate) fn with_objects(self, objects: S3) -> Self {
         Self { objects: Some(objects), ..self }
     }
 
-    /// A connector to this bus too.
+    /// The same, to this bus too.
     #[must_use]
     pub fn with_bus(self, bus: LocalBus) -> Self {
         Self { bus: Some(bus), ..self }

@@ -1,8 +1,9 @@
 //! The clock of a stack, for `nagare` on this machine: `GET /local/clock` says what time it is, `POST` moves it on.
 //!
-//! It is on the API's port and not part of the API. Whoever moves the clock drops tables, so no web page may: a request with an
-//! `Origin` is refused, whatever page it names (`nagare up --cors` lets pages at the API alone), and one that is not JSON, which is
-//! all that a page can send without being asked first. Programs on this machine may do as they may with the tables.
+//! It is served on the API's port, and is not part of the API. Moving the clock drops tables, so no web page may do it. A request
+//! with an `Origin` is refused, whatever page it names: `nagare up --cors` lets pages at the API alone. A request that is not JSON is
+//! refused too, because it is all that a page can send without a preflight. Programs on this machine may use the clock, as they may
+//! use the tables.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -17,7 +18,7 @@ use shared::values::Timestamp;
 
 use super::keeping::{AdvanceError, Keeping};
 
-/// A request is at most this long, in bytes.
+/// The longest request, in bytes.
 const LONGEST: usize = 1_024;
 
 pub(super) fn router(keeping: Keeping) -> Router {

@@ -1,10 +1,11 @@
 //! The embedded tables: a DynamoDB-compatible engine over SQLite, in this process.
 //!
-//! Every operation runs in the engine's own implementation, one at a time; the most frequent ones take a
-//! fast path (`fast_path`, `edges`). One lock surrounds each of them, so nothing comes between check and
-//! put; only pages of followers are read in pieces, and let other calls in between. `ClientRequestToken` is
-//! honoured here (`transactions`). The stream of the table of facts is read here (`stream`). What is done with tables
-//! themselves is in `control`. What has expired is dropped by `sweep`.
+//! Every operation runs in the engine's own implementation; the most frequent ones take a fast path (`fast_path`, `edges`). One lock
+//! is held during an operation, so no other call comes between a check and its put. Only pages of followers are read in several
+//! steps, with other calls in between.
+//!
+//! `transactions` honours `ClientRequestToken`. `stream` reads the streams of tables. `control` has the operations on tables
+//! themselves. `sweep` drops what has expired.
 
 mod control;
 pub mod edges;
@@ -49,7 +50,7 @@ use super::schema;
 /// The most items that one page of a scan reads.
 const MOST_SCANNED: usize = 2_000;
 
-/// Tells the time in unix milliseconds.
+/// A clock, in unix milliseconds.
 type Now = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// The engine. Cheap to clone.
@@ -57,22 +58,22 @@ type Now = Arc<dyn Fn() -> i64 + Send + Sync>;
 pub struct Engine {
     tables: Arc<Tables>,
     now: Now,
-    /// Where it is counted what calls consume.
+    /// Where the capacity that calls consume is counted.
     numbers: Option<Numbers>,
     limits: Limits,
-    /// With shrunk limits, where updates are tried.
+    /// Where updates are tried, if limits are smaller than DynamoDB's.
     rehearsal: Option<Arc<Mutex<Rehearsal>>>,
 }
 
 struct Tables {
     storage: Mutex<Storage>,
-    /// The database file; none in memory.
+    /// The database file; `None` in memory.
     file: Option<PathBuf>,
     /// Held while a large page is read.
     large_page: Mutex<()>,
-    /// Something was written.
+    /// Notified when something was written.
     written: Notify,
-    /// The same, for who reads the streams of events.
+    /// The same, for readers of the streams of events.
     written_events: Notify,
     /// The tables that have a policy.
     with_policy: Mutex<HashSet<String>>,
@@ -84,11 +85,10 @@ struct Tables {
 pub struct EngineError(#[from] DynoxideError);
 
 impl Engine {
-    /// Tables in memory, empty.
+    /// Empty tables in memory.
     ///
-    /// They are in SQLite's in-memory file system and not in a `:memory:` database, which is one large
-    /// page cache: SQLite looks through all of its cache after every commit that has moved a page, so
-    /// each write would become slower as the tables grow.
+    /// They are in SQLite's in-memory file system and not in a `:memory:` database, which is one large page cache: SQLite looks through
+    /// all of its cache after every commit that has moved a page, so each write would become slower as the tables grow.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -99,7 +99,7 @@ impl Engine {
         Self::start(storage, None)
     }
 
-    /// Tables in a file, with what it holds.
+    /// Tables in a file, with the items that it has.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -131,13 +131,13 @@ impl Engine {
         Ok(Self { tables, now, numbers: None, limits: Limits::DYNAMODB, rehearsal: None })
     }
 
-    /// Takes the time, by which it forgets the tokens of transactions, from `now` instead of the system.
+    /// Takes the time from `now` instead of the system. The engine forgets the tokens of transactions by it.
     #[must_use]
     pub fn with_time(self, now: Arc<dyn Fn() -> i64 + Send + Sync>) -> Self {
         Self { now, ..self }
     }
 
-    /// Refuses beyond these limits instead of DynamoDB's, which are wider.
+    /// Has these limits instead of DynamoDB's, which are wider.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -146,14 +146,13 @@ impl Engine {
         Ok(Self { limits, rehearsal, ..self })
     }
 
-    /// The same tables, for callers whose calls are counted by what they consume.
+    /// The same tables, for callers whose consumed capacity is counted.
     #[must_use]
     pub fn counted(&self, numbers: Numbers) -> Self {
         Self { numbers: Some(numbers), ..self.clone() }
     }
 
-    /// Puts items into a table that does not have them yet, in one write and without checking what is
-    /// there.
+    /// Puts items into a table that does not have them yet, in one write. It does not check what is there.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -278,8 +277,8 @@ impl Engine {
         serde_json::to_string(&answer).map_err(|e| refused(&e))
     }
 
-    /// A panic in the engine leaves its transaction open, and so may a failed rollback on a full disk.
-    /// The next caller ends it.
+    /// The storage, locked. A panic in the engine leaves its transaction open, and so may a failed rollback on a full disk. The next
+    /// caller ends that transaction here.
     fn storage(&self) -> MutexGuard<'_, Storage> {
         let storage = self.tables.storage.lock();
         if !storage.conn().is_autocommit()
@@ -319,8 +318,8 @@ fn not_served(operation: &str) -> String {
     )
 }
 
-/// What is wrong with a request. The engine reports its own rules through serde, behind a marker and
-/// before the position.
+/// The error of a request that cannot be parsed. The engine reports its own rules through serde, behind a marker and before the
+/// position.
 fn refused(error: &serde_json::Error) -> DynoxideError {
     let message = error.to_string();
     let Some(rule) = message.strip_prefix("VALIDATION:") else {

@@ -1,10 +1,9 @@
-//! Lambda's side of a queue: it polls the queue, invokes the handler with batches, and deletes what the
-//! handler acknowledged.
+//! Lambda's side of a queue: it polls the queue, invokes the handler with batches, and deletes what the handler acknowledged.
 //!
-//! It is as strict as Lambda. An empty answer acknowledges the whole batch; an empty or unknown id fails
-//! the whole batch, and so does an error or a handler that runs out of time. The difference: a message
-//! that was not acknowledged comes back after a short, growing wait, so that one can watch it, instead
-//! of the queue's whole visibility timeout. `keeps_visibility` restores the latter.
+//! It is as strict as Lambda. An empty answer acknowledges the whole batch; an empty or unknown id fails the whole batch, and so does
+//! an error or a handler that runs out of time. There is one difference: a message that was not acknowledged comes back after a
+//! short, growing wait, so that one can watch it, and not after the queue's visibility timeout. `keeps_visibility` restores the
+//! timeout.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use tracing::{error, warn};
 use super::faults::Deliveries;
 use crate::sqs::{Queue, QueueError, ReceivedMessage};
 
-/// Messages in a batch, as the template sets it.
+/// The most messages in a batch, as the template sets it.
 pub const BATCH: usize = 10;
 /// How long one receive waits for a message.
 const WAIT: Duration = Duration::from_secs(20);
@@ -29,11 +28,11 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// How a queue is polled.
 #[derive(Debug, Clone)]
 pub struct EventSource {
-    /// Invocations at once.
+    /// The most invocations at the same time.
     pub concurrency: usize,
     /// How long one invocation may take.
     pub timeout: Duration,
-    /// Whether a message that was not acknowledged stays hidden for the queue's visibility timeout.
+    /// True if a message that was not acknowledged stays hidden for the queue's visibility timeout.
     pub keeps_visibility: bool,
     /// What goes wrong on purpose.
     pub faults: Deliveries,
@@ -109,7 +108,7 @@ impl EventSource {
         self.acknowledge(queue, &messages, &unfinished)
     }
 
-    /// Delays the batch, and lets its messages be received by others too, as the faults say.
+    /// Injects faults: delays the batch, and lets others receive its messages too.
     async fn disturb(&self, queue: &Queue, messages: &[ReceivedMessage]) -> Result<(), QueueError> {
         if let Some(delay) = self.faults.delay() {
             tokio::time::sleep(delay).await;

@@ -1,4 +1,4 @@
-//! When Lambda gives up a batch of a stream, and what it sends in its place.
+//! When Lambda gives up a batch of a stream, and the message that it sends to a queue then.
 
 use std::time::Duration;
 
@@ -13,28 +13,28 @@ use super::engine::stream::StreamRecord;
 pub const RETRIES: u32 = 1_000;
 /// How old a record may become, as the template sets it.
 pub const RECORD_AGE: Duration = Duration::from_secs(43_200);
-/// How long to try to send.
+/// How long to try to send the message.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// When a batch is given up, and where that is said.
+/// When a batch is given up, and the queue that gets the message.
 #[derive(Debug, Clone)]
 pub struct GivingUp {
     /// How often a batch is tried again.
     pub retries: u32,
     /// How old a record may become.
     pub record_age: Duration,
-    /// The queue that is told.
+    /// The queue that gets the message.
     pub to: Sender,
 }
 
 impl GivingUp {
-    /// As the template sets it.
+    /// The settings of the template.
     #[must_use]
     pub fn new(to: Sender) -> Self {
         Self { retries: RETRIES, record_age: RECORD_AGE, to }
     }
 
-    /// How many records of a batch that has failed this often are given up, from its first on.
+    /// The number of records, from the first on, that are given up of a batch that has failed this often, and the reason.
     pub(super) fn given_up(
         &self,
         records: &[StreamRecord],
@@ -49,7 +49,7 @@ impl GivingUp {
         }
     }
 
-    /// Sends which records of a shard were given up.
+    /// Sends the message that says which records of a shard were given up.
     ///
     /// # Errors
     /// [`SendError`]: it may not be on the queue.

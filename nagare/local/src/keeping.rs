@@ -1,9 +1,10 @@
-//! The keeper of periods in the local stack: what EventBridge Scheduler does on AWS, and time that is moved on by hand.
+//! The keeper of periods in the local stack. It does what EventBridge Scheduler does on AWS, and moves a set clock on.
 //!
-//! It ticks once before the stack is ready, so that the first event finds its table, and every few seconds from then on. Where the clock
-//! was [set](Clock::starting_at), it can be moved on ([`Keeping::advance`]): from one step that some period is due for to the next, or to the instant at
-//! which a day is decided where some tenant wants that, never over one, with all that is due done in between. So a year of days passes as it would, with every period made before it
-//! begins and dropped when it is time, only faster.
+//! The keeper ticks once before the stack is ready, so that the first event finds its table, and every few seconds from then on. A
+//! clock that was [set](Clock::starting_at) can be moved on ([`Keeping::advance`]): to the next step that is due for some period, or
+//! to the instant at which a day is decided, if some tenant wants that. It never skips such an instant, and everything that is due is
+//! done before it goes on. So a year passes as on a running clock, only faster: every period is made before it begins, and dropped
+//! when it is time.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -31,14 +32,14 @@ use super::set_clock;
 const INTERVAL: Duration = Duration::from_secs(5);
 /// How long a tick may take, as the template sets it.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// How long to wait before what was not done is tried again.
+/// The pause before work that was not done is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long nothing may be done of what is due, until that is said.
+/// How long work may be due without any of it being done, before that is an error.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same before the stack is ready.
+/// The same, before the stack is ready.
 const AT_START: Duration = Duration::from_secs(5);
 
-/// The keeper and the time that it keeps periods by. Cheap to clone.
+/// The keeper, and the clock by which it keeps periods. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Keeping {
     pub(super) keeper: Keeper,
@@ -46,7 +47,7 @@ pub(super) struct Keeping {
     pub(super) calendar: Calendar,
     pub(super) engine: Engine,
     pub(super) data_dir: Option<DataDir>,
-    /// Held by who ticks or moves the clock.
+    /// Held while the keeper ticks or the clock is moved.
     pub(super) turn: Arc<Mutex<()>>,
 }
 
@@ -73,12 +74,13 @@ pub(super) enum AdvanceError {
 }
 
 impl Keeping {
-    /// What time it is.
+    /// The clock of the stack.
     pub(super) fn clock(&self) -> &Clock {
         &self.keeper.clock
     }
 
-    /// Does what is due, if that is soon done: where tables or objects fail, the stack starts without, and the next tick tries again.
+    /// Does what is due, if that does not take long. If tables or objects fail, the stack starts without it, and the next tick tries
+    /// again.
     pub(super) async fn start(&self) {
         let _turn = self.turn.lock().await;
         match tokio::time::timeout(AT_START, self.catch_up(AT_START)).await {
@@ -108,9 +110,9 @@ impl Keeping {
         }
     }
 
-    /// Moves the clock on to the next step that some period is due for, or to `to` if that is sooner, and does all that is due
-    /// before and then. Days that some tenant wants decided are passed on the way, each at the instant at which it is due; with `to`
-    /// this returns after each. Returns what time it is. To come to a later instant it is called again.
+    /// Moves the clock on to the next step that is due for some period, or to `to` if that is sooner. Does all that is due before that
+    /// and then. On the way it stops at each instant at which a day that some tenant wants decided is due; with `to`, it returns after
+    /// the first stop. Returns the time. To reach a later instant, call it again.
     ///
     /// # Errors
     /// [`AdvanceError`]
@@ -146,8 +148,8 @@ impl Keeping {
         Ok(clock.now())
     }
 
-    /// Waits until all is folded that the streams of events have by now. What views remember of their shards is dropped by the
-    /// clock, so that is not moved on over what may come again.
+    /// Waits until everything that is in the streams of events now is folded. The views drop their marks of shards by the clock, so the
+    /// clock must not be moved on over changes that may be delivered again.
     async fn fold_streams(&self) -> Result<(), AdvanceError> {
         let begun = Instant::now();
         loop {
@@ -162,14 +164,14 @@ impl Keeping {
         }
     }
 
-    /// When the next step is due that is not due yet.
+    /// The instant of the next step that is not due yet.
     async fn next_step(&self, now: Timestamp) -> Result<Option<Timestamp>, AdvanceError> {
         let rows = self.keeper.periods.newest_until(|_| false, Deadline::after(TIMEOUT)).await?;
         let due = rows.iter().filter_map(|row| keeping::next(row, &self.keeper.settings, now));
         Ok(due.map(|due| due.at).filter(|at| *at > now).min())
     }
 
-    /// Ticks until nothing is due that can be done, or for so long nothing was.
+    /// Ticks until nothing is due that can be done, or until nothing was done for as long as `patience`.
     async fn catch_up(&self, patience: Duration) -> Result<(), AdvanceError> {
         let mut last_done = Instant::now();
         loop {
@@ -190,7 +192,7 @@ impl Keeping {
         }
     }
 
-    /// One tick. A keeper that panics fails it and nothing else.
+    /// One tick. If the keeper panics, only this tick fails.
     async fn tick(&self) -> Result<Ticked, KeeperError> {
         AssertUnwindSafe(self.keepers()).catch_unwind().await.unwrap_or_else(|_| {
             error!("the keeper died, and the next tick goes on");
@@ -198,7 +200,7 @@ impl Keeping {
         })
     }
 
-    /// One keeper, or where that is asked for two at once, one of whose clocks may be wrong.
+    /// Runs one keeper, or, if that fault is set, two at the same time, one of which may have a wrong clock.
     async fn keepers(&self) -> Result<Ticked, KeeperError> {
         let deadline = Deadline::after(TIMEOUT);
         let Some(off) = self.faults.second_keeper() else {
@@ -210,7 +212,7 @@ impl Keeping {
         own
     }
 
-    /// Drops what has expired since.
+    /// Drops what has expired meanwhile.
     async fn sweep(&self) {
         let (engine, now) = (self.engine.clone(), self.calendar.expiry());
         let swept = tokio::task::spawn_blocking(move || engine.sweep(now)).await;

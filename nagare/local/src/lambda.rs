@@ -1,7 +1,8 @@
-//! Lambda's mappings of streams: made, listed, deleted. The keeper of periods asks for them as on AWS, and the
-//! [source of streams](super::stream_source) reads those tables of events that are mapped.
+//! Lambda's event source mappings: creates, lists and deletes the mappings of streams. The keeper of periods calls them as on AWS.
+//! The [source of streams](super::stream_source) reads the tables of events whose streams are mapped.
 //!
-//! A mapping is there at once, and gone at once. There is one function that streams are mapped to, and its settings are those of the source.
+//! A mapping is in effect, or is gone, as soon as the call returns. All streams are mapped to one function. The settings of a mapping
+//! are stored and returned; the source of streams has its own.
 
 use form_urlencoded::parse;
 use period_keeper::MappingRequest;
@@ -12,11 +13,11 @@ use super::engine::Engine;
 use super::engine::mappings::StreamMapped;
 use super::stream_source::BATCH;
 
-/// Where the mappings are.
+/// The path of the mappings.
 const PATH: &str = "/2015-03-31/event-source-mappings/";
-/// Where Lambda is for the functions of this process.
+/// The endpoint of Lambda for the functions of this process.
 pub const ENDPOINT: &str = "http://lambda.local";
-/// What the projector is called.
+/// The name of the projector's function.
 const FUNCTION: &str = "projector";
 
 /// An answer of Lambda.
@@ -28,7 +29,7 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
-/// How the keeper has streams mapped, as the template says it.
+/// The request by which the keeper maps a stream, with the settings of the template.
 #[must_use]
 pub fn mapping_request() -> MappingRequest {
     let settings = [
@@ -41,7 +42,7 @@ pub fn mapping_request() -> MappingRequest {
     MappingRequest::new(FUNCTION, settings.collect())
 }
 
-/// The address without scheme and host, if it is one of mappings.
+/// The path and query of a URI, if it is one of the mappings.
 pub(crate) fn path(uri: &str) -> Option<&str> {
     let (_, rest) = uri.split_once("://")?;
     let path = &rest[rest.find('/')?..];
@@ -91,7 +92,7 @@ fn create(engine: &Engine, body: &[u8]) -> Answer {
     }
 }
 
-/// The table that has this stream now.
+/// The table whose current stream this is.
 fn table_of(engine: &Engine, stream: &str) -> Option<String> {
     let (_, rest) = stream.split_once(":table/")?;
     let (table, _) = rest.split_once("/stream/")?;

@@ -1,8 +1,8 @@
-//! The clock of a stack that somebody has set (`nagare up --clock`), over restarts.
+//! A clock that somebody has set (`nagare up --clock`), across restarts.
 //!
-//! How far it has come is in the data directory, so that it goes on where it was and never goes back: what was decided
-//! by it (a period that is closed, a table that is dropped) stays decided. It is stored ahead of itself, by more than the time
-//! until it is stored again: a stack that is killed goes on a few seconds later, and not earlier.
+//! Its time is stored in the data directory, so that it continues from there and never goes back: what was decided by it (a period
+//! that is closed, a table that is dropped) stays decided. The stored time is ahead of the clock, by more than the interval between
+//! two writes. So a stack that is killed continues a few seconds later than it was, and never earlier.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use shared::values::Timestamp;
 use super::config::{StackConfig, StackError};
 use super::data_dir::DataDir;
 
-/// How often it is stored.
+/// The interval between two writes.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// How far ahead of itself, in milliseconds.
+/// How far the stored time is ahead of the clock, in milliseconds.
 const AHEAD: i64 = 10_000;
 
 static NOTING: Mutex<()> = Mutex::new(());
 
-/// The clock of a stack: the one it is told, or one that goes on where the data directory says, or at the instant that is asked
-/// for.
+/// The clock of a stack: the one in its configuration, or one that continues from the time in the data directory or begins at the
+/// instant that is asked for.
 ///
 /// # Errors
 /// [`StackError::ClockBehind`], [`StackError::DataDir`]
@@ -44,7 +44,7 @@ pub(super) fn of(config: &StackConfig, dir: Option<&DataDir>) -> Result<Clock, S
     Ok(clock)
 }
 
-/// Stores how far it has come, at intervals, without end.
+/// Stores the time of a clock at intervals, without end.
 pub(super) async fn keep(clock: Clock, dir: DataDir) {
     let mut ticks = tokio::time::interval(INTERVAL);
     loop {
@@ -53,12 +53,12 @@ pub(super) async fn keep(clock: Clock, dir: DataDir) {
     }
 }
 
-/// Stores how far it has come, while it goes on.
+/// Stores the time of a clock that goes on.
 pub(super) fn note(clock: &Clock, dir: &DataDir) {
     note_as(dir, || ahead_of(clock));
 }
 
-/// Stores how far it has come, at its end.
+/// Stores the time of a clock that ends here.
 pub(super) fn note_last(clock: &Clock, dir: &DataDir) {
     note_as(dir, || clock.now());
 }
@@ -67,7 +67,7 @@ fn ahead_of(clock: &Clock) -> Timestamp {
     clock.now().plus_millis(AHEAD)
 }
 
-/// One at a time, so that what is read later is not stored earlier.
+/// Stores a time. Only one caller at a time reads the clock and writes, so that no earlier time replaces a later one.
 fn note_as(dir: &DataDir, time: impl FnOnce() -> Timestamp) {
     let _turn = NOTING.lock();
     if let Err(failure) = dir.note_set_clock(time()) {

@@ -1,4 +1,4 @@
-//! Messages of the local queue as the event Lambda makes of them.
+//! Makes the event that Lambda would pass to a handler from messages of the local queue.
 
 use aws_lambda_events::encodings::Base64Data;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};

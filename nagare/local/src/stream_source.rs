@@ -1,11 +1,11 @@
-//! Lambda's side of a stream: it invokes the handler with batches of records, and goes on behind what the handler
+//! Lambda's side of a stream: it invokes the handler with batches of records, and continues after the last record that the handler
 //! has worked off.
 //!
-//! A batch that fails as a whole is cut in half, down to the record that is the cause. What fails too often, or until
-//! it is too old, is [given up](super::given_up), and the shard goes on.
+//! A batch that fails as a whole is cut in half, down to the record that is the cause. Records that fail too often, or until they are
+//! too old, are [given up](super::given_up), and the shard goes on.
 //!
-//! The embedded tables have one shard. Where it has come to is not stored: records that were worked off are
-//! deleted, and those that are still there when a stack starts are delivered, maybe again.
+//! The embedded tables have one shard. The position in it is not stored: records that were worked off are deleted, and those that are
+//! left when a stack starts are delivered, maybe for a second time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,17 +24,16 @@ use super::faults::Deliveries;
 use super::given_up::GivingUp;
 use super::sqs::REGION;
 
-/// Records in a batch, as the template sets it.
+/// The most records in a batch, as the template sets it.
 pub const BATCH: usize = 1_000;
 /// The only shard.
 const SHARD: &str = "shardId-local";
-/// How long a batch that failed is left alone at first; it doubles each time, up to [`LONGEST`].
+/// The pause after a batch that failed. It doubles with each failure, up to [`LONGEST`].
 const SHORTEST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(10);
-/// How long after a batch the next one is looked for: Lambda asks each shard four times a second. What came
-/// meanwhile is one batch.
+/// The pause between two batches: Lambda polls each shard four times a second. What comes meanwhile is one batch.
 const POLL: Duration = Duration::from_millis(250);
-/// How long to wait for a sign that there are records, before looking anyway.
+/// How long to wait for a notification of new records, before looking anyway.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// How the stream is read.
@@ -48,7 +47,7 @@ pub struct StreamSource {
     pub giving_up: GivingUp,
 }
 
-/// What of a batch is to be delivered again.
+/// What part of a batch has to be delivered again.
 enum Left {
     Nothing,
     /// This record and all that follow.
@@ -57,14 +56,14 @@ enum Left {
     Whole,
 }
 
-/// How far the shard is worked off.
+/// The position in the shard.
 #[derive(Debug)]
 struct Progress {
     /// The number of the last record that was worked off.
     behind: i64,
-    /// Records in the next batch, at most.
+    /// The most records in the next batch.
     size: usize,
-    /// How often the next batch has failed. That a batch was cut is none.
+    /// How often the next batch has failed. Cutting a batch does not count as a failure.
     failures: u32,
 }
 
@@ -75,7 +74,7 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// The records up to this one are worked off.
+    /// Notes that the records up to this one are worked off.
     fn go_on(&mut self, stream: &Stream, number: i64) -> Result<(), EngineError> {
         *self = Self { behind: number, ..Self::default() };
         match &stream.table {
@@ -89,7 +88,7 @@ impl Progress {
 #[derive(Clone)]
 struct Stream {
     engine: Engine,
-    /// The table of events that it is of; of facts, if it is of none.
+    /// The table of events whose stream it is; `None` for the stream of facts.
     table: Option<String>,
 }
 
@@ -132,8 +131,8 @@ impl StreamSource {
         }
     }
 
-    /// Reads the streams of all tables of events, until `stop` is set. They come and go meanwhile. One whose batch fails holds up no
-    /// other.
+    /// Reads the streams of all tables of events until `stop` is set. Tables may come and go meanwhile. A stream whose batch fails does
+    /// not hold up the others.
     pub async fn run_events<H, F>(self, engine: Engine, handler: H, mut stop: watch::Receiver<bool>)
     where
         H: Fn(StreamEvent, Deadline) -> F + Send + Sync + 'static,
@@ -164,7 +163,7 @@ impl StreamSource {
         }
     }
 
-    /// Delivers batches until there is none that is full, or one fails.
+    /// Delivers batches until one is not full, or fails.
     async fn next<H, F>(
         &self,
         stream: &Stream,
@@ -202,7 +201,7 @@ impl StreamSource {
         }
     }
 
-    /// Gives up what has failed too often or is too old, once that is said where it is to be said.
+    /// Gives up records that have failed too often or are too old, once the message about them is sent.
     async fn give_up(
         &self,
         stream: &Stream,
@@ -271,7 +270,7 @@ impl StreamSource {
     }
 }
 
-/// Waits for records, or after N failures in a row for a while.
+/// Waits for records. After failures in a row, waits for a while.
 async fn pause(changed: impl Future<Output = ()>, failures: u32) {
     match failures {
         0 => {

@@ -14,29 +14,29 @@ use super::soon;
 /// All events of a tenant, or those of one of its customers.
 #[derive(Debug, Clone)]
 pub struct EventScope {
-    /// Whose.
+    /// The tenant.
     pub tenant_id: TenantId,
-    /// Of which customer, if not of all.
+    /// The customer; `None` for all of them.
     pub customer_id: Option<CustomerId>,
 }
 
 impl EventScope {
-    /// The customer, if it is only one.
+    /// The customer, if the scope is a single one.
     #[must_use]
     pub fn customer(&self) -> Option<Customer> {
         let customer_id = self.customer_id.clone()?;
         Some(Customer { tenant_id: self.tenant_id.clone(), customer_id })
     }
 
-    /// Whether a customer is among them.
+    /// True if the scope contains this customer.
     #[must_use]
     pub fn holds(&self, tenant: &str, customer: &str) -> bool {
         let is_theirs = |id: &CustomerId| id.as_str() == customer;
         tenant == self.tenant_id.as_str() && self.customer_id.as_ref().is_none_or(is_theirs)
     }
 
-    /// Goes through their items in the table of a period, a page at a time. Of a tenant that takes a scan of the table. False if there
-    /// is no such table.
+    /// Visits the items of the scope in the table of a period, page by page. For a whole tenant this takes a scan of the table. Returns
+    /// false if there is no such table.
     ///
     /// # Errors
     /// [`DynamoError`], of a call or of what is done with a page.

@@ -1,4 +1,4 @@
-//! What a command says where one of these fails.
+//! How the errors of this crate end a command.
 
 use nagare_client::failure::Failure;
 

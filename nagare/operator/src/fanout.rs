@@ -9,15 +9,15 @@ use shared::ledger::Ledger;
 use shared::runtime::deadline::Deadline;
 use shared::values::ActivityId;
 
-/// What there is to do for an activity.
+/// The fan-out of an activity.
 pub struct Work {
     /// Which activity.
     pub key: ActivityKey,
-    /// Erasing, once it is deleted.
+    /// Removing entries once the activity is deleted, and inserting them before.
     pub kind: FanOutKind,
 }
 
-/// What there is to do for an activity, if somebody has published it.
+/// The fan-out of an activity; `None` if nobody has published it.
 ///
 /// # Errors
 /// [`DynamoError`]
@@ -38,7 +38,7 @@ pub async fn work(
     Ok(Some(Work { key, kind }))
 }
 
-/// How far the fan-out of an activity has come, if there is one that was cut into parts.
+/// The progress of the fan-out of an activity; `None` unless it was cut into segments.
 ///
 /// # Errors
 /// [`DynamoError`]
@@ -66,7 +66,7 @@ pub struct Report {
     pub total: u64,
     pub parts: usize,
     pub parts_left: usize,
-    /// Timelines a second, as measured by whoever asks; zero at first.
+    /// Timelines a second, as the caller measures it; zero at first.
     pub per_second: u64,
 }
 

@@ -7,7 +7,7 @@ use shared::queue::Message;
 
 use super::soon;
 
-/// What Lambda sent of changes that it gave up says which they are, and not what they say.
+/// Refuses a letter that Lambda sent when it gave up changes: it says which changes they are, but does not contain them.
 fn check(letter: &DeadLetter) -> Result<(), Failure> {
     match StreamBatch::read(&letter.body) {
         None => Ok(()),

@@ -8,25 +8,25 @@ use shared::values::Timestamp;
 
 use super::soon;
 
-/// How far a period has come, and what is next.
+/// The state of a period, and its next step.
 #[derive(Debug, Clone, Serialize)]
 pub struct PeriodReport {
     /// Its name.
     pub period: String,
     /// Its first instant.
     pub from: Timestamp,
-    /// The first after it.
+    /// The first instant after it.
     pub to: Timestamp,
-    /// How far it has come.
+    /// Its state.
     pub state: String,
-    /// Once it is archived, how many are in the archive. Before, what the table says of itself, which on AWS is up to six hours
-    /// old; null where there is no table.
+    /// Once the period is archived, the number of events in the archive. Before that, the number that the table reports of itself,
+    /// which on AWS is up to six hours old; null if there is no table.
     pub events: Option<u64>,
-    /// Once it is archived, bytes of lines before they are compressed; before, of items in the table.
+    /// Once the period is archived, the bytes of its lines before compression. Before that, the bytes of the items in the table.
     pub bytes: Option<u64>,
-    /// What is done with it next; null where nothing is.
+    /// The next step; null if there is none.
     pub next: Option<&'static str>,
-    /// From when on.
+    /// When the next step is due.
     pub next_at: Option<Timestamp>,
     /// Why it is disputed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub struct PeriodReport {
 }
 
 impl PeriodReport {
-    /// Those of all periods, the newest first.
+    /// The reports of all periods, the newest first.
     pub async fn all(events: &Events, now: Timestamp) -> Result<Vec<Self>, DynamoError> {
         let mut reports = Vec::new();
         for row in events.periods().newest_until(|_| false, soon()).await? {

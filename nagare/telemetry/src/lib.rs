@@ -1,8 +1,8 @@
-//! What goes on in a local stack: what its functions say, what was counted, and what goes wrong on purpose. The stack writes
-//! it, the console shows it, and neither knows the other.
+//! What goes on in a local stack: log lines of its functions, counts, and what goes wrong on purpose. The stack writes it, the
+//! console shows it, and neither knows the other.
 //!
 //! ```text
-//! journal  what the functions say, line by line
+//! journal  log lines of the functions
 //! numbers  what was counted: commands, entries, units, times
 //! faults   what goes wrong on purpose, and how often
 //! playing  what the built-in sample has open
@@ -21,7 +21,7 @@ use playing::Playing;
 /// What is known of a stack in this process. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct LocalTelemetry {
-    /// What the functions say.
+    /// Log lines of the functions.
     pub journal: Journal,
     /// What was counted.
     pub numbers: Numbers,

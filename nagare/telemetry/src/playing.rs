@@ -1,8 +1,8 @@
-//! What the built-in sample has open, which only it knows at once.
+//! The ids of what the built-in sample has open. Only the sample knows them at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the sample has open. Cheap to clone.
+/// The ids of what the sample has open. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Playing(Arc<Mutex<Option<Scene>>>);
 
@@ -12,7 +12,7 @@ pub struct Scene {
     pub poll: Option<String>,
     pub battle: Option<String>,
     pub room: Option<String>,
-    /// Whose timeline moves.
+    /// The viewer whose timeline changes.
     pub viewer: Option<String>,
 }
 

@@ -7,22 +7,22 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text};
 use crate::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
 
-/// The attribute of a hit with the viewer who hit.
+/// The attribute of a hit's row that names the viewer who made it.
 pub const VIEWER: &str = "viewer";
 
-/// What was opened.
+/// A battle as it was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     pub actor_id: ActorId,
     pub hp: u64,
     /// When it was opened.
     pub at: Timestamp,
-    /// What the product keeps there.
+    /// Content that the producer has sent, returned as it is.
     pub payload: Payload,
 }
 
 impl Definition {
-    /// Reads it from its row.
+    /// Reads a battle from its row.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -57,14 +57,14 @@ impl From<BattleOpened> for (BattleId, Definition) {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
     pub hit_id: HitId,
-    /// Who hits; `None` if erased.
+    /// The viewer who made the hit; `None` if erased.
     pub viewer_id: Option<ViewerId>,
     pub damage: u64,
     pub at: Timestamp,
 }
 
 impl Hit {
-    /// Reads it from its row.
+    /// Reads a hit from its row.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]

@@ -1,7 +1,7 @@
 //! Writes many items at the pace of their table.
 //!
-//! A batch begins only when the [pacer](super::pacing) admits it, so giving up a waiting batch costs nothing, and several
-//! writers take turns. Items that DynamoDB returns as unprocessed (with status 200) are sent again; the SDK does not do that.
+//! A batch begins only when the [pacer](super::pacing) admits it. So giving up a waiting batch costs nothing, and several writers
+//! take turns. Items that DynamoDB returns as unprocessed (with status 200) are sent again, which the SDK does not do.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -49,7 +49,7 @@ struct Sent {
 enum Begun<'b, I> {
     Call(usize, &'b [I], Ticket<'b>),
     TooLate(usize),
-    /// There is none.
+    /// There is no further batch.
     All,
 }
 
@@ -66,13 +66,13 @@ pub struct PacedTable {
 }
 
 impl PacedTable {
-    /// A table with a pace of its own, which is not known yet.
+    /// A table with a pace of its own, which is still to be found out.
     #[must_use]
     pub fn new(table: Table) -> Self {
         Self::with_in_flight(table, IN_FLIGHT)
     }
 
-    /// Allows at most N write calls in flight.
+    /// Like [`Self::new`], with at most this many write calls in flight.
     #[must_use]
     pub fn with_in_flight(table: Table, most_in_flight: usize) -> Self {
         Self {
@@ -110,14 +110,14 @@ impl PacedTable {
         &self.table
     }
 
-    /// Writes items in order, up to 25 a call, several calls at once. From `begin_until` on no further call is
-    /// begun; those that have begun are completed by `deadline`. Returns before `begin_until` only if all is
-    /// written. A repeated key is written once, because DynamoDB refuses a batch that repeats a key.
+    /// Writes items in order, up to 25 a call, several calls at once. No call begins after `begin_until`. Calls that have begun are
+    /// completed by `deadline`. Returns `Ok` before `begin_until` only if everything is written. A repeated key is written once, because
+    /// DynamoDB refuses a batch that repeats a key.
     ///
     /// Running out of capacity is not an error: the [`Written`] is then not complete.
     ///
     /// # Errors
-    /// [`DynamoError`]: some of the items may not be written. Writing all of them again is right.
+    /// [`DynamoError`]; some of the items may not be written. It is safe to write all of them again.
     pub async fn write<'a, I: BatchItem<'a>>(
         &self,
         writes: impl IntoIterator<Item = I>,
@@ -135,13 +135,13 @@ impl PacedTable {
         Ok(Written { leading, complete: missing.is_none(), usage })
     }
 
-    /// The number of items of one call, at most a second's worth. A slower table would take arbitrary items of a larger call, so
-    /// the leading items would seldom be complete when time runs out.
+    /// The number of items of one call: at most what the table takes in a second. Of a larger call a slow table would take
+    /// arbitrary items, so the leading items would seldom be complete when time runs out.
     fn call_items(&self) -> usize {
         self.pacer.items_a_second().min(self.table.limits().batch_write_items).max(1)
     }
 
-    /// Begins one batch after another while those before it are in flight.
+    /// Begins one batch after another, without waiting for the result of those before.
     async fn write_distinct<'a, I: BatchItem<'a>>(
         &self,
         writes: &[I],
@@ -177,7 +177,7 @@ impl PacedTable {
         Ok(Sent { usage: sum, missing: (missing < writes.len()).then_some(missing) })
     }
 
-    /// Waits until the batch that begins with an item may be sent, if there is one.
+    /// Waits until the batch that begins at index `first` may be sent, if there is one.
     async fn begin<'b, I>(
         &'b self,
         writes: &'b [I],
@@ -195,7 +195,7 @@ impl PacedTable {
         }
     }
 
-    /// Sends a batch, and again what is left of it, until the table has taken everything or time runs out.
+    /// Sends a batch. Sends what is left of it again, until the table has taken everything or time runs out.
     async fn complete<'a, I: BatchItem<'a>>(
         &self,
         first: usize,
@@ -234,7 +234,8 @@ impl PacedTable {
             if progress {
                 backoff.reset();
             }
-            // If the table takes some of it, waiting for the pace is enough, for those who keep it.
+            // A bulk batch of which the table took some items need not back off: it waits for its send slot below. Normal calls may
+            // be sent before their slots, so they back off.
             let paced = progress && self.priority == Priority::Bulk && attempt == Attempt::Again;
             if !paced && backoff.wait(deadline).await.is_err() {
                 return given_up(failure);
@@ -261,7 +262,7 @@ impl PacedTable {
         if few { Attempt::Apart } else { Attempt::Again }
     }
 
-    /// Notes hot partitions from the second refusal on, because a single one may be chance.
+    /// Notes hot partitions from the second refusal on, because a single refusal may be chance.
     fn note_hot<'a, I: BatchItem<'a>>(&self, left: &[I], times: u32) {
         if times > 1 {
             left.iter().for_each(|write| self.pacer.found_hot(write.key().0));
@@ -298,7 +299,8 @@ impl PacedTable {
         Ok(left)
     }
 
-    /// The number of returned items that were refused for the capacity of the table.
+    /// The number of returned items that were refused for lack of capacity of the table, not of a hot partition. The pacer ignores it
+    /// for a batch that was sent apart.
     fn lacking<'a, I: BatchItem<'a>>(&self, left: &[I], attempt: Attempt) -> usize {
         if left.len() > FEW || attempt == Attempt::Apart {
             return left.len();

@@ -1,9 +1,9 @@
-//! Changes that come before the one that opens their subject: votes before their poll, hits before their battle. They wait
-//! in blocks beside the view, and are folded once it is opened.
+//! Changes that come before the one that opens their subject: votes before their poll, hits before their battle. They wait in blocks
+//! beside the view, and are folded once the subject is opened.
 //!
-//! Changes of one row that are written together wait as one change, from the row before the first to the row after the last.
-//! A change is weighed before it is added, so blocks have a largest size, and only their number grows with the number of
-//! changes. They are read a few at a time.
+//! Changes of one row that are written together wait as one change, from the row before the first to the row after the last. The size
+//! of a change is computed before it is added, so blocks have a largest size, and only their number grows with the number of changes.
+//! Blocks are read a few at a time.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -12,7 +12,7 @@ use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::limits::{item_bytes, value_bytes};
 use crate::dynamo::{DynamoError, Limits};
 
-/// The prefix of the sort keys of such blocks.
+/// The prefix of the sort keys of these blocks.
 const WAITING: &str = "waiting#";
 /// The attribute with the changes.
 const CHANGES: &str = "changes";
@@ -33,7 +33,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Reads it from the attributes of a view.
+    /// Reads the range of blocks from the attributes of a view.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
@@ -42,7 +42,7 @@ impl Waiting {
         Ok(Self { first: count(FROM)?, next: count(TO)?, ..Self::default() })
     }
 
-    /// The attributes of its view.
+    /// Writes the range of blocks to the attributes of a view.
     pub fn write(&self, item: &mut Item) {
         if self.next > 0 {
             item.insert(FROM.to_owned(), number(self.first));
@@ -50,7 +50,7 @@ impl Waiting {
         }
     }
 
-    /// True if nothing waits in blocks.
+    /// True if no change waits in a block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first == self.next
@@ -62,13 +62,13 @@ impl Waiting {
         Self { first: self.next, ..self }
     }
 
-    /// True if a block was folded, or never will be.
+    /// True if the block with this sort key is not needed: it was folded, or [never will be](Self::without_blocks).
     #[must_use]
     pub fn is_past(&self, block: &str) -> bool {
         is_block(block) && *block < *sort_key(self.first)
     }
 
-    /// Adds a change. It is joined with an earlier change of its row that ends where it begins.
+    /// Adds a change. If the last change of the same row ends where this one begins, they become one.
     pub fn push(&mut self, change: &Change) {
         let same = self.fresh.iter_mut().rfind(|fresh| fresh.key == change.key);
         match same.filter(|fresh| fresh.after == change.before) {
@@ -130,7 +130,7 @@ impl Waiting {
         writes
     }
 
-    /// The next block, beside the view at a key.
+    /// The next block, in the partition of this view.
     fn block(&self, view: &Key, changes: Vec<AttributeValue>) -> Write {
         let mut block = Key { pk: view.pk.clone(), sk: sort_key(self.next) }.into_item();
         block.insert(CHANGES.to_owned(), list(changes));
@@ -138,13 +138,13 @@ impl Waiting {
     }
 }
 
-/// True for the sort key of such a block.
+/// True for the sort key of a block with changes that wait.
 #[must_use]
 pub fn is_block(sort_key: &str) -> bool {
     sort_key.starts_with(WAITING)
 }
 
-/// Replaces or removes the changes of a block. Returns false if nothing changed.
+/// Replaces each change of a block by what `each` returns, or removes it. Returns false if nothing changed.
 ///
 /// # Errors
 /// [`DynamoError::Corrupt`]
@@ -260,7 +260,7 @@ mod tests {
         let one =
             [("a", None, "1"), ("b", None, "1"), ("a", Some("1"), "2"), ("a", Some("2"), "3")];
         one.iter().for_each(|(row, before, after)| waiting.push(&change(row, *before, after)));
-        // Something in between was set aside.
+        // A change in between was set aside, so this one does not begin where the last one ends.
         waiting.push(&change("a", Some("7"), "8"));
         let all = blocks(&mut waiting, &Limits::DYNAMODB);
         let [(_, changes)] = all.as_slice() else { panic!("one block") };

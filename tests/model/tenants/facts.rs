@@ -1,4 +1,5 @@
-//! What is known of a run from outside: what was taken and folded, which commands are in effect, when keepers ticked, which alerts were shown.
+//! What the model observes of a run from outside: which events were taken and folded, which commands are in effect, when keepers ticked,
+//! which alerts readers were shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +12,13 @@ use super::taken::AllTaken;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tick {
     pub(super) begun: i64,
-    /// When it ended, or died.
+    /// When it ended, or when the keeper died.
     pub(super) ended: i64,
-    /// Whether it has done all that was due.
+    /// True if it has done all that was due.
     pub(super) is_whole: bool,
 }
 
-/// What is known of a run.
+/// What the model observes of a run.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub(super) taken: AllTaken,
@@ -26,12 +27,14 @@ pub(super) struct Facts {
     pub(super) shown: Shown,
 }
 
-/// What somebody was shown of alerts, and what was said to be read.
+/// The alerts that readers were shown, and which of them commands have marked as read.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     /// By tenant and id, without their states.
     alerts: BTreeMap<(String, String), Value>,
+    /// Marked by a command that was delivered, and may be in effect.
     may_be_read: BTreeSet<(String, String)>,
+    /// Marked by a command that was acknowledged at this instant.
     is_read: BTreeMap<(String, String), i64>,
 }
 
@@ -41,7 +44,7 @@ impl Shown {
         self.alerts.keys().filter(|(of, _)| of == tenant).map(|(_, id)| id.clone()).collect()
     }
 
-    /// An alert is shown. It says what it has always said.
+    /// Notes that a reader was shown an alert. Its content must be the same each time, except for its state.
     pub(super) fn show(&mut self, tenant: &str, alert: &Value) -> Result<(), String> {
         let mut alert = alert.clone();
         alert.as_object_mut().unwrap().remove("state");
@@ -52,7 +55,7 @@ impl Shown {
         }
     }
 
-    /// The alerts of days that were shown: they are never withdrawn.
+    /// The alerts that were decided by day and shown to a reader. Such alerts are never withdrawn.
     pub(super) fn daily(&self, tenant: &str) -> Vec<String> {
         let of_days =
             self.alerts.iter().filter(|((of, _), it)| of == tenant && it.get("day").is_some());
@@ -69,7 +72,7 @@ impl Shown {
         }
     }
 
-    /// What the state of an alert may be that is read between two instants.
+    /// The states that an alert may have in an answer to a reader who has asked at `begin`.
     pub(super) fn states(&self, tenant: &str, id: &str, begin: i64) -> Vec<&'static str> {
         let key = (tenant.to_owned(), id.to_owned());
         let is_read = self.is_read.get(&key).is_some_and(|at| *at <= begin);

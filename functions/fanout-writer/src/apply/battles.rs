@@ -6,7 +6,7 @@ use shared::values::BattleId;
 use super::unless_taken;
 use crate::{Context, Disposition, Failure};
 
-/// Records what was opened. Another battle under the same id is refused.
+/// Records a battle. Another battle under the same id is refused.
 pub(crate) async fn open(cx: &Context, opened: BattleOpened) -> Result<Disposition, Failure> {
     let (battle, definition): (BattleId, Definition) = opened.into();
     let claim = battles(cx).open(&battle, &definition, cx.delivery.deadline).await?;

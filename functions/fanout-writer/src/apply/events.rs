@@ -1,11 +1,11 @@
 //! Events, alone or several in one message.
 //!
-//! [`shared::events`] decides on lateness, repetition and conflict. This module handles several events of one message: up to
-//! [`PUTS_IN_FLIGHT`] are put at a time. An event that can never be recorded becomes a dead letter of its own, once no other event
-//! of the message has to be tried again. So a repeated message has the same result for each of its events, and makes the same
-//! letters.
+//! [`shared::events`] decides on lateness, repetition and conflict. This module handles several events of one message: it puts up to
+//! [`PUTS_IN_FLIGHT`] of them at a time. An event that can never be recorded becomes a dead letter of its own. Dead letters are sent
+//! only when no other event of the message has to be tried again. So a repeated message has the same result for each of its events,
+//! and makes the same dead letters.
 //!
-//! Two events of one message with the same identity are put one after the other: the first of them stays.
+//! If several events of a message have the same identity, the first of them is put before the others. So the first one stays.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use shared::message::{CommandError, CommandPayload, MemberError};
 use crate::dead_letters::RefusedEvent;
 use crate::{Context, Disposition, Failure};
 
-/// Events of one message that are put at once.
+/// The most events of one message that are put at the same time.
 const PUTS_IN_FLIGHT: usize = 16;
 
 /// Records an event, unless it is too late or another event has its identity.
@@ -27,7 +27,7 @@ pub(crate) async fn record(cx: &Context, event: EventRecorded) -> Result<Disposi
     Ok(Disposition::Applied(None))
 }
 
-/// Records several.
+/// Records the events of one message.
 pub(crate) async fn record_all(
     cx: &Context,
     events: EventsRecorded,
@@ -35,21 +35,21 @@ pub(crate) async fn record_all(
     let readable: Vec<_> = events.events.iter().filter_map(|it| it.event.as_ref().ok()).collect();
     cx.events.look_up(readable.into_iter(), cx.clock.now(), cx.delivery.deadline).await;
     let mut refused = Vec::new();
-    for some in by_turn(&events.events) {
+    for turn in by_turn(&events.events) {
         let puts: Vec<_> =
-            some.into_iter().map(|(index, event)| placed(cx, index, event)).collect();
+            turn.into_iter().map(|(index, event)| placed(cx, index, event)).collect();
         let mut ended = stream::iter(puts).buffer_unordered(PUTS_IN_FLIGHT);
-        let mut passing = None;
+        let mut retryable = None;
         while let Some((index, event, ended)) = ended.next().await {
             match ended {
                 Ok(()) => {}
                 Err(failure) if failure.is_permanent() => {
                     refused.push(RefusedEvent { index, event, failure });
                 }
-                Err(failure) => passing = Some(failure),
+                Err(failure) => retryable = Some(failure),
             }
         }
-        if let Some(failure) = passing {
+        if let Some(failure) = retryable {
             return Err(failure);
         }
     }
@@ -62,11 +62,11 @@ pub(crate) async fn record_all(
     Ok(Disposition::AppliedBut(refused.len()))
 }
 
-/// Events with their indices: the first of each identity, and the others.
+/// Splits events, with their indices, into the first of each identity and the others.
 fn by_turn(events: &[SentEvent]) -> [Vec<(usize, &SentEvent)>; 2] {
     let mut seen = HashSet::<&EventKey>::new();
-    let places = events.iter().enumerate();
-    let (first, others) = places.partition(|(_, sent)| match &sent.event {
+    let indexed = events.iter().enumerate();
+    let (first, others) = indexed.partition(|(_, sent)| match &sent.event {
         Ok(event) => seen.insert(&event.key),
         Err(_) => true,
     });
@@ -108,7 +108,7 @@ async fn recorded(cx: &Context, event: &Event) -> Result<(), Failure> {
     }
 }
 
-/// The log line of a refused event. The line of its message says how many there were.
+/// Logs a refused event. The log line of the message says how many were refused.
 fn log(cx: &Context, refused: &RefusedEvent<'_>) {
     let RefusedEvent { index, event, failure } = refused;
     let subject = event.event.as_ref().ok().map(Event::subject).unwrap_or_default();

@@ -4,7 +4,8 @@ use shared::likes::{LikeChange, LikeList, Likes};
 
 use crate::{Context, Disposition, Failure};
 
-/// Records a like or an undo, unless one that wins over it is on record. The projector does the rest.
+/// Records a like or its undo, unless a change that wins is on record already. The projector then updates the counts and the
+/// notifications.
 pub(crate) async fn like(cx: &Context, change: LikeChange) -> Result<Disposition, Failure> {
     let likes = Likes::new(&cx.facts);
     LikeList::new(&cx.ledger).record(&likes, &change, cx.delivery.deadline).await?;

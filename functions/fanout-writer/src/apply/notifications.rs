@@ -4,7 +4,7 @@ use shared::notifications::{MarkRead, Notifications};
 
 use crate::{Context, Disposition, Failure};
 
-/// Records how far a viewer has read. The projector does the rest.
+/// Records which notifications a viewer has read. The projector then updates the inbox.
 pub(crate) async fn mark_read(cx: &Context, mark: MarkRead) -> Result<Disposition, Failure> {
     let notifications = Notifications::new(&cx.facts, &cx.views);
     let MarkRead { viewer_id, what } = &mark;

@@ -5,7 +5,8 @@ use shared::fanout::{FanOutKind, FanOutSegment};
 use crate::fanout::FanOut;
 use crate::{Context, Disposition, Failure};
 
-/// Processes one segment for up to half of the time. The current record decides whether entries are inserted or removed.
+/// Processes one segment for up to half of the delivery's time, and hands on the rest. The activity's current record decides whether
+/// entries are inserted or removed.
 pub(crate) async fn segment(cx: &Context, segment: FanOutSegment) -> Result<Disposition, Failure> {
     if !cx.retains(segment.published_at) {
         return Ok(Disposition::Expired);

@@ -15,7 +15,7 @@ use crate::http::query::Parameters;
 use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
 
-/// The name of the list, for its cursors.
+/// The name of this list in its cursors.
 const LIST: &str = "alerts";
 const UNREAD: &str = "unread";
 /// Calls that a page makes to find its alerts.

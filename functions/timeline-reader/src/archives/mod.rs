@@ -24,7 +24,7 @@ use crate::http::query::Parameters;
 use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
 
-/// The name of the list, for its cursors.
+/// The name of this list in its cursors.
 const LIST: &str = "archives";
 /// How long an address works.
 const VALID: Duration = Duration::from_secs(15 * 60);

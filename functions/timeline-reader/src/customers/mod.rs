@@ -22,7 +22,7 @@ use crate::http::query::Parameters;
 use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
 
-/// The name of the list, for its cursors.
+/// The name of this list in its cursors.
 const LIST: &str = "customers";
 /// Bytes of blocks that a page reads, unless those of its first customer are more.
 const MOST_BLOCKS: usize = 256 * 1024;

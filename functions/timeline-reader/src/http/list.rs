@@ -1,4 +1,4 @@
-//! What lists have in common that are read by a `cursor` alone: the answer, and the position of its cursor.
+//! The answer and the cursors of lists that are paged by a `cursor` alone.
 
 use std::fmt::Display;
 
@@ -15,7 +15,7 @@ struct Body<T> {
     next_cursor: Option<String>,
 }
 
-/// The answer with these items.
+/// The answer with a page of these items.
 pub(crate) fn answer<T: Serialize>(
     items: Vec<T>,
     next_cursor: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) fn answer<T: Serialize>(
     Ok(Answer { body: serde_json::to_string(&Body { items, next_cursor })?, items: shown })
 }
 
-/// The position of a cursor of a list. `read` returns `None` for what the list has never sealed.
+/// Opens a cursor of a list, and reads the position in it. `read` returns `None` for bytes that are no position of the list.
 pub(crate) fn open<T>(
     cx: &Context<'_>,
     list: &str,
@@ -37,7 +37,7 @@ pub(crate) fn open<T>(
     opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
 }
 
-/// A position that is a text.
+/// Reads a position that consists of text.
 pub(crate) fn text(position: &[u8]) -> Option<&str> {
     std::str::from_utf8(position).ok()
 }

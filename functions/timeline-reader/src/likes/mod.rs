@@ -19,8 +19,9 @@ use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
 use listed::Listed;
 
-/// The likes of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), with that of this viewer. For a single activity they
-/// are current; for a page they may be a moment old.
+/// The like counts of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and which of them this viewer likes. The count
+/// of a single activity is read consistently. The counts of a page may be a moment old: they come from a cache or an eventually
+/// consistent read.
 pub(crate) async fn of_activities(
     cx: &Context<'_>,
     viewer: Option<&ViewerId>,
@@ -41,15 +42,15 @@ pub(crate) async fn of_activities(
         }
     };
     let (counts, liked) = try_join(counts, liked).await?;
-    let standing = |activity: &ActivityId| {
+    let summary = |activity: &ActivityId| {
         let counted = counts.get(activity).cloned().unwrap_or_default();
-        let standing = match viewer.zip(liked.as_ref()) {
+        let summary = match viewer.zip(liked.as_ref()) {
             Some((viewer, liked)) => counted.summary(viewer, liked.contains(activity)),
             None => LikeSummary { count: counted.count, liked: None },
         };
-        (activity.clone(), standing)
+        (activity.clone(), summary)
     };
-    Ok(activities.iter().map(standing).collect())
+    Ok(activities.iter().map(summary).collect())
 }
 
 #[derive(Serialize)]
@@ -78,10 +79,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     list::answer(items.collect(), next_cursor)
 }
 
-/// The name of the list, for its cursors.
+/// The name of this list in its cursors.
 const LIST: &str = "likes";
 
-/// A cursor to go on from a like.
+/// A cursor that continues after a like.
 fn seal(cx: &Context<'_>, viewer: &ViewerId, last: &Like) -> String {
     let mut packer = Packer::default();
     packer.instant(last.liked_at);

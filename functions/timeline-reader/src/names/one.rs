@@ -1,4 +1,4 @@
-//! One name of a tenant's events, with its latest days.
+//! One name of a tenant's events, with how often it happened on each of the latest days.
 
 use serde::Serialize;
 use shared::events::PeriodLength;

@@ -42,7 +42,8 @@ impl<'a> Item<'a> {
             activity_id: &id.activity_id,
             state: if read_at.is_some() { "read" } else { UNREAD },
             count: group.count,
-            // Within the notification, so that it needs no other number to be understood.
+            // What a client sends back to mark as read what this answer shows. It counts within the notification, so no other
+            // number is needed to understand it.
             through: group.count,
             viewers: group.viewers().collect(),
             first_at: group.first_at,
@@ -83,10 +84,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     Ok(Answer { body: serde_json::to_string(&body)?, items: page.items.len() })
 }
 
-/// The name of the list, for its cursors.
+/// The name of this list in its cursors.
 const LIST: &str = "notifications";
 
-/// The most bytes of ids that a cursor carries, so that it is short enough beside the longest place.
+/// The most bytes of ids in a cursor, so that the cursor is short enough even with the longest position.
 const MOST_CARRIED: usize = 160;
 const UNREAD_ONLY: u64 = 1;
 const CARRIES: u64 = 2;

@@ -1,20 +1,22 @@
-//! The cursors of a page: one to go on, and one to poll for what becomes visible later.
+//! The cursors of a page: `next_cursor` continues, `newer_cursor` polls for what becomes visible later.
 //!
-//! Both carry [what was shown](Seen) since the start, this page included. So the `newer_cursor` of any page of a walk
-//! returns what none of its pages has shown. What lies below a newest-first page is left to its `next_cursor`; what lies above
-//! an oldest-first page is left to both.
+//! Both carry [what was shown](Seen) since the first page, including this page. So the `newer_cursor` of any page of a walk returns
+//! what no page up to that one has shown. What lies below a newest-first page is returned only by its `next_cursor`. What lies above
+//! an oldest-first page is returned by both.
 //!
 //! # Pages that are cut
 //!
-//! A page may [end](Page::end) before it is full, because too much is hidden; the next one continues from there. A poll then has
-//! two positions: its floor, which stays, and the position of the walk. Each page of the walk, full or not, continues after the
-//! last row that was examined, so hidden rows are skipped once in a walk. The page that ends the walk has a `newer_cursor` with
-//! the floor alone: the next poll begins again at the start of the window, which was [held](shared::paging::Seen) meanwhile, and
-//! returns what has appeared after it. Until then `newer_cursor` and `next_cursor` continue alike, so a client may follow either.
+//! A page may [end](Page::end) before it is full, because too many rows are hidden. The next page continues from there. A poll that
+//! is cut in this way has two positions: its floor, which stays, and the position of the walk. Each page of the walk, full or not,
+//! continues after the last row that was examined, so hidden rows are skipped once in a walk. The page that ends the walk has a
+//! `newer_cursor` with the floor alone. The next poll begins again at the start of the window, which was
+//! [held](shared::paging::Seen) during the walk, and returns what has appeared in the meantime. Until then `newer_cursor` and
+//! `next_cursor` continue alike, so a client may follow either.
 //!
-//! With the longest filter and the longest ids, a cursor has no room for both positions. The second then has only the
-//! beginning of a row's id, and some rows are examined again. If all rows that were examined share that beginning and the
-//! instant, the floor moves there, and what appears after it is no longer returned.
+//! With the longest filter and the longest ids, a cursor has no room for both positions. The position of the walk then has only the
+//! beginning of a row's id, and some rows are examined again. If all rows that were examined have the same instant and that same
+//! beginning, the walk would not advance. The floor then moves to the last row examined, and what appears below it
+//! afterwards is no longer returned.
 
 use shared::dynamo::DynamoError;
 use shared::paging::{Cursor, CursorSeal, Floor, Position, Seen};
@@ -31,7 +33,7 @@ pub(crate) struct Cursors {
 }
 
 impl Cursors {
-    /// The cursors of a page that was read. What does not fit into them is stored first.
+    /// The cursors of a page that was read. Stores first which activities were shown, if that does not fit into a cursor.
     pub(crate) async fn of<T>(
         paging: &Paging<'_>,
         page: &Page<T>,
@@ -58,7 +60,7 @@ impl Cursors {
     }
 }
 
-/// The position after a page in an order, and the position where a poll begins after it.
+/// For a page in an order: the position of the next page if there is one, and the position where a poll begins.
 fn pages<T>(order: Order, after: Option<&SortKey>, page: &Page<T>) -> (Option<Position>, Position) {
     let last = page.keys().last().filter(|_| page.end.is_none());
     let last = page.end.as_ref().or(last).or(after).cloned();
@@ -67,7 +69,7 @@ fn pages<T>(order: Order, after: Option<&SortKey>, page: &Page<T>) -> (Option<Po
     (next, Position::Newer { floor, after: None })
 }
 
-/// The position where a poll above a floor continues, or begins again.
+/// The position after a page of a poll above a floor: that of the next page of the walk, or the floor alone if the walk is over.
 fn polled<T>(
     floor: Option<Floor>,
     after: Option<&SortKey>,
@@ -96,8 +98,8 @@ fn floor_key(floor: Option<&Floor>) -> Option<&SortKey> {
     }
 }
 
-/// The latest start of the window while a poll that was cut is walked: the start when the walk began, because what lies beyond
-/// the cut is yet to be read.
+/// While a poll that was cut is walked, the latest instant at which the window may begin. The first cut sets it to the last row examined;
+/// later pages keep the start that the window has. So what appears behind the walk is still in the window when the next poll reads.
 fn held(of: &Cursor, position: &Position) -> Option<Timestamp> {
     match (&of.position, position) {
         (Position::Newer { after: Some(_), .. }, _) => of.seen.as_ref().map(Seen::window),
@@ -106,7 +108,7 @@ fn held(of: &Cursor, position: &Position) -> Option<Timestamp> {
     }
 }
 
-/// What has been shown, including this page.
+/// What was shown since the first page, including this one. Stores what does not fit into a cursor.
 async fn seen_after<T>(
     paging: &Paging<'_>,
     page: &Page<T>,
@@ -117,7 +119,7 @@ async fn seen_after<T>(
     let Cursor { seen: before, filter, .. } = &paging.request.cursor;
     let newest = page.keys().map(|key| key.published_at).max();
     let (seen, set) = match (before, paging.seen().await?) {
-        // A poll above a floor begins again with what it shows.
+        // The stored set is gone, so what was shown is unknown. The poll begins a new set with what it shows.
         (Some(seen), Some(set)) if paging.request.is_newer() && set.lost_until().is_some() => {
             (seen.forgotten(), seen.forgotten().with_stored(None))
         }
@@ -137,7 +139,7 @@ async fn seen_after<T>(
     Ok(Some(seen))
 }
 
-/// Drops a floor below the window, which has no effect.
+/// Drops a floor below the window, because it has no effect.
 fn in_window(position: Position, seen: Option<&Seen>) -> Position {
     let (Position::Newer { floor, after }, Some(seen)) = (position.clone(), seen) else {
         return position;

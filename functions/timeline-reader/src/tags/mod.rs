@@ -30,7 +30,7 @@ use crate::http::query::Parameters;
 use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
 
-/// The name of the list, for its cursors.
+/// The name of this list in its cursors.
 const LIST: &str = "tags";
 /// The most readings of a page until two of them are the same.
 const READINGS: usize = 3;

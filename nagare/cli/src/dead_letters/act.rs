@@ -1,9 +1,8 @@
 //! Redrive and drop: what is done to many letters at once, and to each on its own.
 //!
-//! A redrive sends the command again and only then removes the letter, and only the letter that it read.
-//! Interrupted anywhere, it can be run again. The command carries the letter's id, so if it gives up
-//! once more it comes back as the same letter. A letter that fails is reported and kept, and holds up no
-//! other.
+//! A redrive sends the command again and only then removes the letter, and only the letter that it read. If it is interrupted, it can
+//! be run again. The command carries the letter's id, so if it gives up once more, it comes back as the same letter. A letter that
+//! fails is reported and kept, and holds up no other.
 
 use std::pin::pin;
 

@@ -7,11 +7,11 @@
 //! act      redrive and drop: many letters at once, each on its own
 //! ```
 //!
-//! A list for people begins with the reasons, because thousands of letters seldom have more than two or
-//! three. Lists are scans, read page by page; what is kept in memory never holds a body.
+//! A list for people begins with the reasons, because thousands of letters seldom have more than two or three. Lists are scans, read
+//! page by page; what is kept in memory never holds a body.
 //!
-//! A letter's text may come from a stranger, so it is escaped when it is printed. A letter of which nothing shows that it
-//! comes from the queue of commands or the functions is marked, and is sent again only if its id is named.
+//! A letter's text may come from a stranger, so it is escaped when it is printed. A letter is marked if nothing shows that it comes
+//! from the queue of commands or from the functions. Such a letter is sent again only if its id is named.
 
 mod act;
 mod list;

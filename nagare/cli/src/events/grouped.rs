@@ -1,4 +1,4 @@
-//! Events put together into as few messages as may be: each of one tenant, and short enough to be handed on.
+//! Groups events into as few messages as possible: each message has events of one tenant, and is short enough to be handed on.
 
 use std::collections::{BTreeMap, VecDeque};
 

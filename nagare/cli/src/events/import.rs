@@ -1,8 +1,8 @@
 //! `nagare events import`: a file of events, up to a hundred of one tenant in a message.
 //!
-//! Importing a file again, or after an interruption, is safe: an event is what its identity says. The whole file is read
-//! before the first event is sent, so a bad line is found before anything has happened. Whether an event comes too late, or
-//! another one has its place, the writer says: those are dead letters, each of its own.
+//! Importing a file again, or after an interruption, is safe: an event with the same identity is recorded once. The whole file is
+//! read before the first event is sent, so a bad line is found before anything has happened. The writer decides whether an event
+//! comes too late, or whether another event has its identity. Each such event becomes a dead letter of its own.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `nagare events replay`: a tenant's events are counted again, and views that say something else are made again.
+//! `nagare events replay`: counts a tenant's events again, and makes the views again that say something else.
 
 use clap::Args;
 use nagare_client::remote::Remote;

@@ -1,4 +1,4 @@
-//! The events of a file: one JSON object a line, or CSV. Which of them it is, its first character says.
+//! The events of a file: one JSON object a line, or CSV. The first character of the file says which of the two it is.
 
 use std::io::{BufReader, Read};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `nagare events advance`: time passes on a local stack.
+//! `nagare events advance`: moves the clock of a local stack on.
 
 use clap::Args;
 use nagare_client::local_stack::{Advance as Request, Time};

@@ -1,4 +1,4 @@
-//! Periods of events: `nagare events periods` shows them, `advance` moves the clock of a local stack on, `verify` reads archives
+//! Periods of events: `nagare events periods` shows them, `advance` moves the clock of a local stack on, and `verify` reads archives
 //! back.
 
 mod advance;

@@ -1,4 +1,4 @@
-//! `nagare events verify`: whether archives hold what was scanned, and what is in the table where that is still there.
+//! `nagare events verify`: compares archives with what was noted of the scan, and with the table where that still exists.
 
 use clap::Args;
 use futures::TryStreamExt;

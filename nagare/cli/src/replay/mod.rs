@@ -2,35 +2,34 @@
 //!
 //! ```text
 //! posts   the rows of the file
-//! run     how activities are called, and which are a run's own
+//! run     the ids of activities, and which activities belong to a run
 //! start   what the ledger says of their ids, before anything is sent
 //! count   what became of them: entries and dead letters
 //! ```
 //!
-//! All instants move by one offset, so that the last row falls at now. Activity ids are derived from the
-//! file's own instants, so they do not depend on the time of the replay.
+//! All instants move by one offset, so that the last row is published now. Activity ids are derived from the file's own instants, so
+//! they do not depend on the time of the replay.
 //!
 //! # Replaying a file again
 //!
-//! An activity id belongs to the instant at which it was first published, so the same rows at another
-//! offset would be dead letters, all of them. Therefore the ledger is asked first:
+//! An activity id belongs to the instant at which it was first published, so the same rows at another offset would all be dead
+//! letters. Therefore the ledger is asked first:
 //!
 //! - None of the ids is there: the run starts.
-//! - Some are, all of them with one offset, and others are missing: an earlier replay was interrupted. The
-//!   missing rows are sent with its offset, and then the file is replayed as if nothing had happened.
-//! - All are there: it is refused. To publish everything once more unasked would double every timeline
-//!   when a script merely retries. `--run NAME` says that this is meant: the ids are `AUTHOR-T-NAME`, a run
-//!   of its own, which can be interrupted and continued like the first.
-//! - Some belong to other activities, or to a replay of fewer rows whose offset would put the others into the
-//!   future: it is refused, with the same remedy.
+//! - Some are there, all of them with one offset, and others are missing: an earlier replay was interrupted. The missing rows are
+//!   sent with its offset, and then the file is replayed as if nothing had happened.
+//! - All are there: it is refused. Otherwise a script that merely retries would publish everything once more and double every
+//!   timeline. `--run NAME` says that this is meant: the ids are `AUTHOR-T-NAME`, a run of its own, which can be interrupted and
+//!   continued like the first.
+//! - Some belong to other activities, or to a replay of fewer rows whose offset would put the others into the future: it is refused,
+//!   with the same remedy.
 //!
 //! # What is counted
 //!
-//! The run and nothing else, however many processes it took and whatever happens beside it: *activities* are
-//! the rows but for those that died. *Entries* are all entries of the run's activities, in all timelines. An
-//! activity belongs to the run if its id has a time of the file, and it was published at that time plus the
-//! run's offset. *Dead letters* are those of the run's activities that came since this process started. If
-//! there is one, the exit code is 1.
+//! The run and nothing else, however many processes it took and whatever else happens meanwhile. *Activities* are the rows, without
+//! those that became dead letters. *Entries* are all entries of the run's activities, in all timelines. An activity belongs to the
+//! run if its id has a time of the file, and it was published at that time plus the run's offset. *Dead letters* are those of the
+//! run's activities that came since this process started. If there is one, the exit code is 1.
 
 mod count;
 mod posts;

@@ -1,8 +1,8 @@
 //! How a run starts: what the ledger says of its ids, before anything is sent.
 //!
-//! The run reserves the id of the file's first row, by the claim that the writer would make of it. So of two
-//! replays of one file that start at once, one sets the offset and the other joins it, and so does a
-//! replay that is run again before the queue has applied anything of the first.
+//! The run reserves the id of the file's first row, by the claim that the writer would make of it. So if two replays of one file
+//! start at the same time, one sets the offset and the other joins it. The same holds for a replay that is run again before the queue
+//! has applied anything of the first one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter;

@@ -1,6 +1,6 @@
-//! A poll and a battle that are open: when one has ended, the next is opened after a short pause.
+//! A poll and a battle that are open. When one has ended, the next one opens after a short pause.
 //!
-//! Each has an id of its own, named after the second in which it opened, so that loading the sample again opens others.
+//! The id of each contains the second in which it opened, so loading the sample again opens others.
 
 use fastrand::Rng;
 use shared::battles::{BattleHit, BattleOpened};

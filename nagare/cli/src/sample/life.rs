@@ -1,13 +1,13 @@
-//! The part of the sample that goes on for as long as the stack does: people publish, like, follow, vote, hit and talk,
-//! and the customers of tenants do what customers do, about as fast as people do.
+//! The part of the sample that goes on for as long as the stack runs: people publish, like, follow, vote, hit and talk, and the
+//! customers of tenants do what customers do, about as fast as people do.
 //!
 //! # What bounds it
 //!
-//! What is drawn comes from a fixed seed, at most one of each kind a second. Of what it publishes the latest
-//! [`ALIVE`] activities and [`SAID`] messages stay; with each further one the oldest is deleted by a command, as anybody
-//! would. One poll and one battle are open. Ended ones, votes, hits, events and tombstones stay, since nothing in Nagare
-//! forgets what was stated. So after [`LIVELY`] commands, four hours or so, only one second in [`SLOW`] brings anything, some 6,000 commands a
-//! day. After [`MOST`] commands, five days later, people like and follow, which takes the place of what they did before, and nothing is added any more.
+//! All choices come from a fixed seed, at most one of each kind a second. The latest [`ALIVE`] activities and [`SAID`] messages that
+//! it published stay; with each further one, a command deletes the oldest. One poll and one battle are open. Ended polls and battles,
+//! votes, hits, events and tombstones stay, since nothing in Nagare forgets what was stated. So after [`LIVELY`] commands, some four
+//! hours, only one second in [`SLOW`] brings anything: some 6,000 commands a day. After [`MOST`] commands, five days later, people
+//! only like and follow. That replaces what they did before, so nothing is added any more.
 
 use std::collections::VecDeque;
 use std::time::Duration;

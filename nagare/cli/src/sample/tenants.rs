@@ -1,4 +1,5 @@
-//! Two tenants: what their customers have done within the last weeks, and go on doing; what is said of them, and defined.
+//! Two tenants: what their customers have done in the last weeks and go on doing, what is said of the customers, and what is defined
+//! for the tenants.
 
 use fastrand::Rng;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Bars of text: what share of a whole something has.
+//! Bars of text, which show shares of a whole.
 
 /// The least that a bar is wide.
 const NARROWEST: usize = 10;

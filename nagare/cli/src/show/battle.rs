@@ -1,4 +1,4 @@
-//! How a battle stands.
+//! The state of a battle, as lines.
 
 use indicatif::HumanCount;
 use serde::Deserialize;

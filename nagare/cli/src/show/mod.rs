@@ -1,5 +1,4 @@
-//! `show`, of polls and of battles: how something stands, read through the HTTP API as a client would, once or until it
-//! is over.
+//! `show`, of polls and of battles: the state of one, read through the HTTP API as a client would, once or until it is over.
 //!
 //! ```text
 //! poll     the answer for a poll, as lines

@@ -1,4 +1,4 @@
-//! How a poll stands.
+//! The state of a poll, as lines.
 
 use indicatif::{HumanCount, HumanDuration};
 use serde::Deserialize;

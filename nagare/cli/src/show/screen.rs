@@ -1,4 +1,4 @@
-//! Where standings are shown: in place on a terminal, line after line elsewhere.
+//! Where the state of a poll or battle is shown: in place on a terminal, line after line elsewhere.
 
 use console::{Term, measure_text_width, truncate_str};
 

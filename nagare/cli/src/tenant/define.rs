@@ -1,7 +1,7 @@
-//! What is defined for a tenant: rules, scores, what there is to show of a customer, and which alerts are read.
+//! What is defined for a tenant: rules, scores, the payload of a customer, and which alerts are read.
 //!
-//! Each is one command, written as JSON as any producer writes it and read back by the one parser of commands, so what is
-//! wrong with it is said before it is sent, in the parser's words.
+//! Each subcommand writes one command as JSON, as any producer does, and reads it back with the parser of commands. So a mistake is
+//! reported before anything is sent, in the parser's words.
 
 use clap::{Args, Subcommand, ValueEnum};
 use nagare_client::clock;

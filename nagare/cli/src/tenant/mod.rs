@@ -1,7 +1,7 @@
 //! `nagare tenant`: what tenants send and read, and what is defined for them.
 //!
-//! Reading goes through the API, and so does [`send`], as a tenant's own programs would; everything else is a command on the
-//! queue. With a stack that demands tokens (`nagare up --auth`) each request has one of the tenant's.
+//! Reading goes through the API, and so does [`send`], as a tenant's own programs would do it. Everything else is a command on the
+//! queue. If the stack demands tokens (`nagare up --auth`), each request carries one for the tenant.
 
 mod define;
 mod lists;

@@ -1,8 +1,8 @@
 //! `nagare tenant send`: a file of events, through the API's intake.
 //!
-//! Sending a file again, or after an interruption, is safe: an event is what its identity says. The whole file is read before the first
-//! event is sent, so a bad line is found before anything has happened. Whether an event comes too late, or another one has its
-//! place, comes out later, as a dead letter.
+//! Sending a file again, or after an interruption, is safe: an event with the same identity is recorded once. The whole file is read
+//! before the first event is sent, so a bad line is found before anything has happened. An event that comes too late, or whose
+//! identity another event has, is reported later, as a dead letter.
 
 use std::io::{BufReader, Read};
 use std::path::PathBuf;

@@ -61,13 +61,13 @@ enum Caller {
     Signer(Signer),
 }
 
-/// What became of something that was sent.
+/// The result of a POST.
 pub enum Posted {
-    /// It is taken.
+    /// It was accepted.
     Taken,
-    /// It is wrong; this is the answer that says how.
+    /// It was refused as wrong. The answer says how.
     Refused(Vec<u8>),
-    /// It is to be sent again after this time, or else this is the failure.
+    /// It has to be sent again after this time. If it is not, the result is this failure.
     Later(Duration, Failure),
 }
 
@@ -142,7 +142,7 @@ impl Api {
         parsed(&body)
     }
 
-    /// The same for what may not be there: nothing where the API has found nothing.
+    /// Like [`Api::get`], for what may not exist: `None` if the API has found nothing.
     ///
     /// # Errors
     /// As those of [`Api::get`].
@@ -178,7 +178,7 @@ impl Api {
         Ok((status, body.into()))
     }
 
-    /// The answer to the caller, or, where the API turns out to demand a signature, to a signed request.
+    /// The answer to a request. If the API turns out to demand a signature, the request is signed and sent again.
     async fn answer(&mut self, url: &Url, body: Option<&[u8]>) -> Result<Response, Failure> {
         let answer = self.send(url, body).await?;
         let demands_signature = answer.status() == StatusCode::FORBIDDEN
@@ -252,7 +252,7 @@ impl Caller {
         Signer::of(&config, SERVICE).map(Self::Signer).map_err(unsigned)
     }
 
-    /// What the request carried, for somebody whom the API turned away.
+    /// What the request carried, to explain why the API refused it.
     fn is_called(&self) -> &'static str {
         match self {
             Self::Nobody { .. } => "sent without a token: NAGARE_TOKEN takes one",

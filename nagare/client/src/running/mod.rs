@@ -1,21 +1,20 @@
 //! Which stacks run on this machine: how commands find one without being told.
 //!
-//! A stack that is ready notes where it is, in a file of its own below the user's state directory
-//! (`$XDG_STATE_HOME/nagare/stacks`, by default `~/.local/state/nagare/stacks`). The note holds all that the
-//! `export` lines say, secrets included, so the directory (0700) and the file (0600) are its owner's alone.
+//! A stack that is ready notes where it is, in a file of its own below the user's state directory (`$XDG_STATE_HOME/nagare/stacks`,
+//! by default `~/.local/state/nagare/stacks`). The note holds all that the `export` lines say, secrets included, so the directory
+//! (0700) and the file (0600) are its owner's alone.
 //!
 //! # Why a stale note leads nowhere
 //!
-//! - **The process is gone.** A stack holds a lock on its note for as long as its process lives; the system
-//!   releases the lock however the process ends. A note that is not locked is ignored. It is locked before it
-//!   gets its name, so a note that can be found and is not locked has no living stack.
-//! - **Names are not used again.** Each note has a random name, so removing a stale one, which the next stack
-//!   does, never removes that of a living stack.
-//! - **It is of another machine.** A home directory may be shared with containers and other machines, where
-//!   the same port and process id mean something else. A note says where it is valid (`place`), and is
-//!   ignored elsewhere.
-//! - **It is somebody else's.** A note that another user owns, or that others may write, is ignored: nobody
-//!   else can lead commands to a stack of theirs.
+//! - **The process is gone.** A stack holds a lock on its note for as long as its process lives; the system releases the lock however
+//!   the process ends. A note that is not locked is ignored. A note is locked before it gets its name, so a note that can be found
+//!   and is not locked has no living stack.
+//! - **Names are not used again.** Each note has a random name. So the next stack, which removes stale notes, never removes that of a
+//!   living stack.
+//! - **It is of another machine.** A home directory may be shared with containers and other machines, where the same port and process
+//!   id mean something else. A note says where it is valid (`place`), and is ignored elsewhere.
+//! - **It is somebody else's.** A note that another user owns, or that others may write, is ignored. So nobody else can lead commands
+//!   to a stack of theirs.
 
 mod directory;
 mod note;
@@ -33,7 +32,7 @@ use shared::runtime::deadline::Deadline;
 pub use directory::{DirectoryError, logs};
 pub use note::Note;
 
-/// How often it is looked whether a process has ended.
+/// How often to look whether a process has ended.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The note of this process's stack. The stack can be found until it is [withdrawn](Self::withdraw), and
@@ -62,7 +61,7 @@ impl Noted {
         Ok(Self { path, _file: file })
     }
 
-    /// Takes the note away: no further command finds the stack.
+    /// Removes the note: from then on no command finds the stack.
     pub fn withdraw(&self) {
         if let Err(failure) = std::fs::remove_file(&self.path) {
             tracing::warn!("{} could not be removed: {failure}", self.path.display());

@@ -9,16 +9,16 @@ use uuid::Uuid;
 
 use super::place;
 
-/// The form of a note. Notes of other forms are ignored.
+/// The version of the format. Notes of other versions are ignored.
 const VERSION: u32 = 1;
-/// How the names of notes end.
+/// The extension of the files of notes.
 const SUFFIX: &str = "json";
 
 /// What a stack notes of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     version: u32,
-    /// Where port and process id are valid.
+    /// The place (`place`) where port and process id are valid.
     pub(super) place: String,
     /// The process.
     pub(super) pid: u32,
@@ -29,7 +29,7 @@ pub struct Note {
 }
 
 impl Note {
-    /// Of a stack in this process.
+    /// The note of a stack in this process.
     #[must_use]
     pub fn new(port: u16, environment: &[(&str, String)]) -> Self {
         let environment =

@@ -1,4 +1,4 @@
-//! Where a note is valid: this start of this machine, and on Linux this container.
+//! Where a note is valid: from one start of this machine to the next, and on Linux in this container.
 
 /// What tells a start of the system from all others, and the namespaces that ports and process ids are of.
 /// Systems without these have none of the trouble either: there the text is empty.

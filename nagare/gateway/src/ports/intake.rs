@@ -24,7 +24,7 @@ pub struct Intake {
     patience: Duration,
 }
 
-/// A body, and the room that it holds until it is dropped.
+/// The bytes of a body, with the room that they hold until this is dropped.
 #[derive(Debug)]
 pub struct Taken {
     pub bytes: Vec<u8>,
@@ -82,7 +82,7 @@ impl Intake {
         Ok(taken)
     }
 
-    /// A body for which there is no room does not wait: those that hold some might wait for the same.
+    /// Takes room for a body. If there is none, the body does not wait: those that hold some of it might wait for the same.
     fn room_for(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refused> {
         let bytes = u32::try_from(bytes).map_err(|_| Refused::TooLarge)?;
         Arc::clone(&self.room).try_acquire_many_owned(bytes).map_err(|_| Refused::NoRoom)
@@ -99,7 +99,7 @@ impl Taken {
 }
 
 impl IntoResponse for Refused {
-    /// The form of AWS's JSON protocols; SDKs retry 503.
+    /// The response, in the form of AWS's JSON protocols. SDKs retry 503.
     fn into_response(self) -> Response {
         let (status, name) = match self {
             Self::Cut => (StatusCode::BAD_REQUEST, "IncompleteBody"),

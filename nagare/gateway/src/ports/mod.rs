@@ -5,16 +5,13 @@
 //!               waits    408*    403      408/413/503
 //! ```
 //!
-//! - **Origin.** A web page in a browser on this machine can send requests to a loopback port, and with
-//!   DNS rebinding under a name of its own. It cannot choose the `Host` and `Origin` headers:
-//!   `origin` refuses all but loopback names, and at the API the pages that `--cors` names. The console looks at
-//!   `Origin` itself, once it knows who asks.
-//! - **Permits.** Each port has a number of connections. Further ones wait in the system's backlog until
-//!   one of those ends.
-//! - **Time.** A head that does not come ends its connection, and so does an idle connection (*:
-//!   without an answer).
-//! - **Bytes.** The bodies that a port holds share one bound, and each has a size and a time
-//!   ([`intake`]). The API reads those of its intake of events, and the console its forms.
+//! - **Origin.** A web page in a browser on this machine can send requests to a loopback port, and with DNS rebinding under a name of
+//!   its own. It cannot choose the `Host` and `Origin` headers: `origin` refuses all names but those of loopback and, at the
+//!   API, those of the pages that `--cors` lists. The console looks at `Origin` itself, once it knows who asks.
+//! - **Permits.** Each port has a number of connections. Further ones wait in the system's backlog until one of those ends.
+//! - **Time.** A connection is closed if the head of a request does not come in time, or if it is idle (*: without an answer).
+//! - **Bytes.** The bodies that a port holds share one bound, and each has a limit of size and of time ([`intake`]). The API applies
+//!   this to its intake of events, and the console to its forms.
 
 pub mod intake;
 mod listening;
@@ -46,7 +43,7 @@ use tower::ServiceExt;
 pub use listening::{PortError, listen, port_of, url};
 pub use origin::Pages;
 
-/// How long to wait when the system has no more connections, as when all descriptors are in use.
+/// How long to wait when the system has no connection left, for example because all descriptors are in use.
 const EXHAUSTED: Duration = Duration::from_millis(200);
 
 /// The limits of one port.
@@ -67,8 +64,8 @@ impl Bounds {
     }
 }
 
-/// Serves a port, to these pages of other machines too, until `stop` is set, then waits for the requests in
-/// flight.
+/// Serves a port until `stop` is set, and then waits for the requests in flight. `pages` are the web pages of other machines that it
+/// answers.
 pub async fn serve(
     listener: TcpListener,
     router: Router,

@@ -19,20 +19,20 @@ const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 /// The pages that a port answers.
 #[derive(Debug, Clone, Default)]
 pub struct Pages {
-    /// Those of other machines.
+    /// The pages of other machines.
     listed: Cors,
-    /// Below this path are pages that are stricter than this, and demand first that one shows who one is.
+    /// The path below which pages have stricter rules of their own, and demand first that the caller shows who they are.
     guarded: Option<&'static str>,
 }
 
 impl Pages {
-    /// These of other machines.
+    /// Answers loopback pages, and these pages of other machines.
     #[must_use]
     pub fn listed(listed: Cors) -> Self {
         Self { listed, guarded: None }
     }
 
-    /// Leaves what is below a path, which ends with `/`, to who serves it.
+    /// Leaves the check of what is below a path, which ends with `/`, to whoever serves it.
     #[must_use]
     pub fn beside(self, path: &'static str) -> Self {
         Self { guarded: Some(path), ..self }
@@ -65,7 +65,7 @@ pub(super) async fn refuse_foreign(
     next.run(request).await
 }
 
-/// Every name by which the request says it reached us, and at least one.
+/// True if every name by which the request says it reached this port is a loopback name, and there is at least one.
 fn has_loopback_host(request: &Request) -> bool {
     let headers = request.headers().get_all(HOST).iter();
     let named = request.uri().authority().map(|authority| is_loopback(authority.as_str()));

@@ -1,7 +1,8 @@
-//! EventBridge, as much of it as the functions call: a bus that takes events and keeps the last of them, for `nagare bus`.
+//! The part of EventBridge that the functions call: a bus that takes events and keeps the latest of them, for `nagare bus`.
 //!
-//! It has no rules and no targets. What it keeps is what a rule would hand to its target. That is in memory, at most [`KEPT`] events and
-//! [`KEPT_BYTES`] bytes: the oldest go first, and all of them with the stack.
+//! It has no rules and no targets. It keeps each event in the form in which a rule would hand it to a target. Events are kept in
+//! memory, at most [`KEPT`] of them and at most [`KEPT_BYTES`] bytes. Beyond that the oldest are dropped. When the stack ends, all
+//! are gone.
 
 mod http;
 mod put;
@@ -19,11 +20,11 @@ pub(crate) use put::TARGET;
 
 /// What the bus of a local stack is called.
 pub const NAME: &str = "nagare";
-/// Where it is for the functions of this process.
+/// The endpoint of the bus for the functions of this process.
 pub const ENDPOINT: &str = "http://events.local";
-/// Events that are kept at most.
+/// The most events that are kept.
 pub const KEPT: usize = 1_000;
-/// Bytes of them that are kept at most.
+/// The most bytes of events that are kept.
 pub const KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The bus. Clones have the same events.
@@ -44,16 +45,16 @@ struct Kept {
 /// An event that was taken.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BusEvent {
-    /// Which one it is since the stack started, counted from 1.
+    /// Its number since the stack started, counted from 1.
     pub number: u64,
-    /// As a rule hands it to its target.
+    /// The event in the form in which a rule hands it to a target.
     pub event: Box<RawValue>,
 }
 
 /// Some events, in the order in which they were taken.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BusEvents {
-    /// Those that are kept, of those that were asked for.
+    /// The events that were asked for and are still kept.
     pub events: Vec<BusEvent>,
     /// The number of the last one that was taken.
     pub last: u64,
@@ -66,7 +67,7 @@ impl LocalBus {
         Self { kept: Arc::default(), clock: clock.clone() }
     }
 
-    /// The events behind a number that are kept.
+    /// The events after a number that are still kept.
     #[must_use]
     pub fn behind(&self, number: u64) -> BusEvents {
         let kept = self.kept.lock();

@@ -11,11 +11,11 @@ use super::{LocalBus, NAME};
 
 /// The prefix of every operation's target.
 pub(crate) const TARGET: &str = "AWSEvents.";
-/// Entries of a request at most.
+/// The most entries of a request.
 const MOST: usize = 10;
-/// Bytes of all entries of a request at most.
+/// The most bytes of all entries of a request.
 const MOST_BYTES: usize = 256 * 1024;
-/// The account of everything on a local stack.
+/// The account id that a local stack uses.
 const ACCOUNT: &str = "000000000000";
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ enum Answered {
     },
 }
 
-/// As a rule hands it to its target.
+/// An event in the form in which a rule hands it to a target.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Envelope<'a> {

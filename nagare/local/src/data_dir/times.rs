@@ -1,4 +1,5 @@
-//! What time it was, and how time is cut.
+//! The times that a data directory stores: when a stack last ran, how far a set clock has come, and how long the periods of events
+//! are.
 
 use std::fmt::Display;
 use std::io::{Read, Write};

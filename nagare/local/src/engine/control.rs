@@ -1,8 +1,8 @@
-//! Operations on tables themselves: made, described, protected, backed up, sealed by a policy, dropped.
+//! Operations on tables: create, describe, protect, back up, seal with a policy, delete.
 //!
-//! The engine makes and drops tables. What it does not know is kept beside its tables: when a table was made by
-//! the clock of the stack, whether it can be restored to a point in time, and the policy of its resource. Of policies one kind
-//! is obeyed: statements that deny everybody operations by name. That is enough to seal a table.
+//! The engine creates and deletes tables. What it does not know is stored beside its tables: when a table was made by the stack's
+//! clock, whether it can be restored to a point in time, and its resource policy. Only one kind of policy statement is obeyed: those
+//! that deny operations, by name, to everybody. That is enough to seal a table.
 
 use std::collections::HashSet;
 
@@ -47,8 +47,8 @@ pub(super) fn create_missing(storage: &Storage) -> Result<HashSet<String>, Dynox
 }
 
 impl Engine {
-    /// One operation on a table; none if it is no such operation. Tables of events alone are changed: the others are what
-    /// the stack consists of.
+    /// Executes an operation on a table. `None` if it is another operation. Only tables of events can be changed: the other tables are
+    /// what the stack consists of.
     pub(super) fn control(
         &self,
         operation: &str,
@@ -180,7 +180,7 @@ impl Engine {
         Ok(json!({"Policy": policy, "RevisionId": "1"}))
     }
 
-    /// There may be none.
+    /// Deletes the policy of a table, if it has one.
     fn delete_policy(&self, body: &[u8]) -> Result<Value, DynoxideError> {
         let request: Value = read(body)?;
         let (storage, name) = (self.storage(), table_of_arn(text(&request, "ResourceArn")?));
@@ -192,7 +192,7 @@ impl Engine {
     }
 }
 
-/// What a table leaves behind in its stream. The engine would read it as that of another table of the name.
+/// Deletes what a table has left in its stream. Otherwise the engine would take it for that of a later table with the same name.
 fn forget_stream(storage: &Storage, name: &str) -> Result<(), DynoxideError> {
     storage.conn().execute("DELETE FROM _stream_records WHERE table_name = ?1", [name])?;
     storage.conn().execute("DELETE FROM nagare_worked_off WHERE table_name = ?1", [name])?;
@@ -213,7 +213,7 @@ fn missing(member: &str) -> DynoxideError {
     DynoxideError::ValidationException(message)
 }
 
-/// Refuses what is not about a table of events.
+/// Refuses an operation on a table that is not one of events.
 fn only_events(body: &[u8]) -> Result<(), DynoxideError> {
     let request: Value = read(body)?;
     let named = request["TableName"].as_str().or(request["ResourceArn"].as_str());
@@ -225,12 +225,12 @@ fn only_events(body: &[u8]) -> Result<(), DynoxideError> {
     }
 }
 
-/// A table may be named by its ARN.
+/// The name of a table, which may be given by its ARN.
 fn table_of_arn(arn: &str) -> &str {
     arn.rsplit_once('/').map_or(arn, |(_, name)| name)
 }
 
-/// The answer, with the time at which the table was made by the clock of the stack.
+/// Adds to an answer when the table was made, by the clock of the stack.
 fn described(
     storage: &Storage,
     answer: &impl Serialize,
@@ -252,7 +252,7 @@ fn in_seconds(millis: i64) -> f64 {
     millis as f64 / 1_000.0
 }
 
-/// Refuses a table that is not there.
+/// Refuses an operation on a table that does not exist.
 fn demand(storage: &Storage, name: &str) -> Result<(), DynoxideError> {
     match storage.get_table_metadata(name)? {
         Some(_) => Ok(()),
@@ -262,7 +262,7 @@ fn demand(storage: &Storage, name: &str) -> Result<(), DynoxideError> {
     }
 }
 
-/// Has a row beside a table that was made with the stack.
+/// Adds the row of a table that was made with the stack.
 fn note(storage: &Storage, name: &str, now: i64) -> Result<(), DynoxideError> {
     let sql = "INSERT OR IGNORE INTO nagare_control (name, created) VALUES (?1, ?2)";
     storage.conn().execute(sql, params![name, now])?;
@@ -275,7 +275,7 @@ fn policy_of(storage: &Storage, name: &str) -> Result<Option<String>, DynoxideEr
     Ok(policy.flatten())
 }
 
-/// The tables that a request to write is about.
+/// The tables that a write request names.
 fn tables_of(request: &Value) -> Vec<&str> {
     let one = request["TableName"].as_str();
     let batch = request["RequestItems"].as_object().into_iter().flat_map(|it| it.keys());
@@ -286,8 +286,8 @@ fn tables_of(request: &Value) -> Vec<&str> {
     named.map(table_of_arn).collect()
 }
 
-/// True if a statement of the policy denies everybody the operation. A batch or transaction is denied with the parts that
-/// DynamoDB authorizes it by.
+/// True if a statement of the policy denies everybody the operation. DynamoDB authorizes a transaction by the kinds of
+/// writes in it, so a transaction is denied if any kind of write is. A batch is authorized as an operation of its own.
 fn denies(policy: &str, operation: &str) -> bool {
     let parts: &[&str] = match operation {
         "TransactWriteItems" => &["PutItem", "UpdateItem", "DeleteItem"],

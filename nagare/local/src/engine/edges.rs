@@ -1,5 +1,5 @@
-//! Pages of followers, on a fast path. A large fan-out reads thousands of edges at once, and twice. The
-//! engine would build maps of all of them, and everybody else would wait meanwhile.
+//! Pages of followers, on a fast path. A large fan-out reads thousands of edges at once, and reads them twice. The engine would build
+//! a map for each of them, and all other calls would wait meanwhile.
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
@@ -14,7 +14,7 @@ use shared::follows::EDGES_QUERY;
 use super::super::schema;
 use super::{Engine, units};
 
-/// Edges that are read before other calls are let in: all of them, for most actors.
+/// The number of edges that are read before other calls are let in: all of them, for most actors.
 const AT_ONCE: usize = 200;
 /// The prefix that the engine stores before a key of type text.
 const TEXT: &str = "S:";
@@ -102,12 +102,12 @@ impl<'a> EdgesQuery<'a> {
         sort_key < self.expression_attribute_values.first.text || sort_key <= self.start()
     }
 
-    /// True for a sort key behind the requested range.
+    /// True for a sort key after the requested range.
     pub fn is_behind(&self, sort_key: &str) -> bool {
         sort_key > self.expression_attribute_values.last.text
     }
 
-    /// The answer, still without edges, of at most this number of bytes.
+    /// An answer without edges yet, of at most this number of bytes.
     pub fn page(&self, page_bytes: usize) -> EdgesPage<'_> {
         EdgesPage {
             query: self,
@@ -136,7 +136,7 @@ impl<'a> EdgesQuery<'a> {
         page.print().map_err(|e| broken(&e))
     }
 
-    /// Reads the next few edges. False if the page is full or there are no more.
+    /// Reads the next few edges. Returns false if the page is full or there are no more.
     fn read_on(&self, engine: &Engine, page: &mut EdgesPage<'_>) -> Result<bool, DynoxideError> {
         let storage = engine.storage();
         let has_more = self.read_some(&storage, page);

@@ -25,15 +25,15 @@ use super::limits::keeps_within;
 use super::run;
 use super::units::{asks_at_most_a_sum, of_new_ledger_item};
 
-/// Items DynamoDB takes in one batch.
+/// The most items of one batch.
 const BATCH: usize = 25;
 /// Expressions and keys shorter than this are within every limit.
 const SHORT: usize = 1_024;
 /// The attributes of an entry as the writer stores it, all of them short.
 const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expires_at"];
 
-/// Puts an item. If there is no item at its key and its condition holds for that, it is imported, which
-/// does not read what it replaces.
+/// Puts an item. If there is none at its key, and the condition holds for that, the item is imported. An import does not read what it
+/// replaces.
 pub(super) fn put(
     storage: &Storage,
     request: PutItemRequest,
@@ -89,8 +89,7 @@ pub(super) fn query(
     Ok(QueryResponse { items: Some(Vec::new()), consumed_capacity, ..QueryResponse::default() })
 }
 
-/// Whether the ledger has any such item. True if that cannot be determined here: then the engine finds
-/// out.
+/// True if the ledger has such an item, or if that cannot be determined here: then the engine finds out.
 fn ledger_holds(storage: &Storage, condition: &str, key: &[&AttributeValue]) -> bool {
     let sql = format!("SELECT 1 FROM \"{}\" WHERE {condition} LIMIT 1", schema::names().ledger);
     let Some(key) = key.iter().map(|value| value.to_key_string()).collect::<Option<Vec<_>>>()

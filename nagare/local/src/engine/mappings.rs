@@ -1,4 +1,4 @@
-//! Which streams of tables of events are mapped to the projector. A stream that is not is read by nobody.
+//! The mappings of streams of tables of events to the projector. A stream without a mapping is not read.
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;

@@ -1,11 +1,12 @@
-//! The streams of the table of facts and of those of events: each change of a row, with what it was before and after.
+//! The streams of the table of facts and of the tables of events: each change of a row, with the row before and after.
 //!
-//! The engine writes a record in the SQLite transaction that changes the row, so that after `kill -9` both are
-//! there or neither is. It keeps every record, so they are deleted here once they were worked off. The last one
-//! stays: the engine numbers records from it.
+//! The engine writes a record in the SQLite transaction that changes the row, so that after `kill -9` both are there or neither is.
+//! It keeps every record, so records that were worked off are deleted here. The last one stays, because the engine numbers records
+//! from it.
 //!
-//! How far the stream of a table of events is worked off is noted as well. Marks of its shards are kept for two days in the views, and the
-//! clock of a stack may be moved on by months: the last record must not be delivered again then.
+//! How far the stream of a table of events was worked off is stored as well. The views keep the marks of its shards for two days, and
+//! the clock of a stack may be moved on by months. Without the stored position, the last record would then be delivered and folded
+//! again.
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
@@ -15,7 +16,7 @@ use serde_json::value::RawValue;
 use super::super::schema;
 use super::{Engine, EngineError};
 
-/// The engine looks for the last number with each record, and for records behind a number.
+/// An index: with each record the engine looks up the last number, and readers look up records after a number.
 const INDEX: &str = "
     CREATE INDEX IF NOT EXISTS nagare_stream_by_number
         ON _stream_records (table_name, CAST(sequence_number AS INTEGER));
@@ -44,7 +45,7 @@ const WORKED_OFF: &str = "
     AND CAST(sequence_number AS INTEGER) <
         (SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1)";
 
-/// A stream keeps records for a day, as DynamoDB's do; by the system's clock, by which the engine notes them.
+/// The age at which records are deleted: a day, as in DynamoDB. It is by the system's clock, which the engine writes into records.
 const OLD: &str = "
     DELETE FROM _stream_records
     WHERE table_name GLOB ?1 AND created_at < unixepoch() - 86400
@@ -53,13 +54,13 @@ const OLD: &str = "
 /// A record.
 #[derive(Debug, Clone)]
 pub struct StreamRecord {
-    /// Its number: those of later records are greater.
+    /// Its number. Later records have greater numbers.
     pub number: i64,
     /// The key of the row, in JSON as DynamoDB writes it.
     pub keys: Box<RawValue>,
-    /// What the row was.
+    /// The row before the change.
     pub before: Option<Box<RawValue>>,
-    /// What it is.
+    /// The row after the change.
     pub after: Option<Box<RawValue>>,
     /// When it was changed, in unix seconds.
     pub at: i64,
@@ -71,14 +72,14 @@ pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
     Ok(storage.conn().execute_batch(NOTES)?)
 }
 
-/// Deletes what is old in the streams of tables of events.
+/// Deletes old records of the streams of tables of events.
 pub(super) fn forget_old(storage: &Storage) -> Result<(), DynoxideError> {
     storage.conn().execute(OLD, [format!("{}*", schema::EVENTS_PREFIX)])?;
     Ok(())
 }
 
 impl Engine {
-    /// The next records of the stream of facts behind a number, at most N.
+    /// The next records of the stream of facts after a number, at most `at_most`.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -90,7 +91,7 @@ impl Engine {
         self.stream_of(&schema::names().facts, number, at_most)
     }
 
-    /// The next records of the stream of a table behind a number, at most N, that are not noted as worked off.
+    /// The next records of the stream of a table after a number, at most `at_most`, without those that are noted as worked off.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -125,7 +126,7 @@ impl Engine {
         Ok(left.and_then(Iterator::collect).map_err(DynoxideError::from)?)
     }
 
-    /// Deletes the records of the stream of facts up to a number, all of which were worked off, but for the last there is.
+    /// Deletes the records of the stream of facts up to a number, all of which were worked off. The very last record stays.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -133,7 +134,7 @@ impl Engine {
         self.forget(&schema::names().facts, number)
     }
 
-    /// Does the same to the stream of a table of events, and notes how far that is worked off.
+    /// Does the same for the stream of a table of events, and notes how far it was worked off.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -156,7 +157,7 @@ impl Engine {
         self.tables.written_events.notified().await;
     }
 
-    /// Waits until something may have been added to the stream.
+    /// Waits until something may have been added to the stream of facts.
     pub async fn stream_changed(&self) {
         self.tables.written.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Items whose TTL has passed are dropped.
+//! Drops items whose TTL has passed.
 
 use dynoxide::DynoxideError;
 use dynoxide::actions::delete_item;

@@ -1,13 +1,12 @@
 //! `ClientRequestToken`: a transaction that is sent again within ten minutes is not applied again.
 //!
-//! A token is stored by the same SQLite transaction that applies the writes, so that after `kill -9` both are
-//! there or neither is. The engine begins and commits that transaction itself. What stores the token is
-//! therefore a trigger on the tables, which exists only while this one call runs. A
-//! transaction that changes no row fires no trigger, and its token is stored afterwards: until then
-//! nothing has happened and nobody has been answered.
+//! A token is stored by the same SQLite transaction that applies the writes, so that after `kill -9` both are there or neither is.
+//! The engine begins and commits that transaction itself. So the token is stored by a trigger on the tables, which exists only while
+//! this one call runs. A transaction that changes no row fires no trigger, and its token is stored afterwards. That is safe: until
+//! then nothing has happened, and no caller has an answer.
 //!
-//! The tables are locked meanwhile. A second call with the same token waits for the first and is answered
-//! from what that one stored, so `TransactionInProgressException` does not occur.
+//! The tables are locked meanwhile. A second call with the same token waits for the first and is answered from what the first has
+//! stored, so `TransactionInProgressException` does not occur.
 
 use std::collections::HashMap;
 
@@ -26,7 +25,7 @@ use serde_json::{Value, json};
 use super::super::schema;
 use super::{refused, run};
 
-/// How long DynamoDB remembers a token, in milliseconds.
+/// How long a token is remembered, in milliseconds, as by DynamoDB.
 const REMEMBERED: i64 = 10 * 60 * 1_000;
 
 /// The tokens, with what they were sent with and when, and the one that a call is about to store.
@@ -40,7 +39,7 @@ const TABLES: &str = "
 /// Stores the claimed token, once.
 const STORE: &str = "INSERT INTO nagare_tokens SELECT token, digest, at FROM nagare_claim \
                      WHERE token NOT IN (SELECT token FROM nagare_tokens)";
-/// The ways in which a row changes. The engine replaces rows, which is an insert.
+/// The ways in which a row changes. The engine replaces rows, which SQLite treats as inserts.
 const CHANGES: [&str; 3] = ["INSERT", "UPDATE", "DELETE"];
 
 /// Prepares a connection.

@@ -1,7 +1,7 @@
-//! What calls consume, counted where the sizes of items are known anyway.
+//! The capacity that calls consume, counted where the sizes of items are known anyway.
 //!
-//! The engine reports what a call consumes if it is asked. So every call of an engine that
-//! [counts](super::Engine::counted) is asked, and answers as if it were not.
+//! The engine reports consumed capacity only if a request asks for it. So an engine that [counts](super::Engine::counted) asks in
+//! every call, and its answers are the same as if it did not.
 
 use dynoxide::DynoxideError;
 use dynoxide::actions::batch_get_item::{BatchGetItemRequest, BatchGetItemResponse};

@@ -3,13 +3,13 @@
 //!
 //! # Who may send
 //!
-//! A browser cannot sign for SQS, and a real app must not let it: its backend knows who is signed in, and sends for them. Here nobody is
-//! signed in, so the route lets the page speak for anybody. That is no more than every program on this machine may do at the
-//! queue's own port. What it must not do is let other pages in: a request has to come from a page of this very address (`Origin`,
-//! and `Sec-Fetch-Site` where the browser sends it) and has to be JSON, which no form can send. A page that `nagare up --cors` lets
-//! read is refused here. On a stack that demands tokens (`--auth`) there is no example.
+//! A browser cannot sign for SQS, and a real app must not let it: its backend knows who is signed in, and sends for them. Here nobody
+//! is signed in, so the route lets the page speak for anybody. That is no more than every program on this machine may do at the
+//! queue's own port. But the route must not let other pages in. A request has to come from a page of this very address (`Origin`, and
+//! `Sec-Fetch-Site` where the browser sends it), and it has to be JSON, which no form can send. A page that `nagare up --cors` lets
+//! read the API is refused here. On a stack that demands tokens (`--auth`) there is no example.
 //!
-//! Like a backend it takes instants from its own clock, and takes the few commands that the app needs.
+//! Like a backend, the route takes instants from its own clock. It accepts only the few commands that the app needs.
 
 use aws_sdk_sqs::Client;
 use axum::Router;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::demand::{Demand, Units};
 
-/// Partitions that are remembered. A bucket that is dropped has had time to fill up.
+/// The most partitions that are remembered. A bucket that is dropped has had time to fill up.
 const MOST_PARTITIONS: usize = 10_000;
 
 /// A bucket that holds one second's worth.
@@ -29,7 +29,7 @@ impl Bucket {
         self.fill_up_to(rate, rate, now);
     }
 
-    /// The same, as far as it holds.
+    /// Adds units like [`fill`](Self::fill), up to `most`.
     fn fill_up_to(&mut self, most: f64, rate: f64, now: Instant) {
         let since = now.saturating_duration_since(self.filled_at);
         self.level = (self.level + since.as_secs_f64() * rate).min(most);
@@ -47,9 +47,9 @@ impl Bucket {
 /// What a call is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Grant {
-    /// How many of its items, from the first on.
+    /// The number of its items that are granted, from the first on.
     pub(super) items: usize,
-    /// The setting whose bucket had nothing for the next one. A table's comes before a partition's.
+    /// The setting whose bucket was empty for the next item; a table's before a partition's. `None` if every item is granted.
     pub(super) lacking: Option<&'static str>,
 }
 
@@ -61,8 +61,8 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// Takes what a call demands, item by item, until a bucket is empty. A transaction that is not granted whole takes
-    /// nothing, or where `wastes` is set what there was.
+    /// Takes what a call demands, item by item, until a bucket is empty. A transaction that is not granted as a whole takes nothing; if
+    /// `wastes` is set, it takes what there was.
     pub(super) fn take(
         &mut self,
         rates: &Rates,
@@ -106,8 +106,8 @@ impl Buckets {
         Grant { items: demand.items.len(), lacking: None }
     }
 
-    /// Takes from tables what a call took beyond what it demanded: items of more than a kilobyte. What is not there
-    /// is owed.
+    /// Takes from the buckets of tables what a call consumed beyond its demand, because of items of more than a kilobyte. What is
+    /// missing is owed: the level becomes negative.
     pub(super) fn charge(&mut self, demand: &Demand, consumed: &[(String, f64)]) {
         for (table, units) in consumed {
             let demanded = demand.items.iter().filter(|(name, _)| name == table).count();

@@ -1,4 +1,4 @@
-//! Tables that take a while to be made: for their callers they are not there yet.
+//! Tables that take a while to be created. Until then, calls are answered as if they were not there.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::time::Instant;
 use super::injection::Fault;
 use crate::tables_http::TARGET;
 
-/// When tables will be there that were asked for.
+/// When the tables that were asked for will exist.
 #[derive(Debug, Default)]
 pub(super) struct Creations(HashMap<String, Instant>);
 
 impl Creations {
-    /// What becomes of a call, where a table takes so long to be made.
+    /// The fault of a call, if tables take up to `longest` to be created.
     pub(super) fn of(
         &mut self,
         request: &HttpRequest,

@@ -23,7 +23,7 @@ impl Deliveries {
         Self::by(&faults.into())
     }
 
-    /// Faults as often as the settings say that are in force.
+    /// Faults as often as the settings in force say.
     #[must_use]
     pub fn by(handle: &FaultsHandle) -> Self {
         // Different numbers from those that choose the calls' faults.
@@ -31,8 +31,8 @@ impl Deliveries {
         Self { handle: handle.clone(), chance: Arc::new(Mutex::new(chance)) }
     }
 
-    /// How many records the next batch from a stream may have, of N at most: fewer, as often as batches are
-    /// delivered twice.
+    /// How many records the next batch from a stream may have, at most `at_most`. It has fewer as often as the settings ask for batches
+    /// that are delivered twice.
     pub(crate) fn cut(&self, at_most: usize) -> usize {
         match self.duplicates() {
             true => self.with(|random| random.usize(1..=at_most.min(10))),
@@ -47,17 +47,17 @@ impl Deliveries {
         share.map(|share| LATEST.mul_f64(share))
     }
 
-    /// Whether the next batch is delivered twice.
+    /// True if the next batch is delivered twice.
     pub(crate) fn duplicates(&self) -> bool {
         self.happens("duplicates", |faults| faults.duplicates)
     }
 
-    /// Whether the next message's visibility runs out while it is worked on.
+    /// True if the visibility of the next message runs out while it is processed.
     pub(crate) fn expires(&self) -> bool {
         self.happens("expiries", |faults| faults.expiries)
     }
 
-    /// Whether the next delete is lost.
+    /// True if the next delete is lost.
     pub(crate) fn loses_delete(&self) -> bool {
         self.happens("lost-deletes", |faults| faults.lost_deletes)
     }

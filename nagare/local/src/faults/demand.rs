@@ -35,12 +35,12 @@ pub(super) struct Demand {
     pub(super) units: Units,
     /// The table and the partition of each item, in the order of the request.
     pub(super) items: Vec<(String, String)>,
-    /// Whether some of it may be taken where there is not enough for all.
+    /// True if some of the items may be granted when there is not enough for all.
     pub(super) divisible: bool,
 }
 
 impl Demand {
-    /// Reads a call's demand. None if it is not a call to the tables.
+    /// Reads a call's demand. `None` if it is not a call to the tables.
     pub(super) fn of(request: &HttpRequest) -> Option<Self> {
         let body = request.body().bytes()?;
         let body: Value = serde_json::from_slice(body).ok()?;
@@ -112,8 +112,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Cuts a batch in two: the call for its first items, and the rest. None if it is not a batch, or
-/// if there is no rest.
+/// Splits a batch into the call for its first items, and the rest. `None` if it is not a batch, or if there is no rest.
 pub(super) fn split(request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
     let name = match operation(request)? {
         "BatchWriteItem" => "UnprocessedItems",

@@ -38,7 +38,7 @@ impl Faulty {
         Self::by(&faults.into(), inside)
     }
 
-    /// Puts the faults in front of it that are in force at each call.
+    /// Puts in front of a connector the faults that are in force at each call.
     #[must_use]
     pub fn by(handle: &FaultsHandle, inside: SharedHttpConnector) -> Self {
         let (buckets, creations) = (Buckets::default(), Creations::default());
@@ -51,7 +51,7 @@ impl Faulty {
         self.handle.change(|faults| faults.rates = rates);
     }
 
-    /// What goes wrong with a call, and what it demands if its answer says what it took.
+    /// The fault of a call, and its demand if the answer reports consumed capacity.
     fn choose(&self, request: &HttpRequest) -> (Option<Fault>, Option<Demand>) {
         let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
         choice.chance.refresh();
@@ -85,7 +85,7 @@ impl HttpConnector for Faulty {
 }
 
 impl Choice {
-    /// What goes wrong with a call, and the setting that has decided so.
+    /// The fault of a call, with the setting that has chosen it.
     fn choose(&mut self, request: &HttpRequest) -> Option<(&'static str, Fault)> {
         self.by_chance(Service::of(request), creations::is_of_table(request))
             .or_else(|| self.by_creation(request))

@@ -16,9 +16,8 @@ use crate::connector::not_in_memory;
 pub enum Fault {
     /// Refused for lack of capacity; nothing is done.
     Throttled,
-    /// The first N items of a batch are done. The others are given back: as unprocessed by the tables,
-    /// as failed by the queues. A call that is not a batch is refused, and so is a batch of which
-    /// nothing would be done.
+    /// The first items of a batch, as many as this number, are done. The others are given back: as unprocessed by the tables, as failed
+    /// by the queues. A call that is not a batch is refused, and so is a batch of which nothing would be done.
     Leftovers(usize),
     /// Status 500; nothing is done.
     ServerError,
@@ -36,9 +35,9 @@ pub enum Fault {
     TableMissing,
     /// Too many operations on tables at once; nothing is done.
     LimitExceeded,
-    /// The call is done, and the table is not there yet.
+    /// The call is done, and the table is still being created.
     Creating,
-    /// The table is not there yet, so it is not changed.
+    /// The table is still being created, so it cannot be changed.
     InUse,
     /// The caller has no permission.
     Denied,
@@ -109,7 +108,7 @@ async fn leftovers(
     Ok(answered(200, &answer))
 }
 
-/// Says of a table that it is not there yet.
+/// Changes an answer about a table, so that the table is still being created.
 fn creating(response: HttpResponse) -> Result<HttpResponse, ConnectorError> {
     let body = response.body().bytes().ok_or_else(not_in_memory)?;
     let mut answer: Value =

@@ -14,7 +14,7 @@ pub struct Keepers {
 }
 
 impl Keepers {
-    /// Faults as often as the settings say that are in force.
+    /// Faults as often as the settings in force say.
     #[must_use]
     pub fn by(handle: &FaultsHandle) -> Self {
         // Different numbers from those that choose the faults of calls and deliveries.
@@ -22,7 +22,7 @@ impl Keepers {
         Self { handle: handle.clone(), chance: Arc::new(Mutex::new(chance)) }
     }
 
-    /// Whether a second keeper ticks beside the first, and by how many milliseconds its clock is wrong.
+    /// How many milliseconds the clock of a second keeper is wrong, if one ticks beside the first.
     pub(crate) fn second_keeper(&self) -> Option<i64> {
         self.draw("keepers", |faults, random| {
             let off = i64::try_from(faults.keeper_clock.as_millis()).unwrap_or(i64::MAX);
@@ -30,7 +30,7 @@ impl Keepers {
         })
     }
 
-    /// What becomes of an object on its way to its place: as a rule what it was, or with its end cut off, or a bit flipped.
+    /// An object as it is stored: usually unchanged, otherwise with its end cut off or a bit flipped.
     pub(crate) fn mangled(&self, object: Bytes) -> Bytes {
         if object.is_empty() {
             return object;

@@ -1,5 +1,4 @@
-//! The service that a call is for. Each has its own names for what goes wrong, and its own way to do a
-//! batch partly.
+//! The service that a call is for. Each service has its own error codes, and its own way to report that a batch was done in part.
 
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
@@ -20,9 +19,9 @@ pub(super) enum Service {
     Bus,
 }
 
-/// The rest of a batch.
+/// The items of a batch that are given back.
 pub(super) struct Left {
-    /// The member of the answer that gives it back.
+    /// The member of the answer that has them.
     pub(super) name: &'static str,
     pub(super) requests: Value,
 }
@@ -62,8 +61,7 @@ impl Service {
         self.error(400, "AccessDeniedException", "AccessDeniedException", "AccessDenied")
     }
 
-    /// Splits a batch: the call for its first items, and the rest. None if it is not a batch, or if
-    /// there is no rest.
+    /// Splits a batch into the call for its first items, and the rest. `None` if it is not a batch, or if there is no rest.
     pub(super) fn split(self, request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
         match self {
             Self::Tables => demand::split(request, first),
@@ -90,7 +88,7 @@ impl Service {
     }
 }
 
-/// An error as S3 has it, by its code.
+/// An error of S3, by its code.
 fn of_bucket(code: &str) -> HttpResponse {
     let status = match code {
         "SlowDown" => http::StatusCode::SERVICE_UNAVAILABLE,
@@ -102,7 +100,7 @@ fn of_bucket(code: &str) -> HttpResponse {
     HttpResponse::new(StatusCode::from(status), SdkBody::from(body))
 }
 
-/// The same error as EventBridge has it.
+/// The same error of EventBridge.
 fn of_bus(of_object: &str) -> HttpResponse {
     let (status, name) = match of_object {
         "SlowDown" => (400, "ThrottlingException"),
@@ -113,7 +111,7 @@ fn of_bus(of_object: &str) -> HttpResponse {
     answered(status, &json!({"__type": name, "message": "a fault on purpose"}))
 }
 
-/// The same error as Lambda has it.
+/// The same error of Lambda.
 fn of_mapping(of_object: &str) -> HttpResponse {
     let (status, name) = match of_object {
         "SlowDown" => (429, "TooManyRequestsException"),

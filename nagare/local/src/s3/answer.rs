@@ -1,4 +1,4 @@
-//! An answer, and an error as S3 names it.
+//! Responses, and errors with S3's codes.
 
 use axum::body::Bytes;
 use http::header::CONTENT_TYPE;

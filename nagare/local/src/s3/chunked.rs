@@ -1,4 +1,4 @@
-//! Bodies that come in signed chunks (`aws-chunked`), as some SDKs send them. Signatures and trailers are not looked at.
+//! Bodies in signed chunks (`aws-chunked`), as some SDKs send them. Signatures and trailers are not checked.
 
 /// The bytes that the chunks carry. None if they are not chunks, or end early.
 pub(super) fn decoded(body: &[u8]) -> Option<Vec<u8>> {

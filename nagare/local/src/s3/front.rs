@@ -1,4 +1,4 @@
-//! What is asked: a bucket, a list, an object.
+//! Requests: which call is made, and on what. It is a call on the bucket if the path has no key, and otherwise on an object.
 
 use std::sync::Arc;
 
@@ -26,13 +26,14 @@ use super::store::{About, Store, StoreError};
 use super::{BUCKET, chunked, presigned};
 use crate::data_dir::DataDir;
 
-/// The digest of a body that is not signed, and how those of chunks begin.
+/// The value of `x-amz-content-sha256` for a body that is not signed.
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+/// Its prefix for a body in chunks.
 const STREAMING: &str = "STREAMING-";
 /// The longest key, in bytes.
 const LONGEST_KEY: usize = 1_024;
 
-/// What happens to the bytes of an object between its sender and its place.
+/// A fault: changes the bytes of an object before they are stored.
 pub(crate) type Mangle = Arc<dyn Fn(Bytes) -> Bytes + Send + Sync>;
 
 /// The archive's bucket. Cheap to clone: clones share it.
@@ -44,7 +45,7 @@ pub(crate) struct S3 {
 }
 
 impl S3 {
-    /// The objects in a data directory, or none yet, in memory.
+    /// Opens the objects in a data directory. Without one, starts with none, in memory.
     ///
     /// # Errors
     /// [`StoreError`]
@@ -56,7 +57,7 @@ impl S3 {
         Ok(Self { store, clock: clock.clone(), mangle: None })
     }
 
-    /// The same, where something happens to each object that is put.
+    /// The same bucket, where a fault changes each object that is put.
     #[must_use]
     pub(crate) fn mangled_by(self, mangle: Mangle) -> Self {
         Self { mangle: Some(mangle), ..self }
@@ -111,7 +112,7 @@ impl S3 {
             Method::GET if query.iter().any(|(name, kind)| name == "list-type" && kind == "2") => {
                 Ok(Asked::of(query)?.answer(&self.store))
             }
-            _ => Err(Refusal::not_implemented("This call of a bucket")),
+            _ => Err(Refusal::not_implemented("This call on a bucket")),
         }
     }
 
@@ -135,7 +136,7 @@ impl S3 {
                 self.store.delete(key).map_err(failed)?;
                 Ok(plain(StatusCode::NO_CONTENT, Bytes::new()))
             }
-            _ => Err(Refusal::not_implemented("This call of an object")),
+            _ => Err(Refusal::not_implemented("This call on an object")),
         }
     }
 
@@ -205,7 +206,7 @@ impl std::fmt::Debug for S3 {
     }
 }
 
-/// The bytes of a body, if they are those that were meant.
+/// The bytes of a body, after their digests are checked.
 fn whole(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, Refusal> {
     let of = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let signed = of("x-amz-content-sha256").unwrap_or(UNSIGNED);
@@ -226,7 +227,7 @@ fn whole(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, Refusal> {
     Ok(bytes)
 }
 
-/// Refuses what would have to be kept beside an object.
+/// Refuses headers that the store cannot honour: user metadata, tags, and a source to copy from.
 fn refuse_unknown(headers: &HeaderMap) -> Result<(), Refusal> {
     let unknown = |name: &str| {
         name.starts_with("x-amz-meta-") || matches!(name, "x-amz-copy-source" | "x-amz-tagging")
@@ -237,7 +238,7 @@ fn refuse_unknown(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// The answer where conditions make one. `If-Match` is S3's 412, `If-None-Match` 304.
+/// Checks the conditions of a read. An `If-Match` that fails is 412; an `If-None-Match` that names the object's ETag is 304.
 fn unmodified(about: &About, headers: &HeaderMap) -> Result<Option<Response<Bytes>>, Refusal> {
     let names = |header: &HeaderValue| {
         let tags = header.to_str().unwrap_or("").split(',').map(|tag| tag.trim().trim_matches('"'));
@@ -296,7 +297,7 @@ fn too_long() -> Refusal {
 }
 
 fn differs(code: &'static str) -> Refusal {
-    let message = "The digest you specified is not that of what was received";
+    let message = "The digest you specified did not match what was received";
     Refusal::new(StatusCode::BAD_REQUEST, code, message)
 }
 

@@ -1,35 +1,36 @@
 //! An S3 front for the archive of events: one bucket that any S3 client reads, in memory or in the data directory.
 //!
 //! ```text
-//! front      what is asked: a bucket, a list, an object
-//! answer     an answer, and an error as S3 names it
-//! presigned  whether a signed address is still good
-//! chunked    bodies that come in signed chunks
-//! range      which part of an object is asked for
+//! front      requests, for the bucket or for an object
+//! answer     responses, and errors with S3's codes
+//! presigned  whether a presigned URL is valid
+//! chunked    bodies in signed chunks
+//! range      the header `Range`
 //! list       pages of keys
 //! store      objects, by key
 //! ```
 //!
 //! # What is served
 //!
-//! `ListBuckets`, `HeadBucket`, `GetBucketLocation`, `ListObjectsV2`, and `GetObject`, `HeadObject`, `PutObject`,
-//! `DeleteObject`, path-style. That is what boto3, `aws s3 ls` and `cp`, DuckDB's httpfs and Polars ask to read an archive, and what the
-//! keeper needs to write one. All else is 501 `NotImplemented`, and never an empty success. There are no versions, no
-//! metadata of users, no uploads in parts.
+//! `ListBuckets`, `HeadBucket`, `GetBucketLocation`, `ListObjectsV2`, `GetObject`, `HeadObject`, `PutObject` and `DeleteObject`,
+//! path-style. These are the calls by which boto3, `aws s3 ls` and `cp`, DuckDB's httpfs and Polars read an archive, and by which the
+//! keeper writes one. Every other call is answered with 501 `NotImplemented`, never with an empty success. Versions, user metadata
+//! and multipart uploads are not supported.
 //!
-//! Credentials are not looked at, as at the tables and queues beside it. A presigned address is: it has a signature by the stack's
-//! secret key, and a time by the stack's clock, so that whoever gives such addresses away sees here what they do on AWS.
+//! Credentials in headers are not checked, like those of calls to the tables and queues. Presigned URLs are checked: the signature
+//! against the stack's secret key, the expiry against the stack's clock. So they behave here as they do on AWS.
 //!
-//! # Why it is our own
+//! # Why there is no library for it
 //!
-//! `s3s` with `s3s-fs`, the one kept crate that serves S3, was weighed: it brings twenty crates that nothing else here needs (an XML
-//! library and a second way to sign among them) and all of S3's types as generated source, for a file system layout of
-//! its own, without the stack's clock and faults. The calls of this list are 600 lines over the HTTP server that is here.
+//! The only maintained crate that serves S3 is `s3s`, with `s3s-fs` for the storage. It brings twenty crates that nothing else here
+//! needs, among them an XML library and a second implementation of signatures, and all of S3's types as generated source. It has its
+//! own file system layout, and neither the stack's clock nor its faults. The calls above take 600 lines over the HTTP server that is
+//! here anyway.
 //!
 //! # What bounds it
 //!
-//! An object is at most [`LARGEST`] bytes, and is in memory while it is sent. What is known of all objects is in memory
-//! as well: a key, a length and a digest for each.
+//! An object has at most [`LARGEST`] bytes, and is in memory while it is sent. The metadata of all objects is in memory: a key, a
+//! length, a digest and an instant for each.
 
 mod answer;
 mod chunked;
@@ -57,7 +58,7 @@ pub(crate) const BUCKET: &str = "nagare-archive";
 /// The largest object, in bytes.
 pub(super) const LARGEST: usize = 64 * 1024 * 1024;
 
-/// Serves it at every path.
+/// Serves S3 at every path.
 pub(super) fn router(s3: S3) -> Router {
     Router::new().fallback(serve).with_state((s3, Intake::of(LARGEST)))
 }

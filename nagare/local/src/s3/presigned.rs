@@ -1,4 +1,4 @@
-//! Whether a presigned address is good: signed for what it is sent for (Signature Version 4), and not too old.
+//! Checks presigned URLs: their signature (Signature Version 4) and their expiry.
 
 use std::collections::BTreeMap;
 

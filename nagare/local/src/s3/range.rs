@@ -1,4 +1,4 @@
-//! Which part of an object is asked for (RFC 9110, section 14).
+//! The header `Range`: which bytes of an object a client asks for (RFC 9110, section 14).
 
 use std::ops::Range;
 

@@ -1,13 +1,14 @@
 //! Objects, by key: in memory, or one file each.
 //!
-//! A file holds an object's bytes and nothing else, so that it is read by hand too. It is written beside its place, synchronised, and renamed:
-//! after `kill -9` there is the object as it was before or as it is now. Its time is the stack's, not the system's.
+//! A file holds the bytes of one object and nothing else, so any tool can read it. It is written under a temporary name in the same
+//! directory, synced, and renamed. So after `kill -9` the object is either the old one or the new one. The modification time of the
+//! file is by the stack's clock, not by the system's.
 //!
-//! # Names of files
+//! # File names
 //!
-//! Each part of a key between slashes is a directory, whose name ends in `+`, and the last is the file's name. What means
-//! something else to a file system (`+` itself, `%`, control characters, a dot at the beginning) is escaped. So two keys never have
-//! the same path, no key leads out of the directory, and none is in the way of another.
+//! A key is split at its slashes. Each part but the last is a directory, whose name ends in `+`; the last part is the file. What
+//! means something else in a file name (`+` itself, `%`, control characters, a dot at the beginning) is escaped. So two keys never
+//! have the same path, no key leads out of the directory, and no key is in the way of another: `a` and `a/b` can both exist.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -24,14 +25,14 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 use shared::crypto::hash::hex;
 use shared::values::Timestamp;
 
-/// What is escaped in names of files.
+/// The characters that are escaped in file names, besides a dot at the beginning.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b'+').add(b'/');
-/// The longest name of a file that file systems take, in bytes.
+/// The longest file name that file systems accept, in bytes.
 const LONGEST_NAME: usize = 255;
-/// How the name of what is being written begins. No key's does.
+/// The prefix of temporary names. No file of a key begins with it, because a dot at the beginning is escaped.
 const BEING_WRITTEN: &str = ".new-";
 
-/// The objects cannot be read or written.
+/// An object cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("the object {path}: {source}")]
 pub struct StoreError {
@@ -39,10 +40,10 @@ pub struct StoreError {
     source: io::Error,
 }
 
-/// What is known of an object.
+/// The metadata of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct About {
-    /// Bytes.
+    /// In bytes.
     pub(super) length: usize,
     /// MD5 in hex.
     pub(super) etag: String,
@@ -57,17 +58,17 @@ pub(super) struct Store(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     directory: Option<PathBuf>,
-    /// With the bytes, where there is no directory.
+    /// The metadata of each object. With its bytes, if there is no directory.
     objects: Mutex<BTreeMap<String, (About, Option<Bytes>)>>,
 }
 
 impl Store {
-    /// None yet, in memory.
+    /// An empty store in memory.
     pub(super) fn in_memory() -> Self {
         Self(Arc::new(Inner { directory: None, objects: Mutex::default() }))
     }
 
-    /// Those in a directory, all of which are read once.
+    /// Opens the objects in a directory. Reads each of them once, for its digest.
     ///
     /// # Errors
     /// [`StoreError`]
@@ -78,12 +79,12 @@ impl Store {
         Ok(Self(Arc::new(Inner { directory: Some(directory), objects: Mutex::new(objects) })))
     }
 
-    /// What is known of an object.
+    /// The metadata of an object.
     pub(super) fn about(&self, key: &str) -> Option<About> {
         self.0.objects.lock().get(key).map(|(about, _)| about.clone())
     }
 
-    /// An object.
+    /// The metadata and the bytes of an object.
     ///
     /// # Errors
     /// [`StoreError`]
@@ -98,10 +99,10 @@ impl Store {
         Ok(Some((about.clone(), bytes)))
     }
 
-    /// Puts an object, in the place of what was there. Returns its ETag; none if no file can have its name.
+    /// Puts an object, replacing the one with the same key. Returns its ETag, or `None` if a file name would be too long.
     ///
     /// # Errors
-    /// [`StoreError`]: what was there is there.
+    /// [`StoreError`]; the old object is unchanged.
     pub(super) fn put(
         &self,
         key: &str,
@@ -123,7 +124,7 @@ impl Store {
         Ok(Some(etag))
     }
 
-    /// Takes an object away, if there is one.
+    /// Deletes an object, if it exists.
     ///
     /// # Errors
     /// [`StoreError`]
@@ -138,7 +139,7 @@ impl Store {
         Ok(())
     }
 
-    /// The keys behind one, in their order, and what is known of their objects.
+    /// The keys after this one, in order, with the metadata of their objects.
     pub(super) fn behind(&self, key: &str, at_most: usize) -> Vec<(String, About)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let objects = self.0.objects.lock();
@@ -160,7 +161,7 @@ fn name_of(part: &str) -> String {
     let escaped = utf8_percent_encode(part, ESCAPED).to_string();
     match escaped.strip_prefix('.') {
         Some(rest) => format!("%2E{rest}"),
-        // Nothing between two slashes.
+        // An empty part, as in `a//b`.
         None if escaped.is_empty() => "%".to_owned(),
         None => escaped,
     }
@@ -173,12 +174,12 @@ fn part_of(name: &str) -> Option<String> {
     }
 }
 
-/// Whether file systems take every name in it.
+/// True if each name in the path is short enough for file systems.
 fn is_a_path(path: &Path) -> bool {
     path.components().all(|part| part.as_os_str().len() <= LONGEST_NAME)
 }
 
-/// Reads what is below a directory. What was being written is taken away.
+/// Adds the objects below a directory. Deletes the temporary files that a crash has left there.
 fn find(
     directory: &Path,
     prefix: &str,
@@ -217,15 +218,15 @@ fn look_at(path: &Path) -> io::Result<About> {
     Ok(About { length, etag: hex(&digest.finalize()), modified })
 }
 
-/// Creates a directory for its owner alone, whatever the umask is.
+/// Creates a directory that only its owner may enter, whatever the umask is.
 fn private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Closes a directory to everybody but its owner. One that is elsewhere is somebody else's.
+/// Lets only its owner enter a directory. Refuses a symbolic link, because its target may be somebody else's.
 fn close(path: &Path) -> io::Result<()> {
     if path.symlink_metadata()?.is_symlink() {
-        return Err(io::Error::other("it is a link; take it away, or name another --data-dir"));
+        return Err(io::Error::other("it is a symbolic link; name another --data-dir"));
     }
     fs::set_permissions(path, Permissions::from_mode(0o700))
 }
@@ -233,7 +234,7 @@ fn close(path: &Path) -> io::Result<()> {
 fn write(path: &Path, bytes: &[u8], now: Timestamp) -> io::Result<()> {
     let directory = path.parent().unwrap_or(path);
     private_directory(directory)?;
-    // For its owner alone, as the crate creates it; taken away if it does not get its name.
+    // The crate creates the file for its owner alone, and deletes it unless it is renamed.
     let mut file = tempfile::Builder::new().prefix(BEING_WRITTEN).tempfile_in(directory)?;
     file.write_all(bytes)?;
     let since = Duration::from_millis(u64::try_from(now.unix_millis()).unwrap_or(0));

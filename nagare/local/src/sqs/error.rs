@@ -48,7 +48,7 @@ pub enum QueueError {
     Storage {
         #[source]
         cause: rusqlite::Error,
-        /// None in memory.
+        /// `None` in memory.
         file: Option<PathBuf>,
     },
     /// There is no room until messages are deleted; trying again later may help.

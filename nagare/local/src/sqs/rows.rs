@@ -104,11 +104,11 @@ fn due(db: &Connection, queue: QueueKey, now: i64, max: usize) -> Result<Vec<Rea
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// The messages to hand out next. Where more are due than that, those of quiet groups come first, and then those of the
-/// noisy group that has the fewest in flight: as in fair queues of SQS. A message without a group is one of its own.
+/// The messages to hand out next. If more are due than `max`, those of quiet groups come first, and then those of the noisy group that
+/// has the fewest in flight: as in fair queues of SQS. A message without a group is a group of its own.
 ///
-/// SQS calls a group noisy that has more than a tenth of what is in flight, and 30 messages, or more than a tenth of the time
-/// that consumers spent lately. What is in flight says both, where so few consumers are as here.
+/// SQS calls a group noisy if it has more than a tenth of what is in flight and at least 30 messages, or if it took more than a tenth
+/// of the time that consumers spent lately. With as few consumers as here, the number of messages in flight stands for both.
 pub(super) fn ready(
     db: &Connection,
     queue: QueueKey,
@@ -149,7 +149,7 @@ fn group<'r>(row: &'r Row<'_>) -> Result<Option<&'r str>, QueueError> {
     Ok(group)
 }
 
-/// How many messages that are due are looked at for those of quiet groups: a few milliseconds' worth.
+/// How many due messages are examined to find those of quiet groups: a few milliseconds' worth.
 const LOOKED_AT: i64 = 30_000;
 /// A group with fewer messages in flight is quiet.
 const NOISY: u64 = 5;

@@ -49,7 +49,7 @@ pub(super) struct Delivered {
 
 pub(super) struct Store {
     connection: Connection,
-    /// The database file; none in memory.
+    /// The database file; `None` in memory.
     file: Option<PathBuf>,
     /// How many pages messages may fill; a file has no limit of its own.
     max_pages: Option<u64>,

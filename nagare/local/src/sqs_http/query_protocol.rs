@@ -1,7 +1,7 @@
 //! Clients that speak SQS's older protocol: a form as request, XML as answer.
 //!
-//! SDKs released before SQS had JSON (November 2023) speak nothing else. They are refused in their own language, so
-//! that what they show is the reason. `docs/LOCAL.md` names versions.
+//! SDKs released before SQS had JSON (November 2023) speak nothing else. They are refused in their own protocol, so that they can
+//! show the reason. `docs/LOCAL.md` names versions.
 
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;

@@ -1,8 +1,8 @@
-//! Audits of battles: fighting them again as their logs say, and comparing that with the hits on record, with what the
-//! view says, and with what viewers are shown of their own hits.
+//! Audits of battles. A replay of the log is compared with the hits on record, with what the view says, and with the totals that
+//! viewers are shown.
 //!
-//! Views and facts are read as `views.rs` says, and log and shares between the two readings of the view: whoever writes
-//! those writes the view before or with them.
+//! Views and facts are read as `views.rs` says. Log and totals are read between the two reads of the view, because whoever writes
+//! them writes the view before them or with them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -49,34 +49,34 @@ pub enum BattleDifference {
         /// What the log comes to.
         replayed: Numbers,
     },
-    /// It is written of a hit that it has landed as another one than the log says.
+    /// The stored number of a hit is not its number in the log.
     Hit {
         /// Of which battle.
         battle_id: BattleId,
         /// Which hit.
         hit_id: HitId,
-        /// As which one it is written to have landed, from 0 on; nothing if that is not written.
+        /// The stored number, from 0 on; `None` if there is none.
         stored: Option<u64>,
-        /// As which one it has landed; nothing if it has not.
+        /// The number in the log; `None` if the hit has not landed.
         replayed: Option<u64>,
     },
-    /// The log says what cannot be.
+    /// The log contradicts the rules of a battle.
     Log {
         /// Of which battle.
         battle_id: BattleId,
         /// About which hit.
         hit_id: HitId,
-        /// What it is.
+        /// The contradiction.
         contradiction: Contradiction,
     },
 }
 
-/// What of a battle is one viewer's.
+/// The totals of one viewer in a battle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Numbers {
     /// How many hits have landed.
     pub hits: u64,
-    /// What damage they did.
+    /// The damage of these hits.
     pub damage: u64,
 }
 
@@ -86,10 +86,10 @@ impl From<ViewerHits> for Numbers {
     }
 }
 
-/// The items of each viewer, by their sort keys; nothing in the place of one that cannot be read.
+/// The items of each viewer, by their sort keys; `None` for an item that cannot be read.
 type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<ViewerHitsItem>>>;
 
-/// What facts and views say of one battle, beside its view.
+/// What facts and views say of one battle, without its view.
 #[derive(Default)]
 struct Told {
     definition: Option<Definition>,
@@ -97,15 +97,15 @@ struct Told {
     /// The blocks of the log, by the number of their first hit.
     blocks: Vec<(u64, Vec<Landed>)>,
     shares: Shares,
-    /// As which one each hit is written to have landed.
+    /// The stored number of each hit.
     numbers: BTreeMap<HitId, u64>,
 }
 
-/// Numbers of hits that are written and those that should be.
+/// A hit, with its stored number and its number in the log.
 type NumberDifference = (HitId, [Option<u64>; 2]);
 
 impl ViewsAuditor {
-    /// Fights battles again, and makes what is shown of them what their logs say if wanted.
+    /// Replays the logs of battles and compares them with what is stored and shown. Repairs what differs if `repair` is set.
     ///
     /// # Errors
     /// [`AuditError`]; auditing again completes it.
@@ -133,7 +133,7 @@ impl ViewsAuditor {
         Ok(rounds.found())
     }
 
-    /// What facts and views say of these battles, and what has been passed when all of the facts is folded.
+    /// What facts and views say of these battles, and the barrier by which all of these facts are folded.
     async fn hits(
         &self,
         battles: &[BattleId],
@@ -211,7 +211,7 @@ impl ViewsAuditor {
         Ok(())
     }
 
-    /// Compares a battle with its log. Where it is to be mended, the view is written as of what has been passed.
+    /// Compares a battle with its log. If it is to be repaired, the view is written with the high-water marks of the barrier.
     async fn compare_battle(
         &self,
         battle: &BattleId,
@@ -283,8 +283,8 @@ impl ViewsAuditor {
         Ok(found)
     }
 
-    /// Writes what viewers should be shown, and then deletes what else they were. What lands meanwhile is beside that:
-    /// its items are behind all hits of the log.
+    /// Writes the items that viewers should be shown, and then deletes all other items of theirs. Hits that land meanwhile are not
+    /// affected: their items come after all hits of the log.
     async fn mend_shares(
         &self,
         battle: &BattleId,
@@ -306,7 +306,7 @@ impl ViewsAuditor {
         self.delete_all(wrong.collect()).await
     }
 
-    /// Writes as which ones hits have landed, and deletes that others have.
+    /// Writes the numbers of hits that have landed, and deletes those of hits that have not.
     async fn mend_numbers(
         &self,
         battle: &BattleId,
@@ -328,7 +328,7 @@ impl ViewsAuditor {
     }
 }
 
-/// The viewers who are shown something else than the log says, with what they are shown and what they should be.
+/// The viewers whose totals differ from the log, with the totals that they are shown and those of the log.
 fn differing(stored: &Shares, replay: &Replay) -> Vec<(ViewerId, [Numbers; 2])> {
     let viewers: BTreeSet<_> = stored.keys().chain(replay.by_viewer().keys()).collect();
     let differing = viewers.into_iter().filter_map(|viewer| {
@@ -348,7 +348,7 @@ fn differing(stored: &Shares, replay: &Replay) -> Vec<(ViewerId, [Numbers; 2])> 
     differing.collect()
 }
 
-/// What a viewer is shown whose items these are, in their order.
+/// The totals that a viewer with these items is shown. The items are in their order.
 fn shown<'a>(items: impl DoubleEndedIterator<Item = &'a ViewerHitsItem>) -> ViewerHits {
     let mut shown = ViewerHits::default();
     for item in items.rev() {
@@ -360,7 +360,7 @@ fn shown<'a>(items: impl DoubleEndedIterator<Item = &'a ViewerHitsItem>) -> View
     shown
 }
 
-/// The hits of which something else is written than the log says. An earlier version has written nothing.
+/// The hits whose stored number differs from the log. An earlier version stored no numbers.
 fn misnumbered(
     stored: &BTreeMap<HitId, u64>,
     replay: &Replay,

@@ -1,14 +1,14 @@
-//! Audits of events: each that was taken is in the table of its period or in an archive that was verified, once, and where readers look
-//! for it.
+//! Audits of events: each event that was taken is in the table of its period or in an archive that was verified, exactly once, and
+//! where readers look for it.
 //!
-//! Of each period whose table is there, its events are read; of each that is archived, its objects are. What the rows say of an object
-//! is compared with its bytes, and where there are both, table and archive with each other, event by event. What is gone
-//! from the tables is compared with what was noted when it went: nobody else knows.
+//! If the table of a period exists, its events are read. If a period is archived, its objects are read. The row of each object is
+//! compared with the object's bytes. Where there are both a table and an archive, they are compared event by event. What is gone from
+//! the tables is compared with what was noted when it went, because nothing else records it.
 //!
-//! A period that its keeper moves on meanwhile is compared again. An event that is recorded meanwhile is in the table, and nothing else
-//! is said of it yet.
+//! A period that its keeper moves on meanwhile is compared again. An event that is recorded meanwhile is in the table, and nothing
+//! else says anything of it yet.
 //!
-//! It holds an identity and a digest for each event of one period, of the tenant or customer that is audited.
+//! In memory are an identity and a digest for each event of one period, as far as they are of the tenant or customer that is audited.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,7 +28,7 @@ use crate::event_scope::EventScope;
 use crate::progress;
 use crate::{PER_OBJECT, soon};
 
-/// How often a period is compared that is moved on meanwhile.
+/// How often a period is compared, if its keeper moves it on meanwhile.
 const TRIES: usize = 3;
 /// Objects whose rows are read together.
 const AT_ONCE: i32 = 200;
@@ -47,20 +47,20 @@ pub enum EventFault {
     Twice,
     /// An event is where no reader looks for it.
     Misplaced,
-    /// An object of the archive is not there, or not what was noted of it.
+    /// An object of the archive is missing, or differs from its row.
     Damaged,
-    /// An object is known to its period and not to its tenant, or the other way round.
+    /// An object has a row under its period and none under its tenant, or the other way round.
     Unlisted,
-    /// A table is not there, or another one.
+    /// A table is missing, or is not the one that its period names.
     Table,
 }
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventDifference {
-    /// Whose events.
+    /// The tenant whose events differ.
     pub tenant_id: TenantId,
-    /// Of which period.
+    /// The period of these events.
     pub period: String,
     /// What it is.
     pub difference: EventFault,
@@ -85,7 +85,7 @@ pub enum EventsAuditError {
     Damaged(String),
 }
 
-/// Compares tables, archives and what is known of them.
+/// Compares tables, archives and their rows.
 #[derive(Debug)]
 pub struct EventsAuditor {
     events: Events,
@@ -110,7 +110,7 @@ impl EventsAuditor {
         Self { events, archives, objects }
     }
 
-    /// The differences between tables, archives and what is known of them.
+    /// The differences between tables, archives and their rows.
     ///
     /// # Errors
     /// [`EventsAuditError`]
@@ -129,7 +129,7 @@ impl EventsAuditor {
         Ok(found)
     }
 
-    /// The differences of a period; nothing if it was moved on each time.
+    /// The differences of a period; `None` if its keeper has moved it on each time.
     async fn settled(
         &self,
         period: Period,
@@ -167,7 +167,7 @@ impl EventsAuditor {
         Ok(found.differences)
     }
 
-    /// What is in the table; nothing if it is gone.
+    /// The events in the table; `None` if the table is gone.
     async fn table(
         &self,
         row: &PeriodRow,
@@ -220,7 +220,8 @@ impl EventsAuditor {
         Ok(digests)
     }
 
-    /// The objects of the tenant, as their period knows them. Those that only one of period and tenant knows are differences.
+    /// The objects of the tenant, by the rows of their period. An object that has a row under only one of period and tenant is a
+    /// difference.
     async fn listed(
         &self,
         period: Period,

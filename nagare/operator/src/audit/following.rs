@@ -11,7 +11,7 @@ use super::Auditor;
 use super::reads::followees;
 use crate::soon;
 
-/// A row that says something else than its edge.
+/// A row that differs from its edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FollowingDifference {
     /// Whose list it is in.

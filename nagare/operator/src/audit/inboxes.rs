@@ -1,8 +1,7 @@
-//! Audits of inboxes: comparing how many likes a viewer has not read, and where they are listed, with the views of
-//! the activities.
+//! Audits of inboxes: comparing how many likes a viewer has not read, and where they are listed, with the views of the activities.
 //!
-//! An inbox is written with every view that changes it. So where it is the same before and after all views are
-//! scanned, nothing that it depends on has changed meanwhile.
+//! An inbox is written with every view that changes it. So if the inbox is the same before and after all views are scanned, nothing
+//! that it depends on has changed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,10 +23,10 @@ use crate::soon;
 /// Items beside the inbox in one transaction, which takes a hundred.
 const TOGETHER: usize = 90;
 
-/// An inbox that says something else than the views of the activities.
+/// An inbox that differs from what the views of activities add up to.
 #[derive(Debug, Clone, Serialize)]
 pub struct InboxDifference {
-    /// Whose.
+    /// The viewer of the inbox.
     pub viewer_id: ViewerId,
     /// How many likes it says are unread.
     pub stored: u64,
@@ -42,14 +41,14 @@ pub struct InboxDifference {
 /// What the views say of one viewer.
 #[derive(Default)]
 struct Tally {
-    /// By place, what their activities' views say.
+    /// Listings that follow from the views of their activities, by key.
     listings: BTreeMap<NotificationKey, (ActivityId, Listing)>,
-    /// What is listed in items of its own.
+    /// Listings that are items of their own.
     rows: BTreeMap<NotificationKey, u64>,
 }
 
 impl ViewsAuditor {
-    /// Compares inboxes with the views of activities, and mends what differs if wanted.
+    /// Compares inboxes with the views of activities, and repairs what differs if that is wanted.
     ///
     /// # Errors
     /// [`AuditError`]; auditing again completes it.
@@ -127,7 +126,7 @@ impl ViewsAuditor {
         Ok(tallies)
     }
 
-    /// Writes what the inbox should say, unless it has changed. What is listed in items of its own comes with it.
+    /// Writes what the inbox should say, together with the listings that are items of their own, unless the inbox has changed.
     async fn mend_inbox(
         &self,
         viewer: &ViewerId,

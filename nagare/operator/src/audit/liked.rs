@@ -20,7 +20,7 @@ use crate::soon;
 pub struct LikedDifference {
     /// Whose list it is in.
     pub viewer_id: ViewerId,
-    /// Which activity; none where all is listed and nothing says so.
+    /// The activity; `None` if the list is complete and is not marked as complete.
     pub activity_id: Option<ActivityId>,
     /// Since when it is liked, or listed as if it were.
     pub liked_at: Option<Timestamp>,
@@ -45,7 +45,7 @@ impl LikedAuditor {
         Self { facts: facts.clone(), likes, list, clock }
     }
 
-    /// All who like something, or have liked it. Reads through all facts.
+    /// All viewers who like something, or have liked it. Reads all facts.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -92,7 +92,7 @@ impl LikedAuditor {
         Ok(missing.chain(extra).chain(unsaid).collect())
     }
 
-    /// Lists what is not listed, and takes out what is not liked.
+    /// Adds entries that are missing, and removes those of activities that are not liked.
     ///
     /// # Errors
     /// [`DynamoError`]; repairing again completes it.

@@ -17,12 +17,12 @@ use super::views::ViewsAuditor;
 use crate::scan::scan;
 use crate::soon;
 
-/// A view that says something else than its facts.
+/// A view that differs from a recount of its facts.
 #[derive(Debug, Clone, Serialize)]
 pub struct LikesDifference {
-    /// Of which activity.
+    /// The activity.
     pub activity_id: ActivityId,
-    /// Whose it is, if that is known: the difference may be in their inbox, too.
+    /// The actor of the activity, if it is known: the difference may be in their inbox, too.
     pub actor_id: Option<ActorId>,
     /// What the view says.
     pub stored: Numbers,
@@ -49,7 +49,7 @@ impl Tally {
 }
 
 impl ViewsAuditor {
-    /// Compares what the views say of activities with a recount of the facts, and mends what differs if wanted.
+    /// Compares what the views say of activities with a recount of the facts, and repairs what differs if that is wanted.
     ///
     /// # Errors
     /// [`AuditError`]; auditing again completes it.
@@ -75,7 +75,7 @@ impl ViewsAuditor {
         Ok(rounds.found())
     }
 
-    /// Compares a view with what the facts say. Where it is to be mended, it is written as of what has been passed.
+    /// Compares a view with what the facts say. If it is to be repaired, it is written with the high-water marks of the barrier.
     async fn compare_likes(
         &self,
         activity: &ActivityId,
@@ -101,8 +101,8 @@ impl ViewsAuditor {
         })
     }
 
-    /// What the facts say of these activities, and what has been passed when all of it is folded. Who likes one is
-    /// listed nowhere, so all facts are scanned.
+    /// What the facts say of these activities, and the barrier by which all of that is folded. Nothing lists who likes an activity, so
+    /// all facts are scanned.
     async fn likes(
         &self,
         activities: &[ActivityId],

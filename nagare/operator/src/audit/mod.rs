@@ -151,7 +151,7 @@ impl Auditor {
             && row.expires_at == Some(self.retention.expires_at(sort_key.published_at))
     }
 
-    /// The entries that the ledger asks for.
+    /// The entries that should exist according to the ledger.
     async fn expected(
         &self,
         viewer: &ViewerId,
@@ -211,8 +211,8 @@ impl Auditor {
         Ok(())
     }
 
-    /// Removes entries of an actor whom the viewer never followed: there is no edge to reconcile with,
-    /// and a follow that comes meanwhile inserts its own entries afterwards.
+    /// Removes the entries of an actor whom the viewer never followed. There is no edge to reconcile with, and a follow that comes
+    /// meanwhile inserts its own entries afterwards.
     async fn clear_strangers(
         &self,
         viewer: &ViewerId,

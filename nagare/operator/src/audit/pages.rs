@@ -1,6 +1,6 @@
 //! Audits of pages: whether an activity is listed where the pages of its actor look for it.
 //!
-//! A row too many is no difference: readers pass it, because the record does not bear it out.
+//! A surplus row is no difference: readers skip it, because the activity's record does not confirm it.
 
 use serde::Serialize;
 use shared::activities::{Activities, Unlisted};
@@ -13,13 +13,13 @@ use crate::soon;
 /// An activity that a page of its actor does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PageDifference {
-    /// Which one.
+    /// The activity.
     pub activity_id: ActivityId,
-    /// Whose it is.
+    /// The actor of the activity.
     pub actor_id: ActorId,
-    /// True if pages of all kinds lack it.
+    /// True if it is missing on pages of all kinds together.
     pub missing_in_outbox: bool,
-    /// The kind whose pages lack it, if they do.
+    /// The kind on whose pages it is missing, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_of_kind: Option<ActivityKind>,
 }

@@ -1,11 +1,11 @@
 //! Audits of polls: comparing their views with a recount of the votes.
 //!
-//! Views and facts are read as `views.rs` says. A view is compared with all that it is made of: rules, end, sums,
-//! and the events from which the sums follow if the poll is closed early.
+//! Views and facts are read as `views.rs` says. A view is compared with all that it is made of: rules, end, sums, and the events from
+//! which the sums follow if the poll is closed early.
 //!
-//! A repair writes all events into new blocks, under numbers that no projector writes, and then the view, on the
-//! condition that it is the one that was compared. Who has read the view before may still read the blocks of then, so
-//! those expire a day later.
+//! A repair writes all events into new blocks, under numbers that no projector writes. Then it writes the view, on the condition that
+//! the view is the one that was compared. Whoever has read the view before may still read its old blocks, so those expire a day
+//! later.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +24,10 @@ use super::views::ViewsAuditor;
 use crate::scan::scan;
 use crate::soon;
 
-/// How long blocks are kept that nobody needs but who has read a view before it was mended.
+/// How long old blocks are kept, for readers that have read a view before it was repaired.
 const KEPT_MILLIS: i64 = 86_400_000;
 
-/// A view that says something else than the votes.
+/// A view that differs from a recount of the votes.
 #[derive(Debug, Clone, Serialize)]
 pub struct PollDifference {
     /// Of which poll.
@@ -44,12 +44,12 @@ pub struct PollDifference {
 enum Tally {
     /// It was opened.
     Opened(Box<Recount>),
-    /// It was, by somebody who is erased.
+    /// It was opened by somebody who is erased.
     Erased,
 }
 
 impl ViewsAuditor {
-    /// Compares what views say of polls with a recount of the votes, and mends what differs if wanted.
+    /// Compares what views say of polls with a recount of the votes, and repairs what differs if that is wanted.
     ///
     /// # Errors
     /// [`AuditError`]; auditing again completes it.
@@ -79,8 +79,8 @@ impl ViewsAuditor {
         Ok(rounds.found())
     }
 
-    /// What the facts say of these polls, and what has been passed when all of it is folded. How anybody voted in one
-    /// is listed under the viewers, so all facts are scanned.
+    /// What the facts say of these polls, and the barrier by which all of that is folded. Votes are listed under their viewers and not
+    /// under the poll, so all facts are scanned.
     async fn votes(
         &self,
         polls: &[PollId],
@@ -106,7 +106,7 @@ impl ViewsAuditor {
         Ok((tallies, self.folded.wait(&self.facts, &self.views, &self.clock).await?))
     }
 
-    /// What was opened, and who has ended it.
+    /// What the facts say of a poll before its votes are read: its rules and its ends. `None` if it was not opened.
     async fn opened(
         &self,
         poll: &PollId,
@@ -132,7 +132,8 @@ impl ViewsAuditor {
         Ok(rules.map(|rules| Tally::Opened(recount(rules))))
     }
 
-    /// Votes may wait for a poll, but nothing else may be said of it. There is nothing to make that right from.
+    /// Checks a poll that was not opened. Votes may wait for it, but its view may say nothing else. There is nothing to repair that
+    /// from.
     fn compare_unopened(poll: &PollId, view: &View<PollTally>) -> Compared<PollDifference> {
         let stored = view.state.sums();
         if stored.is_none() && !view.is_unreadable() {
@@ -142,7 +143,7 @@ impl ViewsAuditor {
         Compared::Differs(PollDifference { poll_id, stored, recounted: None, events_differ: false })
     }
 
-    /// Compares a view with a recount. Where it is to be mended, it is written as of what has been passed.
+    /// Compares a view with a recount. If it is to be repaired, it is written with the high-water marks of the barrier.
     async fn compare_votes(
         &self,
         poll: &PollId,
@@ -168,8 +169,8 @@ impl ViewsAuditor {
         })
     }
 
-    /// When choices won votes and lost them by what a view says; nothing if a block cannot be read. Blocks stay as they
-    /// are, whatever becomes of the view.
+    /// When choices won and lost votes, by what a view says; `None` if a block cannot be read. The blocks do not change, whatever
+    /// becomes of the view.
     async fn digest(
         &self,
         key: &Key,
@@ -225,7 +226,7 @@ impl ViewsAuditor {
         Ok(true)
     }
 
-    /// Marks the blocks of before.
+    /// Marks the old blocks to expire.
     async fn expire_past(&self, view: &Key, state: &PollTally) -> Result<(), DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),

@@ -1,4 +1,4 @@
-//! Waiting until all that is a fact by now is folded.
+//! Waits until all facts that exist now are folded.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use shared::runtime::clock::Clock;
 
 use crate::soon;
 
-/// How long to wait until what is a fact is folded.
+/// How long to wait until the facts are folded.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks whether it is.
+/// The pause between two looks whether they are.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a projector is given that is not asked how far it is. It is some milliseconds behind where nothing is wrong.
+/// How long a projector is given if no barrier shows how far it has come. It is some milliseconds behind if nothing is wrong.
 const WITHOUT_BARRIER: Duration = Duration::from_secs(2);
 
 /// How an audit knows that what it has seen of the facts is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Folded {
-    /// By a [`Barrier`], which is written among the facts. What differs then is wrong.
+    /// By a [`Barrier`], which is written among the facts. Whatever differs then is wrong.
     ByBarrier,
-    /// By nothing but time, since nothing may be written. What differs may be what the projector has yet to fold.
+    /// By time alone, because nothing may be written. Whatever differs may be what the projector has yet to fold.
     ByTime,
 }
 
 impl Folded {
-    /// Waits until all that is a fact by now is folded, or for as long as that takes. What comes back knows how far that
-    /// is, which nothing but a barrier does.
+    /// Waits until all facts of this moment are folded, or for a fixed time. Returns the barrier, if there is one: nothing else knows
+    /// how far the projector has come.
     pub(super) async fn wait(
         self,
         facts: &Facts,
@@ -57,7 +57,7 @@ pub enum AuditError {
     NotProjected,
 }
 
-/// Waits until all that is a fact by now is folded. What comes back knows how far that is.
+/// Waits until all facts of this moment are folded. Returns the barrier, which knows how far the projector has come.
 ///
 /// # Errors
 /// [`AuditError`]

@@ -1,4 +1,4 @@
-//! A recount of events: what customers of a tenant did, as tables and archives say, and what the witness of each period should.
+//! A recount of events, from tables and archives: what customers of a tenant did, and what the witness of each period should say.
 
 use std::collections::BTreeMap;
 
@@ -34,17 +34,17 @@ pub(super) type Counted = BTreeMap<CustomerId, CustomerSummary>;
 /// What was counted.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// In tables: it may go on.
+    /// Counted from tables, which may get more events.
     pub(super) tables: Counted,
-    /// In archives of tables that are gone.
+    /// Counted from archives whose tables are gone.
     pub(super) archives: Counted,
-    /// What each period's events add up to, of those that are counted.
+    /// The tally of each period, over the events that are counted.
     pub(super) witnesses: BTreeMap<Period, Tally>,
-    /// The objects that cannot be read, or are not what was noted of them.
+    /// The objects that cannot be read, or differ from their rows.
     pub(super) damaged: Vec<String>,
 }
 
-/// What of a line is counted.
+/// The members of a line that are counted.
 #[derive(Deserialize)]
 struct Said {
     tenant_id: String,
@@ -61,7 +61,7 @@ impl Recount {
         Ok(rows)
     }
 
-    /// Counts the events of a scope that are somewhere, of those customers that are wanted.
+    /// Counts the events of a scope in tables and archives, for the customers that are wanted.
     pub(super) async fn all(
         &self,
         scope: &EventScope,
@@ -79,7 +79,7 @@ impl Recount {
         Ok(found)
     }
 
-    /// Counts what is in the tables, of one customer.
+    /// Counts the events of one customer in the tables.
     pub(super) async fn in_tables(&self, scope: &EventScope) -> Result<Found, EventsAuditError> {
         let mut found = Found::default();
         for row in self.periods().await?.into_iter().filter(|row| row.state.has_table()) {
@@ -88,7 +88,7 @@ impl Recount {
         Ok(found)
     }
 
-    /// What the events of a scope in the table of a period add up to; nothing if it is gone.
+    /// The tally of the events of a scope in the table of a period; `None` if the table is gone.
     pub(super) async fn tally(
         &self,
         row: &PeriodRow,
@@ -122,7 +122,7 @@ impl Recount {
         Ok(is_there)
     }
 
-    /// Goes through the events of a scope in the table of a period. False if the table is gone.
+    /// Visits the events of a scope in the table of a period. Returns false if the table is gone.
     async fn each(
         &self,
         row: &PeriodRow,
@@ -180,7 +180,7 @@ impl Recount {
     }
 }
 
-/// Whether only views know of a day: its events have expired, or their table was gone before there were archives.
+/// True if only views know of a day: its events have expired, or their table was gone before there were archives.
 pub(super) fn is_base(day: Day, periods: &[PeriodRow]) -> bool {
     let at = start_of(day);
     let mut of = periods.iter().filter(|row| row.period.from() <= at && at < row.period.to());

@@ -1,9 +1,8 @@
-//! Audits of rooms: comparing the rows that readers are shown with the claims on the ids of messages, and with what was
-//! deleted.
+//! Audits of rooms: comparing the rows that readers are shown with the claims on the ids of messages, and with what was deleted.
 //!
-//! Messages are listed nowhere but by the rows that are to be compared, so the whole ledger is scanned, once for all rooms.
-//! What differs then is read again by itself. A command in flight writes the claim before the rows, and the marker before
-//! the tombstones, and may be found in between.
+//! Nothing but the rows themselves lists messages, so the whole ledger is scanned, once for all rooms. A message that differs is then
+//! read again, alone. A command in flight writes the claim before the rows, and the marker before the tombstones, so a message may be
+//! found in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +22,7 @@ use crate::soon;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum RoomDifference {
-    /// A row is not what was claimed.
+    /// A row differs from what was claimed.
     Row {
         /// In which room.
         room_id: RoomId,
@@ -47,7 +46,7 @@ pub enum RoomDifference {
         /// How many it needs.
         needed: u16,
     },
-    /// Everybody may read it, though somebody has joined it.
+    /// Everybody may read the room, though somebody has joined it.
     Open {
         /// Which room.
         room_id: RoomId,
@@ -136,7 +135,7 @@ impl RoomsAuditor {
         Ok(scanned)
     }
 
-    /// What is wrong with a message, now that it is read by itself.
+    /// The difference of a message that is read again, alone.
     async fn compared(
         &self,
         room: &RoomId,
@@ -153,7 +152,7 @@ impl RoomsAuditor {
         Ok(differences.collect())
     }
 
-    /// Sets right what still differs.
+    /// Repairs what still differs.
     ///
     /// # Errors
     /// [`DynamoError`]; repairing again completes it.

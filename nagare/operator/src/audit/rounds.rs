@@ -1,6 +1,6 @@
-//! Audits of views in rounds: what changes while it is compared is compared again with what else did.
+//! Audits of views in rounds: views that change while they are compared are compared again in the next round.
 
-/// How often views that change are compared.
+/// How often views are compared that keep changing.
 const ROUNDS: usize = 8;
 
 /// What an audit has found.
@@ -8,19 +8,19 @@ const ROUNDS: usize = 8;
 pub struct Found<D, I> {
     /// What differed.
     pub differences: Vec<D>,
-    /// How many of these are mended.
+    /// How many of these are repaired.
     pub mended: usize,
-    /// What changed all the time, so that it could not be compared.
+    /// What kept changing, so that it could not be compared.
     pub busy: Vec<I>,
 }
 
-/// What comparing one view came to.
+/// The result of comparing one view.
 pub(super) enum Compared<D> {
     /// It says what it should.
     Equal,
     /// It does not.
     Differs(D),
-    /// It did not, and does now.
+    /// It did not, and was repaired.
     Mended(D),
     /// It has changed meanwhile.
     Busy,
@@ -33,13 +33,13 @@ pub(super) struct Rounds<D, I> {
 }
 
 impl<D, I: Clone> Rounds<D, I> {
-    /// Of an audit of all these.
+    /// The rounds of an audit of all these views.
     pub(super) fn of(all: &[I]) -> Self {
         let found = Found { differences: Vec::new(), mended: 0, busy: all.to_vec() };
         Self { found, left: ROUNDS }
     }
 
-    /// What to compare in the next round; nothing if there is none.
+    /// The views to compare in the next round; `None` if there is no next round.
     pub(super) fn next_round(&mut self) -> Option<Vec<I>> {
         if self.found.busy.is_empty() {
             return None;
@@ -48,7 +48,7 @@ impl<D, I: Clone> Rounds<D, I> {
         Some(std::mem::take(&mut self.found.busy))
     }
 
-    /// Takes in what comparing one of them came to.
+    /// Adds the result of comparing one view.
     pub(super) fn add(&mut self, id: I, compared: Compared<D>) {
         match compared {
             Compared::Equal => {}

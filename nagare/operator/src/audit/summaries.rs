@@ -1,30 +1,33 @@
-//! Audits of summaries: what is folded from events is what tables and archives say, and can be made that again.
+//! Audits of summaries: compares what is folded from events with tables and archives, and makes views again that are wrong.
 //!
 //! # When a view is wrong
 //!
-//! Views are read before the events are, and events only become more: so a view that is right never counts more than was found of it.
-//! What it counts less may be in the stream. Whatever differs is compared again, a customer by their own events: view, then
-//! events. Where both say the same it was in the stream. Where neither the view, by its version, nor the events
-//! have changed for [`STILL`], the view is wrong, or the projector is behind. One that changes for a minute and is never right was not compared.
+//! Views are read before the events, and events only become more. So a view that is right never counts more than the events that were
+//! found. If it counts less, the rest may be in the stream. A customer whose view differs is compared again, alone: the view, then
+//! the events. If both agree now, the rest was in the stream. If neither the version of the view nor the events have changed for
+//! [`STILL`], the view is wrong, or the projector is behind. A view that changes for a minute and is never right is reported as not
+//! compared.
 //!
-//! Names and witnesses are of all customers, and change all the time. They are right if what was found lies between what they said before
-//! and what they say now, for each number of them. Where nothing came meanwhile these are the same, and the comparison is exact.
+//! Names and witnesses count the events of all customers, and change all the time. They are right if each number that was found lies
+//! between what they said before and what they say now. If nothing came meanwhile, these two are the same, and the comparison is
+//! exact.
 //!
 //! # What only views know
 //!
-//! Each day is one of one period. Of a period whose archive has expired nobody knows but the views, so its days are a *base*: as the customer's
-//! view has them. Names have those of their customers.
+//! Each day belongs to one period. Once the archive of a period has expired, only the views know what happened on its days. So these
+//! days are a *base*: they are taken from the customer's view as they are. Names have the bases of their customers.
 //!
 //! # Why a view that is made again is right
 //!
-//! Nothing is made again while it may be in the stream ([`folded`]). A view is written over the version that was compared, with the marks of that: what was folded up to then is in the events, and what comes
-//! later is folded into what is written. A name or a witness is made again only if nobody has written it since before the events were
-//! read. If somebody has, or the projector is behind, it is left for another time. Where an object of an archive is damaged, nothing is.
+//! No view is made again while some of it may be in the stream ([`folded`]). A view is written over the version that was compared,
+//! with the marks of that version. What was folded up to then is in the events, and what comes later is folded into what is written.
+//! A name or a witness is made again only if nobody has written it since before the events were read. If somebody has, or if the
+//! projector is behind, it is left for another time. If an object of an archive is damaged, nothing is made again.
 //!
 //! # What bounds it
 //!
-//! Customers are counted [`TOGETHER`] at a time by a hash of their ids, each time by reading all events. It holds their counts, those of all names of the tenant, and an
-//! id for each alert.
+//! Customers are counted [`TOGETHER`] at a time, chosen by a hash of their ids, and each time all events are read. In memory are the
+//! counts of these customers, those of all names of the tenant, and an id for each alert.
 
 mod alerts;
 mod folded;
@@ -54,11 +57,11 @@ use crate::event_scope::EventScope;
 use crate::progress;
 use crate::soon;
 
-/// For how long neither a view nor its events change before it is wrong.
+/// How long a view and its events must not change until the view counts as wrong.
 const STILL: Duration = Duration::from_secs(10);
-/// How long to look at what differs.
+/// How long a difference is examined.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks.
+/// The pause between two comparisons.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Customers whose events are counted at once.
 const TOGETHER: usize = 20_000;
@@ -69,11 +72,11 @@ const IDS: usize = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SummaryFault {
-    /// What a customer did.
+    /// The view of a customer differs.
     Customer,
-    /// How often a name happened.
+    /// The view of a name differs.
     Name,
-    /// What a period adds up to.
+    /// The witness of a period differs.
     Witness,
     /// An alert that should be listed, or should not.
     Alert,
@@ -82,7 +85,7 @@ pub enum SummaryFault {
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SummaryDifference {
-    /// Of which tenant.
+    /// The tenant.
     pub tenant_id: TenantId,
     /// What differs.
     pub difference: SummaryFault,
@@ -144,7 +147,7 @@ impl SummariesAuditor {
         Self { recount: Recount { events, archives, objects }, summaries, ledger, clock }
     }
 
-    /// What differs of a tenant, or of one of its customers, and with `mends` what is made again.
+    /// The differences of a tenant or of one of its customers. With `mends`, wrong views are made again.
     ///
     /// # Errors
     /// [`EventsAuditError`]
@@ -223,7 +226,7 @@ impl Audited<'_> {
         Customer { tenant_id: self.scope.tenant_id.clone(), customer_id: id.clone() }
     }
 
-    /// Compares customers, and adds what they should have to what is asked of names and alerts.
+    /// Compares customers, and adds what they should count to what names and alerts should say.
     async fn customers(
         &mut self,
         ids: BTreeSet<CustomerId>,
@@ -263,7 +266,7 @@ impl Audited<'_> {
         self.make_again(archives).await
     }
 
-    /// Compares a customer again. False if that has to go on.
+    /// Compares a customer again. Returns false if that has to be repeated.
     async fn is_settled(
         &mut self,
         id: &CustomerId,
@@ -300,7 +303,7 @@ impl Audited<'_> {
         Ok(true)
     }
 
-    /// What a view should say: what was counted, and of days that nobody else knows what it says itself.
+    /// What a view should say: what was counted and, for days that nobody else knows, what the view says itself.
     fn expected(
         &self,
         stored: &CustomerSummary,

@@ -1,9 +1,8 @@
-//! Audits of tags: comparing what people are tagged in, as it is listed, with the tags and the claims that it follows
-//! from.
+//! Audits of tags: comparing what people are tagged in, as it is listed, with the tags and the claims that it follows from.
 //!
-//! Who is tagged in an activity is listed by its partition, and what somebody has listed by theirs. So an activity's
-//! audit finds what is missing or out of date, and a viewer's what should not be there. A command in flight writes the
-//! tag before the listing, and may be found in between.
+//! The partition of an activity has who is tagged in it. The partition of a viewer has what is listed for them. So the audit of an
+//! activity finds what is missing or out of date, and the audit of a viewer finds what should not be there. A command in flight
+//! writes the tag before the listing, so a tag may be found in between.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
@@ -20,7 +19,7 @@ use crate::soon;
 /// Listings that are checked at once.
 const AT_ONCE: usize = 32;
 
-/// A listing that says something else than the tag.
+/// A listing that differs from its tag.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct TagDifference {
     /// Who is tagged, or is not.
@@ -46,7 +45,7 @@ impl TagsAuditor {
         Self { activities: Activities::new(ledger), tags: Tags::new(ledger), clock }
     }
 
-    /// The listings of an activity that are missing or say something else than its tags.
+    /// The listings of an activity that are missing or differ from its tags.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -82,7 +81,7 @@ impl TagsAuditor {
         }
     }
 
-    /// What is listed of a viewer and should not be, or is out of date.
+    /// The listings of a viewer that should not be there, or are out of date.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -116,7 +115,7 @@ impl TagsAuditor {
         }))
     }
 
-    /// Has each listing say what the tag says by now.
+    /// Makes each listing say what the tag says by now.
     ///
     /// # Errors
     /// [`DynamoError`]; repairing again completes it.

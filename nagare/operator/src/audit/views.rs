@@ -1,10 +1,10 @@
 //! Audits of views: comparing them with the facts they are folded from.
 //!
-//! A view and its facts can be compared only when nothing is between them. So the views are read before all facts are
-//! scanned, and once more when all that the scan may have seen is folded ([`projected`](super::projected())). A view
-//! that is the same both times has folded what the scan saw, and nothing else: then the numbers must be equal. One that
-//! changed is compared in another round, while others go on; a repair is written only over the very view that was
-//! compared. Who may write nothing, not even a barrier, waits a while instead ([`Folded::ByTime`]), and repairs nothing.
+//! A view and its facts can be compared only if no change is on its way from one to the other. So the views are read before all facts
+//! are scanned, and once more when all that the scan may have seen is folded ([`projected`](super::projected())). A view that is the
+//! same both times has folded what the scan saw, and nothing else: then the numbers must be equal. A view that changed is compared in
+//! another round, and the others go on. A repair is written only over the very view that was compared. An audit that may write
+//! nothing, not even a barrier, waits a while instead ([`Folded::ByTime`]), and repairs nothing.
 
 use shared::dynamo::DynamoError;
 use shared::dynamo::item::Key;
@@ -32,14 +32,13 @@ impl ViewsAuditor {
         Self { facts: facts.clone(), views: views.clone(), clock, folded }
     }
 
-    /// The same, which knows by other means that facts are folded.
+    /// The same, with another way to know that facts are folded.
     #[must_use]
     pub fn waiting(self, folded: Folded) -> Self {
         Self { folded, ..self }
     }
 
-    /// Reads what views are compared with, and the views before and after. Nothing in the place of a view that has
-    /// changed meanwhile.
+    /// Reads what views are compared with, and the views before and after. Returns `None` for a view that has changed meanwhile.
     pub(super) async fn around<S: State, T, E: From<DynamoError>>(
         &self,
         keys: &[Key],

@@ -102,8 +102,7 @@ impl Effects {
         }
     }
 
-    /// What was said of an activity that its actor has not published: it waits for that, unless the id is
-    /// somebody else's.
+    /// A command about an activity that its actor has not published: it waits for the publish, unless the id belongs to somebody else.
     async fn before_its_publish(
         &self,
         key: &ActivityKey,
@@ -119,8 +118,7 @@ impl Effects {
         })
     }
 
-    /// The entries of all followers: those of a fan-out in segments by its own notes, and all others one by
-    /// one.
+    /// The entries of all followers. Of a fan-out in segments its own notes say so; of all others the entries are read one by one.
     async fn fanned_out(
         &self,
         key: &ActivityKey,

@@ -1,4 +1,4 @@
-//! Entries, read to see whether they are there.
+//! Reads entries, to see whether they are there.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Events: in effect once they are in their tables.
+//! Events: in effect once they are in the tables of their periods.
 
 use shared::dynamo::DynamoError;
 use shared::events::{Event, EventsRecorded, Recorded};
@@ -17,7 +17,7 @@ impl Effects {
         })
     }
 
-    /// Several: each is in its table, or another one is there in its place.
+    /// Several events: each of them, or another event with its identity, is in its table.
     pub(super) async fn events(&self, sent: &EventsRecorded) -> Result<CommandStatus, DynamoError> {
         let Some(events) = &self.events else { return Ok(CommandStatus::Pending) };
         let mut remark = None;

@@ -41,7 +41,7 @@ impl Effects {
         Ok(CommandStatus::Pending)
     }
 
-    /// True if the viewer is not shown yet what the follow brings in.
+    /// True if the viewer is not shown yet what the follow backfills.
     async fn is_joining(&self, change: &FollowChange) -> Result<bool, DynamoError> {
         let FollowChange { follower_id, followee_id, .. } = change;
         let hidden = self.follows.hidden(follower_id, soon()).await?;
@@ -50,7 +50,7 @@ impl Effects {
         Ok(hidden.hides(followee_id) || (hidden.asks_edges(self.clock.now()) && is_marked))
     }
 
-    /// What the edge says of the command; nothing if it says what the command says.
+    /// What the edge says of the command; `None` if it states what the command states.
     async fn edge(&self, change: &FollowChange) -> Result<Option<CommandStatus>, DynamoError> {
         let FollowChange { follower_id, followee_id, state } = change;
         let now = self.follows.state(follower_id, followee_id, soon()).await?;

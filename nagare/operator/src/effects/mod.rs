@@ -2,41 +2,40 @@
 //!
 //! # Why the answer is exact
 //!
-//! SQS does not tell a producer what became of a message, and its numbers of messages are approximate. So the
-//! tables are asked, with strongly consistent reads. Commands are idempotent: each states a fact in the ledger
-//! and makes the timelines agree with the ledger. A command is therefore done when applying it would change
-//! nothing:
+//! SQS does not tell a producer what became of a message, and its numbers of messages are approximate. So the tables are asked, with
+//! strongly consistent reads. Commands are idempotent: each states a fact in the ledger and makes the timelines agree with the
+//! ledger. A command is therefore done when applying it would change nothing:
 //!
-//! * **The fact.** Merging it into what is on record changes nothing. If the record holds this very fact, the
-//!   command counts; if it holds one that wins, the command was overtaken, and that is its end.
-//! * **The timelines.** Every entry that follows from the fact is read. For a follow or unfollow these are the
-//!   entries of one timeline, one for each activity in the actor's outbox; then the edge is read once more,
-//!   because whoever changes it takes over. For a publish or delete it is one entry for each follower, read
-//!   after the outbox row was there: who follows later reconciles their own timeline. A fan-out that was cut
-//!   into segments notes its own end, after every segment was checked twice ([`shared::fanout`]).
-//! * **The readers.** A follow is done when its actor is no longer hidden. An edit or a delete counts from when the
-//!   record says so; readers that have kept the record are told a moment later, before it is acknowledged.
-//! * **The count.** A like is done when its row is recorded; the count follows, normally within a second. Of an activity that
-//!   nobody has published it says so.
-//! * **Tags.** A tag is done when it is recorded and, if its activity is published, listed among what the person is
-//!   tagged in; a publish, when it is listed so for everybody who was tagged before.
-//! * **Polls and battles.** A vote is done when it is recorded; the sums follow likewise. One outside the poll's time, or for
-//!   no choice of it, is without effect. A hit is done when it has landed, or is too late, which says so.
-//! * **Rooms.** A message is done when its claim and both its rows are there, a delete when its marker is and both rows are
-//!   tombstones.
-//! * **Events.** An event is done when it is in its table; several, when each of them is there, or is refused.
+//! * **The fact.** Merging it into what is on record changes nothing. If the record holds this very fact, the command counts. If it
+//!   holds one that wins, the command was overtaken, and is done.
+//! * **The timelines.** Every entry that follows from the fact is read. For a follow or unfollow these are the entries of one
+//!   timeline, one for each activity in the actor's outbox. Then the edge is read once more, because whoever changes it takes over.
+//!   For a publish or delete it is one entry for each follower, read after the outbox row was there: who follows later reconciles
+//!   their own timeline. A fan-out that was cut into segments notes its own end, after every segment was checked twice
+//!   ([`shared::fanout`]).
+//! * **The readers.** A follow is done when its actor is no longer hidden. An edit or a delete counts from when the record says so.
+//!   Readers with a cached record are told a moment later, before the command is acknowledged.
+//! * **The count.** A like is done when its row is recorded. The count follows, normally within a second. The status of a like says
+//!   so if nobody has published its activity.
+//! * **Tags.** A tag is done when it is recorded and, if its activity is published, listed for the person who is tagged. A publish is
+//!   done when it is listed for everybody who was tagged before.
+//! * **Polls and battles.** A vote is done when it is recorded; the sums follow like the count of likes. A vote outside the poll's
+//!   time, or for a choice that the poll does not have, is without effect. A hit is done when it has landed, or when it is too late;
+//!   the status says which.
+//! * **Rooms.** A message is done when its claim and both its rows are there. A delete is done when its marker is there and both rows
+//!   are tombstones.
+//! * **Events.** An event is done when it is in its table. A message with several is done when each of them is there, or is refused.
 //! * **The dead letter.** It has the id of the message and its body.
 //!
-//! What is "in effect" may be so because the same command was sent before; then this one changes nothing.
-//! Nothing is ever concluded from time that passed or from an empty queue. Where none of the above is so, the
-//! command is [`Pending`](CommandStatus::Pending).
+//! A command may be in effect because the same command was sent before; then this one changes nothing. Nothing is ever concluded from
+//! time that has passed, or from an empty queue. If none of the above holds, the command is [`Pending`](CommandStatus::Pending).
 //!
 //! # What it costs
 //!
-//! A look reads the dead letter and the record. The entries are read once, a hundred a call, and a look goes on
-//! where the last one stopped: a publish to N followers, few enough not to be cut into segments, costs N reads
-//! of edges and N of entries; a follow as many as the actor published within retention. It takes what an audit
-//! takes: `GetItem`, `BatchGetItem` and `Query` on four of the tables.
+//! A look reads the dead letter and the record. The entries are read once, a hundred a call, and a look continues where the last one
+//! stopped. A publish to N followers, few enough not to be cut into segments, costs N reads of edges and N of entries. A follow costs
+//! as many reads of entries as the actor published within retention. It takes the permissions that an audit takes: `GetItem`,
+//! `BatchGetItem` and `Query` on four of the tables.
 
 mod activities;
 mod battles;
@@ -88,9 +87,9 @@ pub enum CommandStatus {
     Pending,
     /// It is in effect.
     Applied {
-        /// Entries that it put into timelines, where it puts any.
+        /// The number of entries that it inserted into timelines, if it is a command that inserts any.
         entries: Option<u64>,
-        /// What there is to know beside that.
+        /// What else there is to know about its effect.
         remark: Option<&'static str>,
     },
     /// It was applied and has no effect, or will have none, for this reason.
@@ -105,7 +104,7 @@ pub enum CommandStatus {
 }
 
 impl CommandStatus {
-    /// In effect, and nothing to be said of it.
+    /// In effect, without entries or a remark.
     fn applied() -> Self {
         Self::Applied { entries: None, remark: None }
     }
@@ -141,7 +140,7 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// In the tables of a stack.
+    /// Looks for effects in the tables of a stack.
     ///
     /// # Errors
     /// [`Failure::Usage`] if a table is not named.
@@ -153,7 +152,7 @@ impl Effects {
         Ok(effects.with_events(remote.events()?))
     }
 
-    /// In these tables.
+    /// Looks for effects in these tables.
     #[must_use]
     pub fn new(
         ledger: &Ledger,
@@ -184,7 +183,7 @@ impl Effects {
         }
     }
 
-    /// The same, where events are looked for here.
+    /// The same, which looks for events in these tables.
     #[must_use]
     pub fn with_events(self, events: Events) -> Self {
         Self { events: Some(events), ..self }
@@ -222,10 +221,10 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Looks what has become of it by now.
+    /// Looks up what has become of the command by now.
     ///
     /// # Errors
-    /// [`DynamoError`]; looking again is right.
+    /// [`DynamoError`]; it is safe to look again.
     pub async fn look(&mut self) -> Result<CommandStatus, DynamoError> {
         if let Some(letter) = self.effects.letter(&self.message_id, &self.body).await? {
             return Ok(letter);

@@ -1,4 +1,4 @@
-//! What tenants define, and say of their customers: in effect once it is on record, or what wins over it.
+//! What tenants define, and what they state about their customers: in effect once it is on record, or something that wins over it.
 
 use std::fmt::Display;
 
@@ -43,7 +43,7 @@ impl Effects {
         Ok(standing(definitions.score(tenant_id, score_id, soon()).await?, change))
     }
 
-    /// Marks: all alerts that there are have one.
+    /// A mark as read: all alerts that exist have one.
     pub(super) async fn alerts_read(
         &self,
         read: &AlertsRead,

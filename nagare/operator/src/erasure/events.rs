@@ -1,25 +1,27 @@
 //! Erasure of events: all of a tenant, or those of one of its customers.
 //!
 //! ```text
-//! mark       the row of each period that may have some: its keeper leaves it alone from then on
-//! wait       for keepers that may not have seen that
-//! table      the events deleted; a sealed table goes on refusing puts meanwhile
-//! archive    objects without them, each exchanged together with what is known of it
-//! unmark     the manifest put again, and the row without its mark
+//! mark       marks the row of each period that may have some: its keeper leaves it alone from then on
+//! wait       waits for keepers that may not have seen the marks
+//! table      deletes the events; a sealed table goes on refusing puts meanwhile
+//! archive    puts objects without the events, each exchanged together with its row
+//! unmark     puts the manifest again, and removes the mark from the row
 //! ```
 //!
-//! Each of these may be done again, so a run that died is completed by the next one, which finds the marks. At every moment the archive
-//! holds what is known of it ([`Archives::exchange`]), and each event that is not erased is in its table or in the archive.
+//! Each of these steps may be repeated, so a run that died is completed by the next one, which finds the marks. At every moment the
+//! objects of an archive are those that its rows describe ([`Archives::exchange`]), and each event that is not erased is in its table
+//! or in the archive.
 //!
-//! A period whose archive is being made is left for later: where its chunks end is the key of an event, and two keepers have to
-//! find the same. The keeper is through with it in minutes. So it is with one that is disputed: somebody looks at it first.
+//! A period whose archive is being made is left for later: the end of a chunk is the key of an event, and two keepers have to find
+//! the same end. The keeper is done with it within minutes. A disputed period is left for later too, because somebody has to look at
+//! it first.
 //!
-//! What is sent afterwards is recorded. How many keys a customer has in a period that was made never changes, so a busy customer's
-//! id stays in such rows until their tables are dropped.
+//! Events that are sent after the erasure are recorded. The row of a period says over how many keys a busy customer is spread, and
+//! that never changes once the period is made. So the ids of such customers stay in these rows until the tables are dropped.
 //!
-//! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Removal`]): by each that is only in a table, all
-//! three views of it; by those of an object, the witness of its period, together with what is known of the object. What else views
-//! count of them, [`super::summaries`] takes out.
+//! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Removal`]). An event that is only
+//! in a table lowers all three of its views. The events of an object lower the witness of their period, together with the object's
+//! row. [`super::summaries`] takes out what else views count of them.
 
 mod archived;
 mod counted;
@@ -44,7 +46,7 @@ use crate::soon;
 const AT_ONCE: usize = 16;
 /// Objects whose rows are read together.
 const OBJECTS: i32 = 200;
-/// How often it is looked whether keepers are done.
+/// The interval between two looks whether keepers are done.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// What was erased, in numbers.
@@ -54,18 +56,18 @@ pub struct ErasedEvents {
     pub in_tables: u64,
     /// Events in archives.
     pub in_archives: u64,
-    /// Objects that are left without them.
+    /// Objects that were replaced by objects without such events.
     pub objects_rewritten: u64,
-    /// Objects of which nothing was left.
+    /// Objects that were deleted, because they had nothing else.
     pub objects_deleted: u64,
-    /// Periods that could not be looked at yet.
+    /// Periods that could not be examined yet.
     pub waiting: Vec<Period>,
-    /// Periods that take events, or will. All others that were looked at have none of these any more.
+    /// Periods that take events, or will. Of all other periods that were examined, none has such events any more.
     pub open: Vec<Period>,
 }
 
 impl ErasedEvents {
-    /// Adds what was erased later. Which periods are which, the later says.
+    /// Adds the numbers of a later run. The lists of periods become those of the later run.
     pub fn add(&mut self, later: Self) {
         *self = Self {
             in_tables: self.in_tables + later.in_tables,
@@ -97,7 +99,7 @@ pub enum EventErasureError {
          whoever sends them stop, and run this again; if that does not help, `nagare audit --tenant` says what differs"
     )]
     NotFolded(u64),
-    /// Somebody else does the same.
+    /// Another erasure of these events is running.
     #[error(
         "somebody else erases events of {0} at the same time: run this again when they are done"
     )]
@@ -116,19 +118,19 @@ impl From<ManifestError> for EventErasureError {
 /// Whose events to erase, and where.
 #[derive(Debug)]
 pub struct EventErasure {
-    /// Whose.
+    /// The tenant or the customer.
     pub scope: EventScope,
     /// Tables and periods.
     pub events: Events,
-    /// What is known of archives.
+    /// The rows of archives.
     pub archives: Archives,
-    /// The archives.
+    /// The objects of archives.
     pub objects: Objects,
     /// The keepers of periods.
     pub keepers: Keepers,
-    /// What counts the events.
+    /// The views that count the events.
     pub summaries: Summaries,
-    /// What clients have seen is there, too.
+    /// The ledger, which also has what clients have seen of histories.
     pub ledger: Ledger,
     /// What time it is in the stack.
     pub clock: Clock,
@@ -197,7 +199,7 @@ impl EventErasure {
         }
     }
 
-    /// Takes the customers out of those that get more keys. False if none of them does.
+    /// Removes customers from the list of those with more than one key. Returns false if none of them was in it.
     fn forget_spread(&self, row: &mut PeriodRow) -> bool {
         let before = row.spread.len();
         row.spread.retain(|customer, _| {
@@ -213,7 +215,7 @@ impl EventErasure {
         Ok(objects.first().is_some_and(|object| object.period == period))
     }
 
-    /// Erases what there is in a period that is marked, and takes the mark away.
+    /// Erases the events of a marked period, and removes the mark.
     async fn period(
         &self,
         mut row: PeriodRow,
@@ -270,7 +272,7 @@ impl EventErasure {
         Ok(erased)
     }
 
-    /// Deletes what clients have seen of their histories.
+    /// Deletes the sets of what clients have seen of their histories.
     async fn forget_seen(&self) -> Result<(), DynamoError> {
         let query = match self.scope.customer() {
             Some(customer) => Query {

@@ -1,9 +1,9 @@
 //! What a person stated: likes, votes, hits, and what they opened.
 //!
-//! A row that says *liked* becomes one that does not, and a row of votes loses them, so the projector counts them no
-//! more; what is left is marked with the time at which it expires: what is still in flight and older does not win over
-//! it. A hit stays what it did, without the name. What the person opened loses what it says, and what others did there
-//! expires with it. A row that has brought back a change of such a row loses what it says, and is marked too.
+//! A row that says *liked* is changed to one that does not, and a row of votes loses its votes, so the projector no longer counts
+//! them. The rows stay, and are marked with the time at which they expire: an older change that is still in flight does not win over
+//! them. A hit keeps its damage, without the name. What the person opened loses its content, and what others did there expires with
+//! it. A row by which a change of such a row was redriven loses its content, and is marked too.
 
 use std::collections::HashSet;
 
@@ -34,7 +34,7 @@ pub(super) struct Scope {
     pub(super) activities: HashSet<ActivityId>,
     pub(super) polls: HashSet<PollId>,
     pub(super) battles: HashSet<BattleId>,
-    /// Whether there is, or was, anything that names the person in views until it is folded, and after.
+    /// True if any fact was found that names the person in views, so that the projector has to be waited for.
     pub(super) waits_for_projector: bool,
 }
 
@@ -52,9 +52,9 @@ enum Fact {
     Poll(Key),
     /// A battle that they opened.
     Battle(Key),
-    /// What says nothing but what its key does.
+    /// A fact that consists of its key.
     Other(Key),
-    /// A row that has brought back a change of such a row.
+    /// A row by which a change of such a row was redriven.
     BroughtBack(Key),
 }
 
@@ -113,7 +113,7 @@ impl Erasure {
         Ok(found)
     }
 
-    /// What a row says about the person, if it does and is not marked.
+    /// The fact about the person that a row states; `None` if there is none, or if the row is marked.
     fn fact(&self, row: &Row<'_>, scope: &mut Scope) -> Result<Option<Fact>, DynamoError> {
         let (key, is_marked) = (Key::of(row)?, row.item.contains_key(FORGET_AT));
         let fact = if let Some(of) = redriven::brought_back(&key) {
@@ -186,7 +186,7 @@ impl Erasure {
         Ok(fact)
     }
 
-    /// What was changed since it was read is found again.
+    /// Erases a fact as it was read. A row that has changed since is found again by the next scan.
     async fn erase_fact(&self, fact: &Fact) -> Result<(), DynamoError> {
         let (key, expression) = match fact {
             Fact::Like { key, changed_at } => return self.erase_like(key, changed_at).await,
@@ -213,7 +213,7 @@ impl Erasure {
         self.facts.table().update(key.clone().into_item(), update, soon()).await.map(|_| ())
     }
 
-    /// The entry goes first: what is marked is not found again.
+    /// Deletes the entry of the list first, because a row that is marked is not found again.
     async fn erase_like(&self, key: &Key, changed_at: &str) -> Result<(), DynamoError> {
         let like = likes::keys::of_key(key).zip(Timestamp::parse(changed_at).ok());
         if let Some(((viewer, activity_id), liked_at)) = like {
@@ -233,8 +233,8 @@ impl Erasure {
         self.facts.table().update(key.clone().into_item(), undo, soon()).await.map(|_| ())
     }
 
-    /// Takes the votes out of a row, and says up to when none is recorded there any more. The mark comes last, so that
-    /// what was interrupted is found again.
+    /// Takes the votes out of a row, and notes the instant up to which the row takes no votes any more. The mark comes last, so that a
+    /// row whose erasure was interrupted is found again.
     async fn erase_votes(&self, key: &Key) -> Result<(), DynamoError> {
         let table = self.facts.table();
         let Some(row) = table.get(key.clone().into_item(), soon()).await? else { return Ok(()) };
@@ -248,7 +248,7 @@ impl Erasure {
         self.take_out(key, last, erased_at, Some(votes.elements)).await
     }
 
-    /// Votes may lie ahead of the clock: those go as well, and do not come back.
+    /// The instant up to which votes are erased: now, or the latest vote, because votes may lie ahead of the clock.
     fn erased_at(&self, row: &Item, votes: &Votes) -> Timestamp {
         let before = row.get(ERASED_AT).and_then(|at| at.as_s().ok());
         let before = before.and_then(|at| Timestamp::parse(at).ok());

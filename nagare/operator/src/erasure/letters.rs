@@ -1,4 +1,4 @@
-//! Dead letters that name a person, and what is left of others.
+//! Dead letters that name a person, and stored parts of bodies that no letter needs.
 
 use std::time::Duration;
 

@@ -1,12 +1,11 @@
 //! Marks: an item that names a person becomes a tombstone, marked with the time at which it expires.
 //!
-//! An edge, a claim, an activity record or an outbox row is not simply removed. A command that is still
-//! in flight, or is delivered twice, would put it there again, and a fan-out or a backfill that is
-//! running takes its second check at exactly these items. So they become what an unfollow or a delete
-//! makes of them anyway, an edge that is not followed and a tombstone without content, and stay so until
-//! no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`] removes them. A command that
-//! states a new fact writes the item without the mark, and so keeps it. What is about one person alone ([`shared::ledger::PERSON`]) loses all but its key and the instant
-//! of its last change, which is enough to keep an earlier change from winning.
+//! An edge, a claim, an activity record or an outbox row is not simply removed. A command that is still in flight, or is delivered
+//! twice, would put it there again, and a fan-out or a backfill that is running takes its second check at exactly these items. So
+//! they become what an unfollow or a delete makes of them anyway: an edge that is not followed, or a tombstone without content. They
+//! stay so until no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`] removes them. A command that states a
+//! new fact writes the item without the mark, so the item stays. An item about one person alone ([`shared::ledger::PERSON`]) loses
+//! all but its key and the instant of its last change, which is enough to keep an earlier change from winning.
 
 use shared::activities::{ActivityKey, keys as activities};
 use shared::dynamo::item::{Row, number, text, truth};
@@ -19,20 +18,20 @@ use shared::rooms::{MessageKey, keys as rooms};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
 
-/// What is left of something that is over; it says nothing else.
+/// A tombstone: what is left of something that is over, without content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tombstone {
     /// The edge of an unfollow.
     Edge(ViewerId, ActorId),
     /// The record of an activity that was deleted.
     Record(ActivityKey),
-    /// The claim on its id.
+    /// The claim on the id of an activity that was deleted.
     Claim(ActivityKey),
-    /// Its row in its actor's outbox, marked as deleted.
+    /// The row of such an activity in the outbox of its actor, marked as deleted.
     OutboxRow(ActorId, SortKey),
     /// The claim on the id of a message that was deleted.
     MessageClaim(MessageKey),
-    /// That it was.
+    /// The marker that a message was deleted.
     MessageMarker(MessageKey),
 }
 
@@ -56,8 +55,8 @@ impl Tombstone {
 pub struct Marks(pub Ledger);
 
 impl Marks {
-    /// Marks a tombstone with the second at which it expires, unless it has such a mark already. False
-    /// if there is no tombstone: nothing at all, or something that is in force.
+    /// Marks a tombstone with the second at which it expires, unless it is marked already. Returns false if there is no tombstone:
+    /// either there is no item, or the item is in force.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be marked.
@@ -196,8 +195,8 @@ impl Marks {
         Ok(())
     }
 
-    /// Removes what the person's clients were shown. It has an expiry of its own, and no command brings it back.
-    /// Returns how many items there were. `deadline` makes the deadline of each step.
+    /// Removes the sets of what the person's clients were shown. They expire anyway, and no command brings them back. Returns their
+    /// number. `deadline` makes the deadline of each step.
     ///
     /// # Errors
     /// [`DynamoError`]; some of it may be removed.
@@ -219,8 +218,8 @@ impl Marks {
         Ok(rows.len())
     }
 
-    /// Empties an item about one person and marks it with the second at which it expires. An item that
-    /// has changed since it was read is left alone: false.
+    /// Empties an item about one person, and marks it with the second at which it expires. Returns false, and leaves the item alone, if
+    /// it has changed since it was read.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be emptied.

@@ -57,7 +57,7 @@ pub enum ErasureError {
     /// A call of the tables failed.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
-    /// What was stated is not folded, so views may still be about to name them.
+    /// What the person stated is not folded yet, so views may still be about to name them.
     #[error(
         "what was stated about {0} is not projected yet: see whether the projector runs, and run this again"
     )]
@@ -76,7 +76,7 @@ pub struct Erased {
     pub followers: usize,
     /// Whom they followed.
     pub followees: usize,
-    /// Entries of their own timeline that nobody they followed accounts for.
+    /// Entries of their own timeline that belong to nobody whom they followed.
     pub entries: usize,
     /// Progress records that named them, and items about them alone.
     pub progress: usize,
@@ -178,7 +178,7 @@ impl Erasure {
         Ok(erased)
     }
 
-    /// Erases what is stated as facts, and once that is folded what views say of it.
+    /// Erases the facts, waits until that is folded, and then erases what views say of the person.
     async fn facts_and_views(&self, erased: &mut Erased) -> Result<(), ErasureError> {
         let scope = self.facts(erased).await?;
         if scope.waits_for_projector {
@@ -217,7 +217,7 @@ fn seconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// Does something to each, several at once, and shows how far it has come.
+/// Does something to each of them, several at the same time, and shows the progress.
 async fn for_each<'i, T, F>(
     items: &'i [T],
     what: &'static str,

@@ -1,4 +1,4 @@
-//! What names a person and is listed nowhere, so that only a scan of the ledger finds it.
+//! Erases the items that name a person and are listed nowhere, so that only a scan of the ledger finds them.
 
 use std::collections::BTreeSet;
 

@@ -1,30 +1,32 @@
 //! Erasure of what is folded from events of a tenant or of one of its customers, and of what the tenant said of them.
 //!
 //! ```text
-//! events      deleted with what counts them                              [`super::events`]
-//! counts      what views count of days whose events are gone for longer, or were in an archive
-//! instants    the first and the last event of each name, looked up among those who are left
-//! emptied     the views, which keep their marks and go in three days; blocks, and who is listed
-//! ledger      payloads, rules, scores, alerts                            [`super::tenants`]
+//! events      deletes events, and lowers what counts them                [`super::events`]
+//! counts      takes out the counts of days whose events are gone for longer, or were in an archive
+//! instants    looks up the first and the last event of each name among the customers who are left
+//! emptied     empties the views, which keep their marks and expire in three days; deletes blocks and list rows
+//! ledger      deletes payloads, rules, scores and alerts                 [`super::tenants`]
 //! ```
 //!
 //! # Why it is exact
 //!
-//! Each day is one of one period. Those of periods that take events are counted as often as there are such events, or will be once what is in the stream
-//! is folded: they are lowered with the events, whatever the order ([`shared::summaries::Removal`]). What views count of
-//! other days is taken out as it is found: nothing adds to it any more, for a table is sealed an hour after its last put. The customer's view
-//! says what its names count of it, and both are lowered in one transaction. So a run that died is completed by the next one.
+//! Each day belongs to one period. While a period takes events, the views count each of its events once, or will when the stream is
+//! folded. These counts are lowered by the transactions that delete the events, in whatever order ([`shared::summaries::Removal`]).
+//! What views count of other days is taken out as it is found: nothing adds to it any more, because a table is sealed an hour after
+//! its last put. The customer's view says how much of the count of each name is this customer's, and both are lowered in one
+//! transaction. So a run that died is completed by the next one.
 //!
-//! A view is emptied once it counts nothing, so nothing of its customer is in the stream. It keeps its marks: a change that comes again
-//! is known. Whatever comes for the first time was sent afterwards, is counted, and the view stays.
+//! A view is emptied once it counts nothing, because then nothing of its customer is in the stream. It keeps its marks, so a change
+//! that is delivered again is recognised. A change that is delivered for the first time was sent after the erasure. It is counted,
+//! and the view stays.
 //!
-//! A customer's first or last event may have been that of its name as well. Which is the first now, the views of all other customers say:
-//! the name forgets its instants, so that what comes from then on counts, and then learns those of the others. A mark in the customer's
-//! view says that this has begun.
+//! A customer's first or last event may also have been the first or last of its name. Then the views of all other customers say which
+//! event is that now. The name first forgets its instants, so that whatever comes from then on counts, and then takes the instants of
+//! the others. A mark in the customer's view says that this has begun.
 //!
 //! # What bounds it
 //!
-//! A call has one customer, or a page of a hundred. Of whoever is found it holds the id.
+//! A call reads one customer, or a page of a hundred. The ids of the customers that were found are in memory.
 
 mod names;
 
@@ -62,14 +64,14 @@ pub struct ErasedSummaries {
     pub customers: u64,
     /// Names of events of which none is left.
     pub names: u64,
-    /// What still counts something that is not folded yet, or has come meanwhile.
+    /// Views that still count something, which is not folded yet or has come meanwhile.
     pub left: u64,
 }
 
 /// Whose summaries to erase, and where.
 #[derive(Debug)]
 pub struct SummaryErasure {
-    /// Whose.
+    /// The tenant or the customer.
     pub scope: EventScope,
     /// The summaries.
     pub summaries: Summaries,
@@ -80,9 +82,9 @@ pub struct SummaryErasure {
 /// Periods, by what becomes of the counts of their days.
 #[derive(Debug)]
 pub struct Lowered<'p> {
-    /// Those whose events are lowered with their deletion.
+    /// Periods whose counts are lowered when their events are deleted.
     pub open: &'p [Period],
-    /// Those whose events are not deleted yet, so that their witnesses count them.
+    /// Periods whose events are not deleted yet, so that their witnesses still count them.
     pub waiting: &'p [Period],
 }
 
@@ -97,7 +99,7 @@ impl Lowered<'_> {
 }
 
 impl SummaryErasure {
-    /// Takes out of the views what counts the events, which are deleted.
+    /// Takes the events, which are deleted, out of the counts of the views.
     ///
     /// # Errors
     /// [`DynamoError`]; erasing again completes it.
@@ -119,7 +121,7 @@ impl SummaryErasure {
         Ok(erased)
     }
 
-    /// The customers of whom there is something.
+    /// The customers who have a view, or are listed.
     async fn customers(&self) -> Result<BTreeSet<Customer>, DynamoError> {
         let tenant = &self.scope.tenant_id;
         let query = match self.scope.customer() {
@@ -163,7 +165,7 @@ impl SummaryErasure {
         Ok(found)
     }
 
-    /// Takes out what there is of a customer. False if some of it is not folded yet, or has come meanwhile.
+    /// Takes the events of a customer out of the views. Returns false if some of them are not folded yet, or have come meanwhile.
     async fn customer(&self, customer: &Customer, of: &Lowered<'_>) -> Result<bool, DynamoError> {
         let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
         let mut together = MOST_NAMES;

@@ -1,8 +1,8 @@
-//! Tags of the person, and of others in what the person published.
+//! Erasure of the tags of a person, and of the tags of others in what the person published.
 //!
-//! An erasure untags as a command does, with the instant that is on record: the tag, and then the listing. So the same
-//! tag does not win when it comes again, and a publish in flight lists nothing. Both are marked; a later tag is a new
-//! fact and takes the mark off.
+//! An erasure untags like a command: it writes the tag and then the listing, with the instant of the tag on record. So that tag does
+//! not win if it is delivered again, and a publish in flight lists nothing. Both items are marked with the time at which they expire.
+//! A later tag is a new fact: it writes the items without the mark.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::item::{Item, number, text, truth};
@@ -14,13 +14,13 @@ use shared::values::{ActivityId, SortKey, ViewerId};
 use super::Erasure;
 use crate::soon;
 
-/// Tags of an activity that are read at once.
+/// The number of tags of an activity on one page.
 const PAGE: usize = 500;
-/// People who are untagged at once in one activity, of which several are erased at once.
+/// The number of people who are untagged in one activity at the same time. Several activities are erased at the same time, too.
 const TAGS_AT_ONCE: usize = 8;
 
 impl Erasure {
-    /// Untags everybody in an activity, if it is the person's.
+    /// Untags everybody in an activity, if the person published it.
     pub(super) async fn untag_all(&self, activity: &ActivityId) -> Result<(), DynamoError> {
         let claimed = self.activities.claimed(activity, soon()).await?;
         let Some((_, published_at)) = claimed.filter(|(actor, _)| *actor == self.actor) else {
@@ -42,7 +42,7 @@ impl Erasure {
         }
     }
 
-    /// Untags somebody in one activity.
+    /// Untags one viewer in an activity.
     pub(super) async fn untag(
         &self,
         activity: &ActivityId,
@@ -56,7 +56,7 @@ impl Erasure {
         self.erase_tag(activity, tagged, sort_key.as_ref()).await
     }
 
-    /// The tag first, and then the listing, as commands do.
+    /// Erases the tag first and then the listing, in the order of commands. `listed_at` is `None` if the activity is not published.
     async fn erase_tag(
         &self,
         activity: &ActivityId,
@@ -73,7 +73,8 @@ impl Erasure {
         self.ledger.put_if(key, item, unless_later, soon()).await.map(|_| ())
     }
 
-    /// Returns the instant of the tag, whatever it says by now, if there is one.
+    /// Marks the row of a tag as untagged, whatever it says by now, unless it is marked already. Returns its instant; `None` if there is
+    /// no row.
     async fn mark_tag(
         &self,
         activity: &ActivityId,

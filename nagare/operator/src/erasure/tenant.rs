@@ -1,7 +1,7 @@
 //! Erasure of a tenant, or of one of its customers: the events, what is folded from them, what was said of them.
 //!
-//! Events are deleted first and views looked at then, until views count nothing of them: what is in the stream is folded meanwhile, and what has
-//! come meanwhile is deleted as well. After a minute that ends; whoever runs it again goes on.
+//! It deletes events and then empties views, again and again, until the views count nothing of them. Meanwhile the projector folds
+//! what is in the stream, and events that arrive are deleted as well. After a minute it gives up; running it again continues.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub struct ErasedTenant {
     pub items: ErasedItems,
 }
 
-/// Erases all that there is of a tenant or of one of its customers.
+/// Erases everything of a tenant or of one of its customers.
 ///
 /// # Errors
 /// [`EventErasureError`]; erasing again completes it.

@@ -17,7 +17,8 @@ use crate::soon;
 pub struct RemovedLetters {
     /// How many were removed.
     pub removed: usize,
-    /// Ids of those that carry events of others as well. They are left: whoever redrives them has each event stand for itself.
+    /// Ids of letters that also carry events of others. They are kept. If one is redriven, each of its events is recorded or refused on
+    /// its own.
     pub mixed: Vec<String>,
 }
 
@@ -29,7 +30,8 @@ enum Carries {
     Both,
 }
 
-/// Removes letters that carry events of nobody else, and those that are no well-formed commands and name them.
+/// Removes letters that carry only events of this scope, and malformed letters that name the tenant and, if the scope is a customer,
+/// the customer.
 ///
 /// # Errors
 /// [`DynamoError`]

@@ -1,7 +1,7 @@
 //! Erasure of what a tenant said, and of what it was told: payloads, rules, scores, alerts.
 //!
-//! Whose an item is, its key says, or the item. All of the ledger is looked through until nothing is found: who decides at this moment
-//! may give an alert on what it has read before. A kind of item that is not named here does not compile.
+//! The key of an item, or the item, says whose it is. The whole ledger is scanned until nothing is found, because a decision in
+//! progress may put an alert from what it has read before. A kind of item that is not handled here does not compile.
 
 use shared::dynamo::item::{Key, Row, text};
 use shared::dynamo::{DynamoError, Query};

@@ -1,4 +1,4 @@
-//! What names a person in the ledger and is listed nowhere: only a scan of the whole ledger finds it.
+//! Finds the items that name a person in the ledger and are listed nowhere, by a scan of the whole ledger.
 
 use std::pin::pin;
 
@@ -33,9 +33,9 @@ pub enum Trace {
     },
     /// The progress of a follow or unfollow, by them or of them.
     Reconciliation(LedgerKey),
-    /// That they are hidden from somebody who left them.
+    /// The note that hides them from a viewer who has unfollowed them.
     Hidden {
-        /// From whom.
+        /// The viewer.
         viewer: ViewerId,
         /// Their own id.
         actor: ActorId,
@@ -51,7 +51,7 @@ pub enum Trace {
     },
     /// A message of theirs, in a claim, a row, or the marker of a delete.
     Message(MessageKey),
-    /// Something about them alone, or that somebody follows them.
+    /// An item about them alone, or the row that says that somebody follows them.
     Person {
         /// Its key.
         key: LedgerKey,
@@ -61,11 +61,10 @@ pub enum Trace {
 }
 
 impl Marks {
-    /// Scans the whole ledger for what names a person: activities in their name, including those that
-    /// were never published or whose publish died half-way, progress records, and what is about them
-    /// alone. Edges and outbox rows are listed by their own partitions, and an unfollow takes the row behind its edge
-    /// along; one that a follow has left meanwhile is found here. `deadline` makes the deadline of
-    /// each step, and `read` is called with the number of items that each step has read.
+    /// Scans the whole ledger for what names a person: activities in their name, including those that were never published or whose
+    /// publish died half-way, progress records, and items about them alone. Edges and outbox rows are listed by their own partitions.
+    /// An unfollow deletes the row that repeats its edge; a row that a follow has left meanwhile is found here. `deadline` makes the
+    /// deadline of each step, and `read` is called with the number of items that each step has read.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -113,8 +112,8 @@ impl Marks {
         Ok(found)
     }
 
-    /// Removes the progress that names somebody, unless it has come further since: whatever is in flight
-    /// begins again and ends the same. What is about the person alone is emptied, and expires at a second.
+    /// Removes progress that names the person, unless it has advanced since it was read: work in flight begins again, and has the same
+    /// result. Empties an item about the person alone, which then expires at the second `forget_at`.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.
@@ -142,7 +141,7 @@ impl Marks {
         }
     }
 
-    /// Somebody may change it at this moment; then what it says by now goes.
+    /// Empties an item. If somebody changes it at this moment, empties it as it is then.
     async fn empty_whatever_it_says(
         &self,
         key: &LedgerKey,
@@ -160,7 +159,7 @@ impl Marks {
     }
 }
 
-/// The message that an item of a room is about, of which this person is the author.
+/// The message that an item of a room is about, if this person is its author.
 fn message_of(person: &ActorId, item: RoomItem) -> Option<Trace> {
     let (room_id, message_id) = match item {
         RoomItem::Room(_) | RoomItem::Arrivals(_) => return None,

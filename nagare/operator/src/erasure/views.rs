@@ -1,9 +1,9 @@
 //! What views say of a person.
 //!
-//! All that the person stated is erased and folded by now, so nothing brings a name back. A view of what is theirs is
-//! marked, with what belongs to it, and expires. Where they did something to what is somebody else's, the name is
-//! taken out of the item, and the view that the item belongs to is written with it: a projector that has read either
-//! before must not write it as it was.
+//! All that the person stated is erased and folded by now, so nothing brings the name back. Views of what the person owns are marked,
+//! with the items that belong to them, and expire. Where the person did something to what somebody else owns, the name is taken out
+//! of the item. The view that the item belongs to is written in the same transaction, so that a projector that has read either of
+//! them before cannot write it as it was.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -49,8 +49,8 @@ enum Found {
 }
 
 impl Erasure {
-    /// Erases what views say until nothing is found. Who was told of a like is listed nowhere, nor who has hit, so all
-    /// views are scanned.
+    /// Erases what views say of the person until nothing is found. Nothing lists whose notifications name them, or which battles have
+    /// their hits, so all views are scanned.
     pub(super) async fn views(&self, scope: &Scope) -> Result<(), DynamoError> {
         let activities: Vec<_> = scope.activities.iter().collect();
         for_each(&activities, "counts of likes marked", |id| {
@@ -243,7 +243,7 @@ impl Erasure {
         }
     }
 
-    /// A view that goes at its time, whatever is folded into it until then.
+    /// Marks a view, so that it expires whatever is folded into it until then.
     async fn mark_view(&self, key: Key) -> Result<(), DynamoError> {
         let update = Update {
             // A projector that has read it before must not write it as it was.
@@ -255,7 +255,7 @@ impl Erasure {
         self.views.table().update(key.into_item(), update, soon()).await.map(|_| ())
     }
 
-    /// Tries until the view is the one that was read.
+    /// Takes the name out of an item. Tries again until the view is still the one that was read.
     async fn take_name_out(&self, found: &Found) -> Result<(), DynamoError> {
         let (mut backoff, deadline) = (Backoff::default(), Deadline::after(PATIENCE));
         loop {
@@ -275,7 +275,7 @@ impl Erasure {
         }
     }
 
-    /// The view is read first: where it is the same when it is written, the block is as well.
+    /// Reads the view, which has to be read before the block: if the view is unchanged when it is written, so is the block.
     async fn seen<S: State>(&self, view: &Key) -> Result<View<S>, DynamoError> {
         self.views.read(view.clone(), View::read_to_fold, soon()).await
     }

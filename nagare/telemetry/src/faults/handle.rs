@@ -1,5 +1,5 @@
-//! The settings in force. Whoever has the handle may read and change them; what injects faults looks whether they have
-//! changed with one read of an integer, and draws nothing while nothing is set.
+//! The settings in force. Whoever has the handle may read and change them. Code that injects faults reads one integer to see whether
+//! the settings have changed, and draws no random number while nothing is set.
 
 use std::array;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub struct FaultsHandle(Arc<InForce>);
 #[derive(Debug)]
 struct InForce {
     faults: Mutex<Faults>,
-    /// Counts how often they were set.
+    /// The number of times that they were set.
     version: AtomicU64,
     is_on: AtomicBool,
     /// How often each setting has made something go wrong.
@@ -43,18 +43,18 @@ impl From<Faults> for FaultsHandle {
 }
 
 impl FaultsHandle {
-    /// What is in force.
+    /// The settings in force.
     #[must_use]
     pub fn get(&self) -> Faults {
         self.0.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces it. Chance starts again if the seed is another one.
+    /// Replaces the settings. If the seed has changed, random choices start again from it.
     pub fn set(&self, faults: Faults) {
         self.change(|old| *old = faults);
     }
 
-    /// Changes some of it.
+    /// Changes some settings.
     pub fn change(&self, change: impl FnOnce(&mut Faults)) {
         let mut faults = self.0.faults.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut faults);
@@ -62,7 +62,7 @@ impl FaultsHandle {
         self.0.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Whether anything may go wrong.
+    /// True if anything may go wrong.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_on.load(Ordering::Relaxed)
@@ -84,7 +84,7 @@ impl FaultsHandle {
     }
 }
 
-/// Chance, and the settings by which it decides.
+/// A random generator, with the settings by which it decides.
 #[derive(Debug)]
 pub struct Chance {
     handle: FaultsHandle,
@@ -92,7 +92,7 @@ pub struct Chance {
     version: u64,
     pub faults: Faults,
     pub random: Rng,
-    /// What is made of the seed, so that not everybody draws the same.
+    /// Mixed into the seed, so that not everybody draws the same.
     salt: u64,
 }
 
@@ -103,7 +103,7 @@ impl Chance {
         Self { handle: handle.clone(), version, faults, random, salt }
     }
 
-    /// Takes over what has changed.
+    /// Takes over the settings if they have changed.
     pub fn refresh(&mut self) {
         let version = self.handle.0.version.load(Ordering::Acquire);
         if version == self.version {

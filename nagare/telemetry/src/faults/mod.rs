@@ -5,8 +5,8 @@
 //! handle    the settings in force, which may change while the stack runs
 //! ```
 //!
-//! How it is done to calls and deliveries is in `nagare_local::faults`. Here is what the command line and the console
-//! need to know of it.
+//! `nagare_local::faults` injects these faults into calls and deliveries. Here is what the command line and the console need to know
+//! of them.
 
 mod handle;
 mod settings;

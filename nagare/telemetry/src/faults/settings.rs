@@ -1,4 +1,4 @@
-//! What goes wrong, and how often.
+//! The settings: what goes wrong, and how often.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// share (but `missing`, `denied` and `panics`), with a tenth of it for hangs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Faults {
-    /// What chance starts from.
+    /// The seed of random choices.
     pub seed: u64,
     pub throttles: f64,
     pub leftovers: f64,
@@ -40,7 +40,7 @@ pub struct Faults {
     pub is_measured: bool,
 }
 
-/// Units a second. None: unlimited.
+/// Units a second; `None` if unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rates {
     /// Writes to a table.
@@ -53,7 +53,7 @@ pub struct Rates {
     pub partition_reads: Option<f64>,
 }
 
-/// The settings cannot be read.
+/// A text cannot be read as settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultsError {
     /// There is no such setting.
@@ -62,7 +62,7 @@ pub enum FaultsError {
         /// The name.
         name: String,
     },
-    /// A value is not what it should be.
+    /// A value is invalid.
     #[error("{name}: expected {expected}, such as {name}={example}")]
     Value {
         /// The setting's name.
@@ -84,10 +84,10 @@ pub struct Setting {
     kind: Kind,
 }
 
-/// The kind of its value, and where that is.
+/// The kind of its value, and the place of the value in [`Faults`].
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    /// How often, and how often at `all=100%`.
+    /// A share of all cases, and the share that `all=100%` stands for.
     Share(fn(&mut Faults) -> &mut f64, f64),
     Rate(fn(&mut Faults) -> &mut Option<f64>),
     Time(fn(&mut Faults) -> &mut Duration),
@@ -229,7 +229,7 @@ const fn time(
 }
 
 impl Setting {
-    /// What its value has to be.
+    /// What kind of value it takes.
     #[must_use]
     pub fn expected(&self) -> &'static str {
         self.form().0
@@ -250,7 +250,7 @@ impl Setting {
         }
     }
 
-    /// Reads a value into its place. None if it is none.
+    /// Reads a value into `faults`. `None` if the value is invalid.
     fn set(&self, faults: &mut Faults, value: &str) -> Option<()> {
         match self.kind {
             Kind::Share(slot, _) => *slot(faults) = to_share(value)?,
@@ -261,7 +261,7 @@ impl Setting {
         Some(())
     }
 
-    /// The value that `faults` have, as it is written. None if it makes nothing go wrong.
+    /// The value in `faults`, as it is written; `None` if it makes nothing go wrong.
     fn value(&self, faults: &Faults) -> Option<String> {
         // Places are the same for reading and for writing.
         let mut faults = faults.clone();
@@ -294,7 +294,7 @@ impl FromStr for Faults {
     }
 }
 
-/// As it is read.
+/// Writes the settings as they are read.
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = self.settings().filter_map(|(setting, value)| {
@@ -306,22 +306,22 @@ impl fmt::Display for Faults {
 }
 
 impl Faults {
-    /// Each setting, with its value as it is written if it has one.
+    /// Each setting, with its value as it is written, if it has one.
     pub fn settings(&self) -> impl Iterator<Item = (&'static Setting, Option<String>)> {
         const ALL: &[Setting] = &SETTINGS;
         ALL.iter().map(|setting| (setting, setting.value(self)))
     }
 
-    /// Whether nothing goes wrong, whatever the seed.
+    /// True if nothing goes wrong, whatever the seed.
     #[must_use]
     pub fn is_off(&self) -> bool {
         let (seed, is_measured) = (self.seed, self.is_measured);
         *self == Self { seed, is_measured, ..Self::default() }
     }
 
-    /// The same for callers that ask what each call consumes: that is what it takes, whatever the size of its items,
-    /// and a transaction that is refused for lack of capacity takes none. Otherwise it uses up what there was, which
-    /// starves whoever sends nothing but transactions.
+    /// The same, for callers that ask for the capacity that each call consumes. A call then takes that capacity, whatever the size of
+    /// its items, and a transaction that is throttled takes none. Otherwise a throttled transaction uses up what there was, which
+    /// starves a caller that sends only transactions.
     pub fn measured(self) -> Self {
         Self { is_measured: true, ..self }
     }
@@ -357,7 +357,7 @@ fn to_share(value: &str) -> Option<f64> {
     percent.filter(|percent| (0.0..=100.0).contains(percent)).map(|percent| percent / 100.0)
 }
 
-/// Rounded to what nobody asks for less of, as a hundredth times a hundred is not always one.
+/// A share in percent, rounded: a hundredth times a hundred is not always one.
 fn percent(share: f64) -> String {
     let percent = (share * 1e11).round() / 1e9;
     format!("{percent}%")

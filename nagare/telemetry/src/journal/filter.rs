@@ -1,10 +1,10 @@
-//! Which lines somebody wants to see.
+//! Which log lines a reader wants to see.
 
 use tracing::Level;
 
 use super::Line;
 
-/// What becomes of messages, requests and changes, as lines begin that say it.
+/// The outcomes of messages, requests and changes, as log lines begin with them.
 pub const OUTCOMES: [&str; 16] = [
     "applied",
     "split",
@@ -24,29 +24,29 @@ pub const OUTCOMES: [&str; 16] = [
     "the whole batch failed",
 ];
 
-/// The fields of the projector, which names what a change is about by its kind and id.
+/// The fields in which the projector names what a change is about, by kind and id.
 pub const SUBJECTS: [&str; 2] = ["subject", "view"];
 /// The fields that say what a line is about.
 pub const ABOUT: [&str; 4] = ["activity_id", "poll_id", "battle_id", "room_id"];
 /// The fields that name a message. A dead letter that is not the first under its message's id has an id of its own.
 pub const OF_MESSAGE: [&str; 2] = ["message_id", "dead_letter"];
 
-/// Which lines somebody wants to see: those that fit all that is given.
+/// Which log lines a reader wants: those that match every condition that is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// About this activity, poll or battle, or in this room.
     pub about: Option<String>,
     /// About this message.
     pub message: Option<String>,
-    /// About this person, in whatever part.
+    /// About this person, in any role.
     pub person: Option<String>,
-    /// That say this became of it.
+    /// With this outcome.
     pub outcome: Option<String>,
-    /// At least as serious as this.
+    /// Of this level, or a more serious one.
     pub level: Option<Level>,
     /// Of this function.
     pub function: Option<String>,
-    /// With this text anywhere, in upper or lower case.
+    /// With this text anywhere, ignoring case.
     pub text: Option<Needle>,
 }
 
@@ -61,7 +61,7 @@ impl From<&str> for Needle {
 }
 
 impl Filter {
-    /// Whether a line is wanted.
+    /// True if a line matches.
     #[must_use]
     pub fn fits(&self, line: &Line) -> bool {
         let is = |wanted: &Option<String>, found: Option<&str>| {

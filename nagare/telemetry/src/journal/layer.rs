@@ -1,4 +1,4 @@
-//! An event of the functions becomes a line.
+//! Turns a `tracing` event of the functions into a line.
 
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
@@ -7,11 +7,11 @@ use tracing_subscriber::layer::Context;
 
 use super::{Journal, Line};
 
-/// The functions. What they have in common logs as part of whichever calls it.
+/// The crates of the functions. Code that they share logs as part of the function that calls it.
 pub const FUNCTIONS: [&str; 4] = ["fanout_writer", "timeline_reader", "projector", "dlq_alerter"];
 
 impl Journal {
-    /// What is kept: all that functions log on AWS, and of everything else what is wrong.
+    /// Which events are kept: all that functions log on AWS, and warnings and errors of everything else.
     #[must_use]
     pub fn filter() -> Targets {
         let functions = FUNCTIONS.into_iter().chain(["shared"]);

@@ -1,5 +1,5 @@
-//! One line, packed: its message and the values of its fields are one text. The names of the fields are those of the place
-//! in the code that it comes from, or, of a line that was read as JSON, its own.
+//! One line, packed: its message and the values of its fields are one text. The names of its fields are those of the log statement
+//! that it comes from; a line that was read as JSON has names of its own.
 
 use std::fmt::{self, Write};
 
@@ -10,25 +10,25 @@ use shared::values::Timestamp;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata};
 
-/// The most bytes of a value, and of a message. No id is longer; what is cut is what a failure quotes.
+/// The most bytes of a value, and of a message. No id is longer; only what an error quotes is cut.
 const LONGEST: usize = 1_024;
 /// What follows a value that was cut.
 const CUT: &str = "…";
-/// What stands between values, so that no text is found across two of them.
+/// The separator of values, so that no text is found across two of them.
 const BREAK: char = '\n';
 /// The field that has the message.
 const MESSAGE: &str = "message";
-/// The number of the field that has the id of the invocation, which no place in the code names: behind all that any has.
+/// The number of the field with the id of the invocation. No log statement names it, so it comes after all that any has.
 const REQUEST_ID: usize = u32::MAX as usize;
-/// The members of a line in JSON that are no fields: what else every line has, and the spans that it was logged in.
+/// The members of a JSON line that are not fields: what every line has, and the spans in which it was logged.
 const NO_FIELDS: [&str; 4] = ["timestamp", "level", "target", "spans"];
 
-/// What one function has said.
+/// One log line of a function.
 #[derive(Debug)]
 pub struct Line {
     /// Counts from 1, without gaps.
     pub number: u64,
-    /// When it was said.
+    /// When it was logged.
     pub at: Timestamp,
     from: Origin,
     /// The values and the message, each with a line break behind it.
@@ -46,7 +46,7 @@ enum Origin {
     Json(Box<JsonOrigin>),
 }
 
-/// What a line that was read says of where it comes from.
+/// The origin of a line that was read.
 #[derive(Debug)]
 struct JsonOrigin {
     function: &'static str,
@@ -57,8 +57,8 @@ struct JsonOrigin {
 }
 
 impl Line {
-    /// What a function said in its log group: a line of JSON as functions log it, or one that something else wrote there,
-    /// as its message. Nothing for a line of metrics.
+    /// Reads a line of a function's log group: a line of JSON as functions log it, or any other text, which becomes the message.
+    /// Returns `None` for a line of metrics.
     #[must_use]
     pub fn read(function: &'static str, at: Timestamp, text: &str) -> Option<Self> {
         let json = serde_json::from_str::<Map<String, Value>>(text);
@@ -93,7 +93,7 @@ impl Line {
         Some(packing.line(Origin::Json(Box::new(origin)), at))
     }
 
-    /// The line of an event. Its number is to come.
+    /// The line of an event. It gets its number later.
     pub(super) fn of(event: &Event<'_>, at: Timestamp) -> Self {
         let mut packing = Packing::default();
         event.record(&mut packing);
@@ -105,7 +105,7 @@ impl Line {
         packing.line(Origin::Code(event.metadata()), at)
     }
 
-    /// How serious it is.
+    /// The level.
     #[must_use]
     pub fn level(&self) -> Level {
         match &self.from {
@@ -114,7 +114,7 @@ impl Line {
         }
     }
 
-    /// The module that said it.
+    /// The module that logged it.
     #[must_use]
     pub fn target(&self) -> &str {
         match &self.from {
@@ -123,7 +123,7 @@ impl Line {
         }
     }
 
-    /// The function that said it, or whatever else did.
+    /// The function that logged it, or another origin.
     #[must_use]
     pub fn function(&self) -> &str {
         match &self.from {
@@ -132,13 +132,14 @@ impl Line {
         }
     }
 
-    /// What it says.
+    /// The message.
     #[must_use]
     pub fn message(&self) -> &str {
         self.all().find(|(name, _)| *name == MESSAGE).map_or("", |(_, message)| message)
     }
 
-    /// The fields beside the message, by name, in the order in which they were logged; of a line that was read, by name.
+    /// The fields without the message, by name: in the order in which they were logged, or, for a line that was read, in the order of
+    /// their names.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all().filter(|(name, _)| *name != MESSAGE)
     }
@@ -149,7 +150,7 @@ impl Line {
         self.all().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// What became of it: the message up to its colon.
+    /// The outcome: the message up to its colon.
     #[must_use]
     pub fn outcome(&self) -> &str {
         self.message().split(": ").next().unwrap_or_default()
@@ -165,7 +166,7 @@ impl Line {
         &self.text
     }
 
-    /// The memory that it takes.
+    /// The memory that it takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
         // The counts of the `Arc`, and its place in the ring.
         let around = 3 * size_of::<usize>();
@@ -242,7 +243,7 @@ impl Visit for Packing {
     }
 }
 
-/// Takes so many bytes and no more, and ends formatting there.
+/// Takes up to a number of bytes, and then ends formatting.
 struct Capped<'t> {
     text: &'t mut String,
     left: usize,

@@ -1,18 +1,17 @@
-//! What the functions say: their latest log lines, kept as fields that can be searched.
+//! The latest log lines of the functions, kept as fields that can be searched.
 //!
 //! ```text
-//! layer    an event of the functions becomes a line
+//! layer    turns an event of the functions into a line
 //! line     one line, packed
-//! filter   which lines somebody wants to see
+//! filter   which lines a reader wants to see
 //! ```
 //!
-//! The journal is bounded twice. [`LINES`] is what a load of a thousand commands a second says in a minute and a half, and
-//! as much as a search reads in a fraction of a second. [`BYTES`] is what these take if they are of the usual length;
-//! where lines are long, such as those of failures, it keeps fewer of them. What goes over either is dropped, the oldest
-//! first, and counted.
+//! The journal has two bounds. [`LINES`] is what a load of a thousand commands a second logs in a minute and a half, and as much as a
+//! search reads in a fraction of a second. [`BYTES`] is what these lines take if they are of the usual length. If lines are long,
+//! such as those of failures, the journal keeps fewer of them. Lines beyond either bound are dropped, the oldest first, and counted.
 //!
-//! Nothing waits for whoever reads. A line is put together before the lock is taken, and dropped lines are freed after it.
-//! A reader takes the lock for a few hundred lines at a time, and looks at them outside of it.
+//! Writers do not wait for readers. A line is put together before the lock is taken, and dropped lines are freed after it is
+//! released. A reader holds the lock for a few hundred lines at a time, and examines them without it.
 
 mod filter;
 mod layer;
@@ -61,9 +60,9 @@ struct Ring {
 pub struct Page {
     /// The lines, the newest first.
     pub lines: Vec<Arc<Line>>,
-    /// Where the next page begins, if there may be older lines that fit.
+    /// The number before which the next page begins, if there may be older lines that match.
     pub older: Option<u64>,
-    /// The number of the newest line there is, whether it fits or not.
+    /// The number of the newest line, whether it matches or not.
     pub latest: u64,
 }
 
@@ -81,7 +80,7 @@ impl Journal {
         Self { ring, clock, most_lines: lines, most_bytes: bytes }
     }
 
-    /// The newest lines that fit, of those before a number or of all.
+    /// The newest lines that match, of all or of those before a number.
     #[must_use]
     pub fn newest(&self, filter: &Filter, before: Option<u64>, limit: usize) -> Page {
         let kept = self.numbers();
@@ -103,7 +102,7 @@ impl Journal {
         Page { lines, older: None, latest }
     }
 
-    /// The newest lines that fit and came behind a number.
+    /// The newest lines after a number that match.
     #[must_use]
     pub fn behind(&self, number: u64, filter: &Filter, limit: usize) -> Page {
         let kept = self.numbers();
@@ -120,7 +119,7 @@ impl Journal {
         page
     }
 
-    /// The lines about a message, the oldest first: its deliveries, and its dead letter. Of too many, the newest.
+    /// The lines about a message, the oldest first: its deliveries, and its dead letter. If there are too many, the newest of them.
     #[must_use]
     pub fn story(&self, message_id: &str, limit: usize) -> Vec<Arc<Line>> {
         let filter = Filter { message: Some(message_id.to_owned()), ..Filter::default() };

@@ -1,14 +1,13 @@
 //! What the local stack has counted: what its functions tell CloudWatch, and what their tables and queues charge for.
 //!
 //! ```text
-//! sink     reads the lines of metrics that the functions write
+//! sink     reads the metric lines that the functions write
 //! series   one number over the last hour
 //! spread   how values are distributed
 //! ```
 //!
-//! An hour of each number is kept, in slots of ten seconds: the reader gathers what it counts for as long, so finer slots
-//! would show its habits and not its callers'. There are as many numbers as there are names here, so it is bounded by what
-//! is written here.
+//! An hour of each number is kept, in slots of ten seconds. The reader gathers its counts for that long, so finer slots would show
+//! when it writes them, and not when callers come. The numbers are those that are named here, so their memory is bounded.
 
 mod series;
 mod sink;

@@ -1,4 +1,4 @@
-//! Reads the lines of metrics that the functions write for CloudWatch.
+//! Reads the metric lines that the functions write for CloudWatch.
 
 use std::io::{self, Write};
 

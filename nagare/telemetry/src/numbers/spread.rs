@@ -1,4 +1,4 @@
-//! How values are distributed: counted in classes that grow by a fifth, so that a percentile is right to a tenth.
+//! A histogram of values. Each class is a fifth larger than the one before, so a percentile is right to a tenth.
 
 /// The first class ends here, in milliseconds.
 const SMALLEST: f64 = 0.1;

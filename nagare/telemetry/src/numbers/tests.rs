@@ -1,4 +1,4 @@
-//! What becomes of what functions count.
+//! What the numbers show of what functions count.
 
 use std::io::Write;
 

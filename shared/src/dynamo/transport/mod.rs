@@ -1,4 +1,4 @@
-//! A request template: a request that the SDK made once, repeated with other bodies for calls that are made by the thousand.
+//! A request template: a request that the SDK has made once. Calls that are made by the thousand repeat it with other bodies.
 //!
 //! The SDK builds each call from scratch: it resolves the endpoint, collects its configuration, runs its interceptors, derives the
 //! signing key, and needs a map of maps for each item. For a million entries that happens forty thousand times, and is most of
@@ -6,9 +6,9 @@
 //! request is repeated with another body, date and signature, over the connector that the SDK would have used. Credentials come
 //! from the SDK's own cache for each call, so they are renewed as usual, and its deserialiser reads every error.
 //!
-//! The template leaves out the headers about retries (there are none, see [`crate::runtime::retry`]), the repeated user agent in
-//! `x-amz-user-agent`, and the correction of a wrong clock. [`super::client`] sets the timeout of an attempt. Callers write and
-//! read bodies.
+//! The template leaves out the headers about retries, because the SDK does not retry (see [`crate::runtime::retry`]). It also leaves
+//! out `x-amz-user-agent`, which repeats the user agent, and the correction of clock skew. [`super::client`] sets the timeout of an
+//! attempt. Callers write and read bodies.
 
 mod signature;
 
@@ -43,7 +43,7 @@ use self::signature::Signer;
 use super::client::CONNECT_TIMEOUT;
 use super::{Calling, DynamoError};
 
-/// DynamoDB's API, as the header `x-amz-target` names it.
+/// The name and version of DynamoDB's API in the header `x-amz-target`.
 const API: &str = "DynamoDB_20120810";
 /// Prefixes of headers of the SDK's request that are not repeated.
 const NOT_REPEATED: [&str; 7] = [
@@ -56,12 +56,12 @@ const NOT_REPEATED: [&str; 7] = [
     "x-amz-user-agent",
 ];
 
-/// Calls DynamoDB.
+/// A captured request, and what it takes to send it again.
 #[derive(Debug)]
 pub(super) struct RequestTemplate {
     connector: SharedHttpConnector,
     common: HttpRequest,
-    /// `None` if the SDK does not sign either.
+    /// `None` if the SDK does not sign its requests.
     signing: Option<Signing>,
     operation: FrozenLayer,
 }
@@ -74,14 +74,14 @@ struct Signing {
 }
 
 impl RequestTemplate {
-    /// Captures a request of a client, without sending it.
+    /// Lets a client make a request, and captures it before it is sent.
     ///
     /// # Errors
     /// [`DynamoError`]: the SDK cannot make a request, for example without credentials.
     pub(super) fn capture<'a>(client: &'a Client, table: &'a str) -> Calling<'a, Self> {
         Box::pin(async move {
             let capture = Capture::default();
-            // The endpoint may depend on the name of the table. The rest of the call is never sent.
+            // The endpoint may depend on the name of the table, so the call names it. Nothing of the call is sent.
             let nothing = HashMap::from([(table.to_owned(), Vec::new())]);
             let call = client.batch_write_item().set_request_items(Some(nothing));
             let outcome = call.customize().interceptor(capture.clone()).send().await;
@@ -96,7 +96,7 @@ impl RequestTemplate {
     /// Calls an operation and returns the JSON of its response.
     ///
     /// # Errors
-    /// [`DynamoError`], the same as if the SDK had called.
+    /// [`DynamoError`], the same one as if the SDK had made the call.
     pub(super) async fn call(&self, operation: &str, body: String) -> Result<Bytes, DynamoError> {
         let mut request =
             self.common.try_clone().ok_or_else(|| DynamoError::not_built("it has a body"))?;
@@ -154,7 +154,7 @@ impl Attribute<'_> {
     }
 }
 
-/// Reads an answer.
+/// Reads the JSON of a response.
 ///
 /// # Errors
 /// [`DynamoError::Unavailable`] if it is malformed or incomplete, so that its meaning is unknown.
@@ -226,7 +226,7 @@ fn of_request(made: &HttpRequest, components: &RuntimeComponents) -> Captured {
     let client = components.http_client().ok_or("it has no HTTP client")?;
     let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).build();
     let operation = BatchWriteItem::new().config().ok_or("its operation is not configured")?;
-    let address: Uri = made.uri().parse().map_err(|_| "its endpoint is no URL")?;
+    let address: Uri = made.uri().parse().map_err(|_| "its endpoint is not a URL")?;
     Ok(RequestTemplate {
         connector: client.http_connector(&settings, components),
         common: in_common(made, &address)?,
@@ -245,12 +245,12 @@ fn in_common(made: &HttpRequest, address: &Uri) -> Result<HttpRequest, String> {
             headers.insert(name.to_owned(), value.to_owned());
         }
     }
-    // It is signed, so it is set here rather than by the connector.
+    // The host is signed, so it is set here and not left to the connector.
     headers.insert("host", host(address)?);
     Ok(common)
 }
 
-/// The host, with its port unless it is the default.
+/// The host, with the port unless it is the default of the scheme.
 fn host(address: &Uri) -> Result<String, String> {
     let host = address.host().ok_or("its endpoint has no host")?;
     Ok(match (address.port_u16(), address.scheme_str()) {
@@ -269,7 +269,7 @@ fn signing(
         return Ok(None);
     };
     let signer = Signer::like(authorization, address.path().to_owned());
-    let signer = signer.ok_or("it signs in another way than with SigV4")?;
+    let signer = signer.ok_or("it is not signed with SigV4")?;
     let identities = components.identity_resolver(SCHEME_ID).ok_or("it has no credentials")?;
     Ok(Some(Signing { signer, identities, components: components.clone() }))
 }

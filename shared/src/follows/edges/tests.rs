@@ -28,7 +28,7 @@ fn s(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
-/// The same question in the SDK's words.
+/// The body of the request that the SDK sends for this selection.
 fn in_the_sdks_words(tap: &Wiretap, asked: &EdgeSelection<'_>) -> Value {
     let pk = keys::followers(asked.followee);
     let mut query = tap

@@ -1,4 +1,4 @@
-//! What was decided last of a customer, by each definition: one row, which is written only when something changes.
+//! The last decisions on a customer, one for each definition: one row, which is written only when something changes.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use crate::summaries::{CustomerSummary, Day};
 use crate::tenants::Alert;
 use crate::values::{Packer, Timestamp, Unpacker};
 
-/// What was decided of a customer.
+/// The last decisions on a customer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Decisions {
-    /// Zero where there is no row.
+    /// Zero if there is no row.
     pub(super) version: i64,
-    /// By definition, as it is called in the row.
+    /// By the name of the definition in the row.
     by_definition: BTreeMap<String, Decision>,
 }
 
-/// On which day a definition has begun to hold, or has ceased to.
+/// The last change of whether a definition holds for the customer, and the day of that change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Decision {
     fingerprint: [u8; 16],
@@ -33,10 +33,10 @@ struct Decision {
 }
 
 impl Decisions {
-    /// Decides for a day. Returns what it has become, if that is something else.
+    /// Decides for a day. Returns the new decisions, or `None` if nothing changes.
     ///
-    /// What was decided for this day or a later one stays: it is decided once. What has ceased is only kept for its day, and nothing of
-    /// definitions that are not among these.
+    /// A decision for this day or a later one stays, because each day is decided once. If something changes, older decisions that a
+    /// definition has ceased to hold are dropped, and so are decisions of definitions that are not among these.
     pub(super) fn decide(
         &self,
         definitions: &[DailyDefinition],
@@ -64,7 +64,7 @@ impl Decisions {
         is_changed.then_some(Self { version: self.version + 1, by_definition: next })
     }
 
-    /// The alerts that were decided on for a day: of what has begun to hold on it.
+    /// The alerts of a day: one for each definition that has begun to hold on it.
     pub(super) fn alerts(
         &self,
         definitions: &[DailyDefinition],
@@ -156,7 +156,7 @@ mod tests {
     }
 
     proptest! {
-        /// A day that is walked several times, on what was folded by each walk, counts once.
+        /// A day may be walked several times, and more events may be folded before each walk. It gives one alert.
         #[test]
         fn each_beginning_gives_one_alert(
             days in prop::collection::vec(prop::collection::vec(any::<bool>(), 1..4), 1..20),

@@ -55,7 +55,7 @@ impl Run<'_> {
                 return Ok(());
             }
         }
-        Err("the keeper never comes to an end".to_owned())
+        Err("the keeper does not finish".to_owned())
     }
 
     /// Gives each call its turn.
@@ -69,7 +69,7 @@ impl Run<'_> {
                 false => tokio::time::advance(Duration::from_secs(1)).await,
             }
         }
-        Err("somebody never comes to an end".to_owned())
+        Err("a task does not finish".to_owned())
     }
 
     #[allow(clippy::await_holding_refcell_ref, reason = "nobody is at work any more")]

@@ -1,5 +1,5 @@
-//! The end of a run: nothing fails any more, what is left is done, and all is judged. Then periods close, are archived and dropped, and all is judged
-//! again.
+//! The end of a run. Calls no longer fail, all remaining work is done, and every answer is checked. Then periods close, are archived and
+//! dropped, and every answer is checked again.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use super::super::check;
 use super::{DAY, HOUR, LONGEST_UNDECIDED, MOST_TURNS, Run};
 use crate::periods::folding::TableStream;
 
-/// Ticks until all that is due is done.
+/// The most ticks until all that is due is done.
 const TICKS: usize = 40;
-/// Tables that are dropped later are not waited for.
+/// The longest time that a run waits for tables to be dropped.
 const LONGEST: i64 = 120 * DAY;
 
 impl Run<'_> {
@@ -46,10 +46,10 @@ impl Run<'_> {
                 return Ok(());
             }
         }
-        Err("the keeper never comes to an end".to_owned())
+        Err("the keeper does not finish".to_owned())
     }
 
-    /// Gives each call its turn.
+    /// Lets waiting calls run one by one, and time pass, until no task is left.
     async fn until_nobody_is_at_work(&mut self) -> Result<(), String> {
         for _ in 0..MOST_TURNS {
             self.go_on().await?;
@@ -59,6 +59,6 @@ impl Run<'_> {
                 false => tokio::time::advance(Duration::from_secs(1)).await,
             }
         }
-        Err("somebody never comes to an end".to_owned())
+        Err("a task does not finish".to_owned())
     }
 }

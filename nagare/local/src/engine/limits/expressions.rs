@@ -1,4 +1,4 @@
-//! Expressions: their size, their operators, and what they are given.
+//! Expressions: their size, their operators, and the names and values that they use.
 
 use std::collections::HashMap;
 

@@ -1,18 +1,17 @@
 //! What DynamoDB refuses by size or number.
 //!
-//! The engine refuses most of it in DynamoDB's own words. What it lacks is checked here, before a request reaches it or
-//! the fast path: operators of an expression, operands of `IN`, the size of what an expression is given, names of
-//! attributes, the sum of what a transaction reads. [`keeps_within`] keeps requests off the fast path that the engine
-//! has to refuse.
+//! The engine refuses most of it in DynamoDB's own words. What the engine does not check is checked here, before a request reaches it
+//! or the fast path: operators of an expression, operands of `IN`, the size of an expression's names and values, names of attributes,
+//! the sum of what a transaction reads. [`keeps_within`] keeps a request that the engine has to refuse off the fast path.
 //!
-//! The limits are a value. Tests shrink them, so that they get to each with a few rows; then all of them are checked
-//! here: what a request says, before it is executed (`requests`); what an update would make of an item, by executing it
-//! on a copy (`rehearsal`); the bytes of a page, by its number of items (`pages`).
+//! The limits are a value. Tests use smaller ones, so that a few rows reach each limit. Smaller limits are all checked here: what a
+//! request says, before it is executed (`requests`); what an update would make of an item, by executing it on a copy (`rehearsal`);
+//! the bytes of a page, by its number of items (`pages`).
 //!
 //! ```text
-//! requests     each request, and what of it is checked
-//! expressions  their size, their operators, what they are given
-//! rehearsal    updates in a table aside
+//! requests     the checks of each request
+//! expressions  their size, their operators, their names and values
+//! rehearsal    updates on copies of items
 //! pages        pages of fewer bytes
 //! ```
 

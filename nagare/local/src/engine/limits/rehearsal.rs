@@ -1,7 +1,7 @@
-//! What updates would make of items, found out on copies.
+//! Tries updates on copies of items, to see how large the items become.
 //!
-//! How large an item is once it is updated only the engine can say, and it knows DynamoDB's limit alone. So with a
-//! shrunk one an update, or a transaction with one, is executed on copies of the items that it names, in tables aside.
+//! Only the engine can say how large an item is after an update, and it knows DynamoDB's own limit alone. So if the limit is smaller,
+//! an update, or a transaction with one, is first executed on copies of the items that it names, in separate tables.
 
 use dynoxide::actions::delete_item;
 use dynoxide::actions::get_item::{self, GetItemRequest};

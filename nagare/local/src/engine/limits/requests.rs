@@ -1,4 +1,4 @@
-//! What of each request is checked before it is executed.
+//! The checks of each request before it is executed.
 
 use std::collections::HashMap;
 

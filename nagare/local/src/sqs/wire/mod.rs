@@ -50,7 +50,7 @@ impl Wire {
         Self { queues, endpoint, numbers: None }
     }
 
-    /// The same, which counts requests.
+    /// The same, with requests counted.
     #[must_use]
     pub fn counted(self, numbers: Numbers) -> Self {
         Self { numbers: Some(numbers), ..self }

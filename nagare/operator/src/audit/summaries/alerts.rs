@@ -15,7 +15,7 @@ use crate::soon;
 const PAGE: usize = 500;
 
 impl Audited<'_> {
-    /// Adds what a customer should have to what is asked of names and alerts.
+    /// Adds what a customer should count to what names and alerts should say.
     pub(super) fn add(&mut self, id: &CustomerId, counts: &CustomerSummary) {
         if self.scope.customer_id.is_some() {
             return;
@@ -34,7 +34,7 @@ impl Audited<'_> {
         }
     }
 
-    /// Compares the list with what is asked.
+    /// Compares the list of alerts with those that rules ask for.
     pub(super) async fn alerts(&mut self) -> Result<(), DynamoError> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -60,7 +60,7 @@ impl Audited<'_> {
         }
     }
 
-    /// Whether what has come meanwhile asks for an alert: it is counted before the alert is given.
+    /// True if events that have come meanwhile ask for an alert: they are counted before the alert is given.
     async fn is_asked_now(&self, alert: &Alert) -> Result<bool, DynamoError> {
         let customer = self.of(&alert.customer_id);
         let counts = self.auditor.summaries.customer(&customer, soon()).await?.unwrap_or_default();

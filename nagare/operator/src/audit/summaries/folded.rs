@@ -1,10 +1,10 @@
 //! Whether all events that tables hold are in the views.
 //!
-//! The projector folds the witness of a period last, when everything else is folded. So where a table holds what its witness said before, all
-//! of that is in the views of customers and names, and not in the stream. Events that come meanwhile make the two differ, so a
-//! tenant that never rests for as long as its tables are read is not found folded.
+//! The projector folds the witness of a period last, when everything else is folded. So if a table holds what its witness said
+//! before, all of that is in the views of customers and names, and none of it is in the stream. Events that come meanwhile make the
+//! two differ. So a tenant whose events never pause for as long as its tables are read is not found folded.
 //!
-//! A table that takes nothing any more, and whose stream has nothing left, is folded as far as it ever will be.
+//! A table that takes no more events, and whose stream has nothing left, is folded as far as it ever will be.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::{PATIENCE, PAUSE, SummariesAuditor};
 use crate::event_scope::EventScope;
 
 impl SummariesAuditor {
-    /// What the tables of a tenant hold whose streams still bring something, if all of it is folded.
+    /// The tallies of the tables of a tenant whose streams may still bring something, if all of their events are folded.
     pub(super) async fn folded(
         &self,
         tenant: &TenantId,
@@ -39,7 +39,7 @@ impl SummariesAuditor {
         Ok(Some(folded))
     }
 
-    /// Whether all is folded at some moment within [`PATIENCE`].
+    /// True if everything is folded at some moment within [`PATIENCE`].
     pub(super) async fn is_folded_soon(&self, tenant: &TenantId) -> Result<bool, DynamoError> {
         let end = Instant::now() + PATIENCE;
         while self.folded(tenant).await?.is_none() {
@@ -51,7 +51,7 @@ impl SummariesAuditor {
         Ok(true)
     }
 
-    /// Whether the stream of a period has nothing left to bring.
+    /// True if the stream of a period has nothing left to bring.
     pub(super) fn is_over(&self, period: Period) -> bool {
         self.recount.events.settings.stream_over_from(period) <= self.clock.now()
     }

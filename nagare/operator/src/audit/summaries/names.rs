@@ -27,7 +27,7 @@ pub(super) struct Before {
     witnesses: BTreeMap<Period, Parts<WitnessView>>,
 }
 
-/// How what was found lies to what is said.
+/// How a recount compares with what a view says.
 #[derive(PartialEq, Eq)]
 enum Fit {
     /// It is right, as far as that can be said.
@@ -75,7 +75,7 @@ impl SummariesAuditor {
         keys.into_iter().zip(views).map(|(key, view)| Ok((key, view?))).collect()
     }
 
-    /// Has the first part say all, under the versions that were read. False if somebody has written one since.
+    /// Makes the first part say everything, over the versions that were read. Returns false if somebody has written a part since.
     async fn rewrite<S: SummaryState>(
         &self,
         parts: &[(Key, View<S>)],
@@ -131,7 +131,7 @@ impl Audited<'_> {
         Ok(())
     }
 
-    /// Whether what was counted is all there is, and all of it is folded.
+    /// True if everything that exists was counted, and is folded.
     async fn is_all_folded(&self, recount: &BTreeMap<Period, Tally>) -> Result<bool, DynamoError> {
         let folded = self.auditor.folded(&self.scope.tenant_id).await?;
         Ok(folded.is_some_and(|folded| folded.iter().all(|(of, it)| recount.get(of) == Some(it))))

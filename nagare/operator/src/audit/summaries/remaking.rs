@@ -1,4 +1,4 @@
-//! Views of customers that are wrong are made again from what was counted.
+//! Makes wrong views of customers again, from what was counted.
 
 use shared::dynamo::DynamoError;
 use shared::dynamo::item::Key;
@@ -14,7 +14,7 @@ use crate::event_scope::EventScope;
 use crate::soon;
 
 impl Audited<'_> {
-    /// Makes the views again that are wrong, once it is known that nothing of theirs is in the stream.
+    /// Makes wrong views again, once it is known that nothing of theirs is in the stream.
     pub(super) async fn make_again(&mut self, archives: &Counted) -> Result<(), EventsAuditError> {
         let wrong = std::mem::take(&mut self.wrong);
         if wrong.is_empty() {
@@ -31,7 +31,8 @@ impl Audited<'_> {
         Ok(())
     }
 
-    /// False if the view or the events of a customer are others than before it was known that all of them are folded.
+    /// Makes the view of a customer again. Returns false if the view or the events have changed since it was known that everything is
+    /// folded.
     async fn is_made_again(
         &self,
         id: &CustomerId,

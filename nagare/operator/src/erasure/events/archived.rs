@@ -1,4 +1,4 @@
-//! Events that are in archives: objects are put without them, and exchanged together with what is known of them.
+//! Events that are in archives: objects are put without them, and exchanged together with their rows.
 
 use futures::FutureExt;
 use shared::crypto::hash::sha256;
@@ -11,7 +11,7 @@ use super::{ErasedEvents, EventErasure, EventErasureError, OBJECTS};
 use crate::{PER_OBJECT, soon};
 
 impl EventErasure {
-    /// Exchanges the objects that have such events. Returns what the period's row has become.
+    /// Exchanges the objects that have such events. Returns the row of the period as it is then.
     pub(super) async fn archive(
         &self,
         mut row: PeriodRow,
@@ -67,7 +67,7 @@ impl EventErasure {
         Ok(next)
     }
 
-    /// What is left of an object without the events; nothing if it has none of them.
+    /// The content of an object without the events; `None` if it has none of them.
     async fn left_of(
         &self,
         object: &ArchivedObject,
@@ -97,7 +97,7 @@ impl EventErasure {
         Ok(is_changed.then(|| archive::pack(lines.iter().map(String::as_str))))
     }
 
-    /// Deletes objects that are empty, and then what is known of them. Returns how many there were.
+    /// Deletes objects that are empty, and then their rows. Returns how many there were.
     async fn drop_empty(
         &self,
         period: Period,

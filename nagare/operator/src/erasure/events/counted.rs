@@ -1,4 +1,4 @@
-//! Events that are in no archive are deleted in the transactions that take them out of what counts them.
+//! Events that are in no archive: each is deleted in the transaction that lowers what counts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::EventErasure;
 use crate::progress;
 use crate::soon;
 
-/// Events that are deleted in one transaction with what counts them.
+/// The number of events that one transaction deletes, together with what counts them.
 const TOGETHER: usize = 16;
 /// How long to try while others write the same views.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ impl EventErasure {
         self.events.tables().table(period).delete(key.into_item(), None, soon()).await.map(|_| ())
     }
 
-    /// Deletes events of one customer, with what counts them: those of them that are there. Returns how many.
+    /// Deletes the events of one customer that still exist, and lowers what counts them. Returns how many.
     async fn counted(
         &self,
         period: Period,

@@ -19,14 +19,14 @@ use super::{ErasedSummaries, Lowered, PATIENCE, SummaryErasure};
 use crate::progress;
 use crate::{scan, soon};
 
-/// How long a delivery may take that has written one view of an event and not yet another.
+/// The longest time between the first and the last view of an event that one delivery writes.
 const DELIVERY: Duration = Duration::from_secs(2);
 /// Customers that are read together.
 const PAGE: usize = 100;
 
 impl SummaryErasure {
-    /// Has each name of a customer say the first and the last event of those who are left. False if the customer's view has
-    /// changed.
+    /// Makes each name of a customer say the first and the last event of the customers who are left. Returns false if the view of the
+    /// customer has changed.
     pub(super) async fn instants(
         &self,
         customer: &Customer,
@@ -61,7 +61,7 @@ impl SummaryErasure {
         Ok(true)
     }
 
-    /// Has names forget when their first and last event was, and learn it from the customers but one.
+    /// Makes names forget their first and last instants, and then takes these from all customers but one.
     async fn relearn(
         &self,
         but: &Customer,
@@ -94,7 +94,7 @@ impl SummaryErasure {
         Ok(())
     }
 
-    /// Changes all parts of a name that say something. One of which no event is left is emptied.
+    /// Changes all parts of a name that count something. A part that counts no event any more is emptied.
     async fn name_changed(
         &self,
         tenant: &TenantId,
@@ -127,7 +127,7 @@ impl SummaryErasure {
         }
     }
 
-    /// Has the names of a tenant count what is in open periods alone.
+    /// Makes the names of a tenant count only what is in open periods.
     pub(super) async fn names(
         &self,
         of: &Lowered<'_>,
