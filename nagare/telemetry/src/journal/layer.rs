@@ -8,7 +8,14 @@ use tracing_subscriber::layer::Context;
 use super::{Journal, Line};
 
 /// The crates of the functions. Code that they share logs as part of the function that calls it.
-pub const FUNCTIONS: [&str; 4] = ["fanout_writer", "timeline_reader", "projector", "dlq_alerter"];
+pub const FUNCTIONS: [&str; 6] = [
+    "fanout_writer",
+    "timeline_reader",
+    "projector",
+    "dlq_alerter",
+    "event_intake",
+    "period_keeper",
+];
 
 impl Journal {
     /// Which events are kept: all that functions log on AWS, and warnings and errors of everything else.
