@@ -73,9 +73,9 @@ def test_events(estimate, period, half):
     })
     kept = sum(lines[service, what]["dollars"] for service, what in lines if "event" in what)
     assert kept < 100, kept
-    # Provisioned, the write units of the tables are the hours of as many units a second, of which 72 % are used.
+    # Provisioned, the write units of the tables are the hours of as many units a second, of which 75 % are used.
     series = 30 * 96 * 11 * 0.01 / 1000 + 0.10
-    saved = 100 * 0.625 - 100 * MILLION / 3600 / 0.724 * 0.00065 - series
+    saved = 100 * 0.625 - 100 * MILLION / 3600 / 0.754 * 0.00065 - series
     assert found["dollars"] - found["provisioned_dollars"] == pytest.approx(saved)
     each, provisioned = found["million_events_dollars"]
     assert each - provisioned == pytest.approx(saved / 100)

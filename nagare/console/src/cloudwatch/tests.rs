@@ -90,7 +90,7 @@ async fn a_busy_service_is_asked_again_and_the_oldest_first_is_no_answer() {
     let page = cloudwatch.newest(&Filter::default(), (NOW - 10, NOW), 3).await;
     let ids: Vec<_> = page.lines.iter().map(|line| line.field("message_id").unwrap()).collect();
     assert_eq!((ids, page.is_cut), (vec!["0", "1", "2"], false), "{:?}", page.unread);
-    assert_eq!(served.times_asked("FilterLogEvents"), 4 + 3);
+    assert_eq!(served.times_asked("FilterLogEvents"), FUNCTIONS.len() + 3);
 
     let mut held = Held { turns: false, at_once: 4, ..Held::new() };
     (0..5).for_each(|n| held.say("projector", NOW - n, applied(&n.to_string(), "live-1")));
