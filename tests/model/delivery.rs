@@ -19,6 +19,8 @@ pub(crate) struct Delivery {
     pub(crate) what: Option<What>,
     /// What it goes on with, if it is the writer's own: see `going_on` in `run.rs`.
     pub(crate) goes_on_with: Vec<String>,
+    /// The first messages of its copies in the batch that it was acknowledged in: they share what becomes of one of them.
+    pub(crate) copies: Vec<String>,
     pub(crate) attributes: HashMap<String, SqsMessageAttribute>,
     pub(crate) receives: u32,
 }
@@ -26,24 +28,25 @@ pub(crate) struct Delivery {
 impl Delivery {
     /// A producer's command in a message of its own.
     pub(crate) fn new(id: String, what: What) -> Self {
-        let (goes_on_with, attributes) = (Vec::new(), HashMap::new());
+        let (goes_on_with, copies, attributes) = (Vec::new(), Vec::new(), HashMap::new());
         let body = what.body().to_string();
-        Self { id, body, what: Some(what), goes_on_with, attributes, receives: 1 }
+        Self { id, body, what: Some(what), goes_on_with, copies, attributes, receives: 1 }
     }
 
     /// The message that first carried its command: those that go on with the command name it.
-    fn origin(&self) -> &str {
+    pub(crate) fn origin(&self) -> &str {
         let origin = self.attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
         origin.unwrap_or(&self.id)
     }
 
     /// What others may go on with, if it carries a command.
-    pub(crate) fn may_be_gone_on_with(&self) -> [&str; 2] {
+    pub(crate) fn may_be_gone_on_with(&self) -> impl Iterator<Item = &str> {
         let activity = match &self.what {
             Some(What::Publish { id, .. }) => id.as_str(),
             _ => "",
         };
-        [self.origin(), activity]
+        let copies = self.copies.iter().map(String::as_str);
+        copies.chain([self.origin(), activity])
     }
 
     pub(crate) fn message(&self) -> SqsMessage {

@@ -32,7 +32,11 @@ impl Run<'_> {
         batch: Vec<Delivery>,
         unfinished: &[String],
     ) -> Result<(), String> {
-        for delivery in batch {
+        let origins: Vec<_> =
+            batch.iter().map(|it| (it.body.clone(), it.origin().to_owned())).collect();
+        for mut delivery in batch {
+            let copies = origins.iter().filter(|(body, _)| *body == delivery.body);
+            delivery.copies = copies.map(|(_, origin)| origin.clone()).collect();
             if unfinished.contains(&delivery.id) {
                 if self.fault_plan.slow.is_some() {
                     return Err(format!("slowness used up a receive of {}", delivery.body));
@@ -52,9 +56,8 @@ impl Run<'_> {
     /// What was acknowledged is in effect where nothing goes on with it any more.
     fn take_effect(&mut self) {
         let goes_on = |what: &str| self.going_on.get(what).is_some_and(|messages| *messages > 0);
-        let is_whole = |acknowledged: &mut Delivery| {
-            !acknowledged.may_be_gone_on_with().into_iter().any(goes_on)
-        };
+        let is_whole =
+            |acknowledged: &mut Delivery| !acknowledged.may_be_gone_on_with().any(goes_on);
         let mut observed = self.observed.borrow_mut();
         for acknowledged in self.acknowledged.extract_if(.., is_whole) {
             acknowledged.what.iter().for_each(|what| observed.take_effect(what));
@@ -97,7 +100,9 @@ impl Run<'_> {
             self.taken += 1;
             let (id, attributes) = (format!("taken-{}", self.taken), message.message_attributes);
             let index = self.random.usize(0..=self.arriving.len());
-            let delivery = Delivery { id, body, what, goes_on_with, attributes, receives: 1 };
+            let copies = Vec::new();
+            let delivery =
+                Delivery { id, body, what, goes_on_with, copies, attributes, receives: 1 };
             self.arriving.insert(index, delivery);
         }
     }
