@@ -1,5 +1,6 @@
 //! What is decided once for each UTC day: silence and low scores, by the keeper, on what was folded by then.
 
+mod crowd;
 mod model;
 mod struck;
 

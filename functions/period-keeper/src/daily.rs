@@ -5,11 +5,12 @@
 //!
 //! Pages begin within half of a tick's time, and the calls of the last page have another eighth. Progress of a tenant is noted every
 //! few seconds, and before the time is up. Four tenants are processed in parallel, so that a slow partition of one does not block the
-//! others.
+//! others. So at most four hundred customers are in memory, however many there are.
 //!
 //! A tenant whose definitions cannot be read is skipped in this tick. A customer whose view cannot be read is skipped for this day.
 //! Both are logged and counted, and block nobody else.
 
+use std::array;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -32,6 +33,8 @@ const PAGE: usize = 100;
 const TENANTS_PER_PAGE: usize = 100;
 /// Tenants that are processed in parallel.
 const TENANTS_IN_FLIGHT: usize = 4;
+/// Calls of the bus in flight for a tenant: a bus sends ten alerts at a time, one call after the other.
+const BUSES: usize = 4;
 /// The time between two notes of progress: a walk that dies loses at most this much.
 const SLICE: Duration = Duration::from_secs(5);
 
@@ -150,12 +153,13 @@ impl Keeper {
         let DueDay { tenant_id: tenant, day, .. } = due;
         let mut position = progress.position(*day).cloned();
         let mut slice = time.checkpoint_at.within(SLICE);
+        let deciders: [Daily; BUSES] = array::from_fn(|_| self.daily.apart());
         loop {
             let ids = self.summaries.ids(tenant, position.as_ref(), PAGE, time.deadline).await?;
             let is_last = ids.len() < PAGE;
             if let Some(last) = ids.last() {
                 position = Some(last.clone());
-                self.decide_page(due, ids, time, counts).await?;
+                self.decide_page(due, &deciders, ids, time, counts).await?;
             }
             if is_last {
                 return Ok(self.daily.note(progress.done(*day), time.deadline).await?);
@@ -176,14 +180,16 @@ impl Keeper {
     async fn decide_page(
         &self,
         due: &DueDay,
+        deciders: &[Daily],
         ids: Vec<CustomerId>,
         time: Time,
         counts: &Counts,
     ) -> Result<(), DecideError> {
         let known = self.known(&due.tenant_id, ids, time.deadline).await?;
-        let deciding = known.into_iter().map(|(customer, known)| async move {
+        let known = known.into_iter().zip(deciders.iter().cycle());
+        let deciding = known.map(|((customer, known), daily)| async move {
             let decided = match known {
-                Ok(known) => self.decide_customer(due, known, time.deadline).await,
+                Ok(known) => self.decide_customer(due, daily, known, time.deadline).await,
                 Err(failure) => Err(failure.into()),
             };
             match decided {
@@ -224,13 +230,14 @@ impl Keeper {
     async fn decide_customer(
         &self,
         due: &DueDay,
+        daily: &Daily,
         (customer_id, view, before): DecidableCustomer,
         deadline: Deadline,
     ) -> Result<(), DecideError> {
         let customer = Customer { tenant_id: due.tenant_id.clone(), customer_id };
         let summary = Daily::summary(&self.summaries, &customer, view, due, deadline).await?;
         let now = self.clock.now();
-        self.daily.decide(due, &customer, &summary, before, now, deadline).await
+        daily.decide(due, &customer, &summary, before, now, deadline).await
     }
 }
 

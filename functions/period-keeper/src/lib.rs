@@ -55,7 +55,7 @@
 //! # Bounds
 //!
 //! It has four chunks of a table, or one object, in memory: 64 MiB each, and their compressed form. Before that, days are decided on
-//! pages of a hundred customers, in half of the time. Rows of periods are read as a whole: a hundred bytes each, except for periods
+//! pages of a hundred customers, of four tenants at once, in half of the time. Rows of periods are read as a whole: a hundred bytes each, except for periods
 //! with customers that are spread.
 
 mod daily;

@@ -33,15 +33,21 @@ pub struct Bus(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
+    to: Arc<Destination>,
+    waiting: Mutex<Waiting>,
+    /// Locked by the handler that sends.
+    turn: Turn<()>,
+    accepted: AtomicU64,
+}
+
+/// Where events are sent.
+#[derive(Debug)]
+struct Destination {
     http: SignedHttp,
     url: String,
     name: String,
     clock: Clock,
-    waiting: Mutex<Waiting>,
-    /// Locked by the handler that sends.
-    turn: Turn<()>,
     refused: AtomicU64,
-    accepted: AtomicU64,
 }
 
 /// The events of handlers of this process that are not sent yet.
@@ -108,9 +114,19 @@ impl Bus {
             Some(endpoint) => format!("{}/", endpoint.trim_end_matches('/')),
             None => format!("https://events.{}.amazonaws.com/", http.region()),
         };
-        let (name, waiting, turn) = (name.to_owned(), Mutex::default(), Turn::default());
-        let (refused, accepted) = Default::default();
-        Self(Some(Arc::new(Inner { http, url, name, clock, waiting, turn, refused, accepted })))
+        let (name, refused) = (name.to_owned(), AtomicU64::default());
+        Self::to(Arc::new(Destination { http, url, name, clock, refused }))
+    }
+
+    fn to(to: Arc<Destination>) -> Self {
+        let (waiting, turn, accepted) = Default::default();
+        Self(Some(Arc::new(Inner { to, waiting, turn, accepted })))
+    }
+
+    /// The same bus, with waiting events of its own: they are sent beside those of others. What is refused counts for both.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        self.0.as_ref().map_or_else(Self::off, |inner| Self::to(Arc::clone(&inner.to)))
     }
 
     /// True if events are sent, so that what they need has to be read.
@@ -122,7 +138,7 @@ impl Bus {
     /// Events that were refused permanently since the last call.
     #[must_use]
     pub fn take_refused(&self) -> u64 {
-        self.0.as_ref().map_or(0, |inner| inner.refused.swap(0, Ordering::Relaxed))
+        self.0.as_ref().map_or(0, |inner| inner.to.refused.swap(0, Ordering::Relaxed))
     }
 
     /// Sends events, together with those of other handlers of this process. Returns once all of its own are accepted or permanently
@@ -204,7 +220,8 @@ impl Inner {
     }
 
     async fn put(&self, group: &Group, deadline: Deadline) -> Result<PutResults, BusError> {
-        put(&self.http, &self.url, &self.name, group.values(), deadline).await
+        let Destination { http, url, name, .. } = &*self.to;
+        put(http, url, name, group.values(), deadline).await
     }
 
     /// Removes events that are accepted or permanently refused. Returns why an event of the ticket is neither.
@@ -221,7 +238,7 @@ impl Inner {
                     continue;
                 }
                 Err(error) => {
-                    self.refused.fetch_add(1, Ordering::Relaxed);
+                    self.to.refused.fetch_add(1, Ordering::Relaxed);
                     let (id, kind, reason) = (event.id(), event.kind(), error.reason());
                     tracing::error!(id, kind, reason, "an event is not sent: {error}");
                 }
@@ -236,7 +253,7 @@ impl Inner {
         match error {
             BusError::Refused(_) => true,
             BusError::Missing | BusError::Denied(_) => {
-                event.recorded_at().plus_millis(PATIENCE_MILLIS) < self.clock.now()
+                event.recorded_at().plus_millis(PATIENCE_MILLIS) < self.to.clock.now()
             }
             _ => false,
         }

@@ -168,6 +168,19 @@ async fn what_is_refused_is_counted_and_holds_up_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_has_waiting_events_of_their_own_sends_beside_others() {
+    let (bus, connector) = bus(&[each(&[Some("MalformedDetail")])]);
+    let (apart, begun) = (bus.apart(), tokio::time::Instant::now());
+    let others = apart.send(vec![event("b", 0)], soon());
+    let (one, other) = tokio::join!(bus.send(vec![event("a", 0)], soon()), others);
+    assert!(one.is_ok() && other.is_ok());
+    assert!(begun.elapsed() < Duration::from_millis(20), "{:?}", begun.elapsed());
+    assert_eq!(asked(&connector), [["a"], ["b"]]);
+    assert_eq!((apart.take_refused(), bus.take_refused()), (1, 0), "it is one bus");
+    assert!(!Bus::off().apart().is_on());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_bus_that_is_gone_is_waited_for_a_while() {
     for (refusal, reason) in [
         (error(400, "com.amazon#ResourceNotFoundException"), "bus-missing"),

@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 use tests::{World, event, soon, unfinished};
 use tokio::time::Instant;
 
+type Wrap = Box<dyn FnOnce(SharedHttpConnector) -> SharedHttpConnector>;
+
 /// What a call to a table that is far away takes.
 const FAR: Duration = Duration::from_millis(40);
 
@@ -32,8 +34,8 @@ pub(crate) struct Units {
     pub(crate) writes: f64,
     pub(crate) reads: f64,
     pub(crate) calls: usize,
-    /// Calls that did not report what they consumed.
-    silent: usize,
+    /// Calls that did not report what they consumed: those that were refused.
+    pub(crate) silent: usize,
 }
 
 impl HttpConnector for Counting {
@@ -93,10 +95,19 @@ impl UnitCounter {
     }
 
     fn behind(delay: Duration) -> Self {
+        Self::of(delay, World::behind)
+    }
+
+    /// Over tables that are reached through what `wrap` makes of them, with functions that tell a bus.
+    pub(crate) fn with_bus(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
+        Self::of(Duration::ZERO, |counted| World::with_bus(|inside| wrap(counted(inside))))
+    }
+
+    fn of(delay: Duration, make: impl FnOnce(Wrap) -> World) -> Self {
         let (used, on) = (Arc::<Mutex<Units>>::default(), Arc::new(AtomicBool::new(true)));
         let begun = Arc::<Mutex<_>>::default();
         let (counted, switch, started) = (Arc::clone(&used), Arc::clone(&on), Arc::clone(&begun));
-        let world = World::behind(|inside| {
+        let world = make(Box::new(move |inside| {
             SharedHttpConnector::new(Counting {
                 inside,
                 used: counted,
@@ -104,7 +115,7 @@ impl UnitCounter {
                 delay,
                 begun: started,
             })
-        });
+        }));
         Self { world, used, on, begun }
     }
 

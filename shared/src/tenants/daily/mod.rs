@@ -103,6 +103,12 @@ impl Daily {
         Self { bus: bus.clone(), ..self }
     }
 
+    /// The same, sending alerts beside those of others.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { ledger: self.ledger.clone(), bus: self.bus.apart() }
+    }
+
     /// Registers a tenant from this day on, unless it is registered.
     ///
     /// # Errors
