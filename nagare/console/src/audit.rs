@@ -15,28 +15,36 @@ use maud::{Markup, html};
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
 use nagare_operator::audit::{
-    AuditError, Auditor, Folded, Found, PagesAuditor, RoomsAuditor, Sample, TagsAuditor,
-    ViewsAuditor,
+    Auditor, EventsAuditor, Folded, Found, PagesAuditor, RoomsAuditor, Sample, SummariesAuditor,
+    SummaryFault, TagsAuditor, ViewsAuditor,
 };
+use nagare_operator::event_scope::EventScope;
+use nagare_operator::progress;
 use serde::Serialize;
 use serde_json::Value;
+use shared::events::Archives;
 use shared::runtime::clock::Clock;
-use shared::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
+use shared::values::{ActivityId, BattleId, CustomerId, PollId, RoomId, TenantId, ViewerId};
 use tokio::runtime::Handle;
 
 use super::fields::{Fields, Posted, Wanted};
 use super::layout::{self, Place};
 use super::suggestions::{self, Suggestions};
-use super::{Console, Mode};
+use super::{Console, Mode, tenants};
 
 /// What can be named, and what is compared of it.
-const NAMED: [(&str, &str, &str); 5] = [
+const NAMED: [(&str, &str, &str); 7] = [
     ("viewer", "Viewer", "timeline, follows, tags, unread"),
     ("activity", "Activity", "likes, notifications, tags, pages"),
     ("poll", "Poll", "a recount of the votes"),
     ("battle", "Battle", "fought again, hit by hit"),
     ("room", "Room", "messages, deletes, shards"),
+    ("tenant", "Tenant", "events, archives, summaries, alerts"),
+    ("customer", "Customer", "of that tenant, this one alone"),
 ];
+/// The same, and the sample.
+const FIELDS: [&str; 8] =
+    ["viewer", "activity", "poll", "battle", "room", "tenant", "customer", "sample"];
 /// How long a page may take. A view that changes while it is compared is compared again, eight times at most.
 const PATIENCE: Duration = Duration::from_secs(25);
 /// The largest sample: more is a matter for the command line, which shows how far it is.
@@ -53,6 +61,7 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 struct Subjects {
     viewers: Vec<ViewerId>,
     sample: Sample,
+    tenant: Option<EventScope>,
 }
 
 /// What is done.
@@ -69,6 +78,8 @@ struct Outcome {
     /// What was compared, in words.
     audited: usize,
     differences: Vec<(&'static str, Value)>,
+    /// How many of them no repair sets right.
+    lasting: usize,
     mended: usize,
     /// What changed all the time.
     busy: Vec<String>,
@@ -107,6 +118,7 @@ async fn suggested(console: &Console) -> Markup {
         (suggestions::few("Polls: ", &known.polls, of("poll")))
         (suggestions::few("Battles: ", &known.battles, of("battle")))
         (suggestions::few("Rooms: ", &known.rooms, of("room")))
+        (suggestions::few("Tenants: ", &known.tenants, of("tenant")))
         (suggestions::few("A sample: ", &["10".to_owned()], of("sample")))
     }
 }
@@ -121,7 +133,7 @@ async fn audit(State(console): State<Arc<Console>>, Wanted { fields }: Wanted) -
 
 fn shown_as_page(console: &Console, fields: &Fields, shown: Markup) -> Response {
     let content = html! {
-        p { "What readers are shown is computed once more from the edges, records and facts, and compared with what is stored." }
+        p { "What readers are shown is computed once more from the edges, records, facts and events, and compared with what is stored." }
         (forms(console, fields))
         (shown)
     };
@@ -137,7 +149,7 @@ fn forms(console: &Console, fields: &Fields) -> Markup {
                 (layout::hinted("sample", "Sample", "instead: how many of each", fields.get("sample")))
             }
             p class="row" { button type="submit" { "Compare" } }
-            p class="hint" { "Counts of likes, votes and hits read through all facts, a sample through all edges, and what is said of rooms through the ledger: on a large stack that takes a while, and costs what it reads." }
+            p class="hint" { "Counts of likes, votes and hits read through all facts, a sample through all edges, and what is said of rooms through the ledger. What there is of a tenant is compared with all of their events: tables of events are read through, and archives. On a large stack that takes a while, and costs what it reads." }
             @if folded(console) == Folded::ByTime {
                 p class="hint" { "This console only looks, so it writes no barrier behind what is stated, and gives the projector two seconds instead. A difference in likes, votes or hits may then be what is not folded yet: compare again. What stays is wrong." }
             }
@@ -166,7 +178,10 @@ async fn compared(
             p role="status" class="good" { "No difference: " (outcome.audited) " compared." }
         } @else {
             p role="alert" class="problem" { (layout::counted(outcome.differences.len() as u64, "difference", "differences")) " in " (outcome.audited) " compared" }
-            @if console.mode == Mode::Write {
+            @if outcome.lasting > 0 {
+                p class="hint" { "No repair sets events, archives and alerts right: " code { "docs/OPERATIONS.md" } " says what to do." }
+            }
+            @if console.mode == Mode::Write && outcome.lasting < outcome.differences.len() {
                 form method="post" action="repair" class="row" {
                     (layout::token(console))
                     @for (name, value) in asked(fields) { input type="hidden" name=(name) value=(value); }
@@ -178,6 +193,9 @@ async fn compared(
         @for busy in &outcome.busy { p class="problem" { (busy) " changed all the time and was not compared; try again when it is quieter" } }
         @if let Some(viewer) = fields.get("viewer") {
             p { a href=(layout::address("timeline", &[("viewer", viewer)])) { "What " (viewer) " is served" } }
+        }
+        @if let Some(tenant) = fields.get("tenant") {
+            p { a href=(tenants::address(tenant)) { "What " (tenant) " is told" } }
         }
     })
 }
@@ -196,7 +214,7 @@ fn entry(what: &str, difference: &Value) -> Markup {
 }
 
 fn asked(fields: &Fields) -> Vec<(&str, &str)> {
-    fields.of(&["viewer", "activity", "poll", "battle", "room", "sample"])
+    fields.of(&FIELDS)
 }
 
 async fn repair(State(console): State<Arc<Console>>, posted: Posted) -> Response {
@@ -226,8 +244,18 @@ async fn subjects(
         let size =
             size.ok_or_else(|| Failure::Usage(format!("sample: expected 1 to {LARGEST}")))?;
         let sample = Sample::of(&remote.facts()?, &remote.ledger()?, size).await?;
-        return Ok(Subjects { viewers: auditor.sample(size).await?, sample });
+        return Ok(Subjects { viewers: auditor.sample(size).await?, sample, tenant: None });
     }
+    let tenant = match (fields.get("tenant"), fields.get("customer")) {
+        (None, None) => None,
+        (None, Some(_)) => {
+            return Err(Failure::Usage("customer: expected the tenant as well".to_owned()));
+        }
+        (Some(tenant), customer) => Some(EventScope {
+            tenant_id: TenantId::new(tenant)?,
+            customer_id: customer.map(CustomerId::new).transpose()?,
+        }),
+    };
     let viewers = fields.get("viewer").map(ViewerId::new).transpose()?.into_iter().collect();
     let sample = Sample {
         activities: fields.get("activity").map(ActivityId::new).transpose()?.into_iter().collect(),
@@ -235,7 +263,7 @@ async fn subjects(
         battles: fields.get("battle").map(BattleId::new).transpose()?.into_iter().collect(),
         rooms: fields.get("room").map(RoomId::new).transpose()?.into_iter().collect(),
     };
-    Ok(Subjects { viewers, sample })
+    Ok(Subjects { viewers, sample, tenant })
 }
 
 /// Compares, and repairs if wanted: on a thread of its own, since an audit computes as much as it waits, and what it
@@ -251,7 +279,8 @@ async fn run(
     let seen = progress.clone();
     let audit = move || {
         runtime.block_on(async {
-            tokio::time::timeout(patience, compare(&remote, &fields, task, &progress)).await
+            let compare = progress::unseen(compare(&remote, &fields, task, &progress));
+            tokio::time::timeout(patience, compare).await
         })
     };
     let ended = tokio::task::spawn_blocking(audit).await;
@@ -279,10 +308,15 @@ async fn compare(
     let views = ViewsAuditor::new(&facts, &remote.views()?, clock.clone()).waiting(folded);
     let (tags, pages) = (TagsAuditor::new(&ledger, clock.clone()), PagesAuditor::new(&ledger));
     progress.at("the choice of what to compare");
-    let Subjects { viewers, sample } = subjects(remote, &auditor, fields).await?;
+    let Subjects { viewers, sample, tenant } = subjects(remote, &auditor, fields).await?;
     let Sample { activities, polls, battles, rooms } = &sample;
     let mut outcome = Outcome {
-        audited: viewers.len() + activities.len() + polls.len() + battles.len() + rooms.len(),
+        audited: viewers.len()
+            + activities.len()
+            + polls.len()
+            + battles.len()
+            + rooms.len()
+            + usize::from(tenant.is_some()),
         ..Outcome::default()
     };
     for viewer in &viewers {
@@ -314,13 +348,13 @@ async fn compare(
     }
     outcome.add("pages", &found)?;
     progress.at("the likes of activities");
-    outcome.add_found("likes", views.activities(activities, repair).await)?;
+    outcome.add_found("likes", views.activities(activities, repair).await?)?;
     progress.at("what is unread");
-    outcome.add_found("unread", views.inboxes(&viewers, repair).await)?;
+    outcome.add_found("unread", views.inboxes(&viewers, repair).await?)?;
     progress.at("the votes of polls");
-    outcome.add_found("poll", views.polls(polls, repair).await)?;
+    outcome.add_found("poll", views.polls(polls, repair).await?)?;
     progress.at("the hits of battles");
-    outcome.add_found("battle", views.battles(battles, repair).await)?;
+    outcome.add_found("battle", views.battles(battles, repair).await?)?;
     progress.at("what was said in rooms");
     let auditor = RoomsAuditor::new(&ledger, clock);
     let found = auditor.differences(rooms).await?;
@@ -330,6 +364,9 @@ async fn compare(
         outcome.mended += found.len().saturating_sub(auditor.differences(rooms).await?.len());
     }
     outcome.add("room", &found)?;
+    if let Some(scope) = &tenant {
+        outcome.tenant(remote, scope, repair, progress).await?;
+    }
     Ok(outcome)
 }
 
@@ -344,12 +381,33 @@ impl Outcome {
     fn add_found<D: Serialize, I: ToString>(
         &mut self,
         what: &'static str,
-        found: Result<Found<D, I>, AuditError>,
+        found: Found<D, I>,
     ) -> Result<(), Failure> {
-        let found = found?;
         self.mended += found.mended;
         self.busy.extend(found.busy.iter().map(ToString::to_string));
         self.add(what, &found.differences)
+    }
+
+    /// Compares what there is of a tenant, and makes summaries again if wanted.
+    async fn tenant(
+        &mut self,
+        remote: &Remote,
+        scope: &EventScope,
+        repair: bool,
+        progress: &Progress,
+    ) -> Result<(), Failure> {
+        let tenant = &scope.tenant_id;
+        progress.at(format!("the events and archives of {tenant}"));
+        let archives = Archives::new(&remote.ledger()?);
+        let auditor = EventsAuditor::new(remote.events()?, archives, remote.objects()?);
+        let found = auditor.differences(scope).await?;
+        self.lasting += found.differences.len();
+        self.add_found("events", found)?;
+        progress.at(format!("the summaries and alerts of {tenant}"));
+        let found = SummariesAuditor::of(remote)?.differences(scope, repair).await?;
+        let alerts = found.differences.iter().filter(|it| it.difference == SummaryFault::Alert);
+        self.lasting += alerts.count();
+        self.add_found("summaries", found)
     }
 
     async fn tags(

@@ -2,7 +2,16 @@
 
 use std::fmt::Write;
 
-use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+tokio::task_local! {
+    static UNSEEN: ();
+}
+
+/// Does something without bars, for whoever is not at the terminal of this process.
+pub async fn unseen<T>(work: impl Future<Output = T>) -> T {
+    UNSEEN.scope((), work).await
+}
 
 /// A bar for `total` of something.
 pub fn bar(total: u64, what: &'static str) -> ProgressBar {
@@ -17,6 +26,9 @@ pub fn counter(what: &'static str) -> ProgressBar {
 }
 
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
+    if UNSEEN.try_with(|()| ()).is_ok() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
     match ProgressStyle::with_template(template) {
         Ok(style) => {
             bar.with_style(style.with_key("rate", |state: &ProgressState, to: &mut dyn Write| {

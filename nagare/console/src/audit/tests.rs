@@ -29,6 +29,7 @@ async fn an_audit_without_an_end_says_what_it_was_at() {
         ("viewer=bob", "ended with the timeline of bob"),
         ("battle=dragon", "ended with the hits of battles"),
         ("sample=1", "ended with the choice of what to compare"),
+        ("tenant=acme", "ended with the events and archives of acme"),
     ] {
         let fields = Fields::parse(query.as_bytes());
         let failure = run(&stuck, &fields, comparing, Duration::ZERO).await.unwrap_err();

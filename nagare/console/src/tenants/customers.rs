@@ -78,7 +78,8 @@ async fn one(console: &Console, tenant: &str, id: &str) -> Result<Markup, Failur
         Customer { tenant_id: TenantId::new(tenant)?, customer_id: CustomerId::new(id)? };
     let read = console.reads.find(&console.remote, &path, &[]);
     let (read, days) = futures::join!(read, days_of(console, &customer));
-    let history = layout::address("history", &[("tenant", tenant), ("customer", id)]);
+    let of = [("tenant", tenant), ("customer", id)];
+    let (history, audit) = (layout::address("history", &of), layout::address("audit", &of));
     Ok(html! {
         @match read? {
             None => p role="status" { "Nothing is known of this customer yet." },
@@ -89,7 +90,7 @@ async fn one(console: &Console, tenant: &str, id: &str) -> Result<Markup, Failur
                     Ok(days) => (did(tenant, &body, &days)),
                     Err(failure) => (layout::problem(&failure)),
                 }
-                p { a href=(history) { "Event by event" } }
+                p { a href=(history) { "Event by event" } " · " a href=(audit) { "Audit them" } }
             }
         }
         @if console.mode == Mode::Write { (forms(console, tenant, id)) }

@@ -140,6 +140,7 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
             }
         }
         (layout::or_problem(shown))
+        p { a href=(layout::address("audit", &[("tenant", tenant)])) { "Audit it" } }
     };
     layout::page(&console, Place::Tenants, tenant, content).into_response()
 }

@@ -5,7 +5,9 @@ use nagare_client::remote::Remote;
 use nagare_client::running::Note;
 use nagare_client::target::Target;
 use nagare_operator::soon;
+use shared::dynamo::item::text;
 use shared::runtime::clock::Clock;
+use shared::runtime::env;
 use shared::summaries::Summaries;
 
 use crate::Mode;
@@ -96,6 +98,50 @@ async fn an_alert_is_unread_until_its_button_is_pressed() {
     assert!(!page.contains("activated") && page.contains("Nothing here."), "{page}");
     let page = console.get(ALERTS).await.text;
     assert!(page.contains("activated") && !page.contains("Mark as read"), "{page}");
+    console.stack.shut_down().await;
+}
+
+/// An alert that somebody has listed by hand.
+#[tokio::test]
+async fn an_alert_that_nobody_asks_for_is_found_and_no_repair_is_offered() {
+    let console = Fixture::new(Mode::Write, None).await;
+    let when = r#"{"event":"login","count":1,"within":"ever"}"#;
+    define(&console, "rule.defined", &[("f.rule_id", "activated"), ("f.when", when)]).await;
+    does(&console, "login").await;
+    let page = console.until(ALERTS, "Mark as read").await.text;
+    assert!(page.contains("href=\"audit?tenant=acme\""), "{page}");
+    let form = console.get("/console/audit?tenant=acme").await.text;
+    assert!(
+        form.contains("Compare what is filled in") && form.contains("value=\"acme\""),
+        "{form}"
+    );
+    let audit = async |of: &[(&str, &str)]| console.submit("/console/audit", of).await.text;
+    let right = audit(&[("tenant", "acme")]).await;
+    assert!(right.contains("No difference: 1 compared."), "{right}");
+
+    let tables = nagare_client::local_stack::dynamodb_over_http(
+        console.stack.variable(env::DYNAMODB_ENDPOINT).unwrap(),
+    );
+    let ledger = console.stack.variable(env::LEDGER_TABLE).unwrap();
+    let listed = tables.query().table_name(ledger).key_condition_expression("pk = :pk");
+    let listed = listed.expression_attribute_values(":pk", text("tenant#acme#alerts"));
+    let mut alert = listed.send().await.unwrap().items.unwrap().remove(0);
+    let (at, _) = alert["sk"].as_s().unwrap().split_once('#').unwrap();
+    let sk = text(format!("{at}#other"));
+    alert.extend([("sk".to_owned(), sk), ("customer".to_owned(), text("c-8"))]);
+    tables.put_item().table_name(ledger).set_item(Some(alert)).send().await.unwrap();
+    let found = audit(&[("tenant", "acme")]).await;
+    for said in ["1 difference in 1 compared", "other", "is listed, and not asked for"] {
+        assert!(found.contains(said), "{said} in {found}");
+    }
+    assert!(
+        found.contains("docs/OPERATIONS.md") && !found.contains("action=\"repair\""),
+        "{found}"
+    );
+    let of_one = audit(&[("tenant", "acme"), ("customer", "c-9")]).await;
+    assert!(of_one.contains("No difference: 1 compared."), "{of_one}");
+    let of_whom = audit(&[("customer", "c-9")]).await;
+    assert!(of_whom.contains("expected the tenant as well"), "{of_whom}");
     console.stack.shut_down().await;
 }
 
