@@ -1,6 +1,6 @@
 """What somebody broke by hand is found in the browser, and repaired there."""
 
-from conftest import e2e, expect, menu
+from conftest import arrive, e2e, expect, menu
 
 
 def broken(stack):
@@ -85,3 +85,38 @@ def test_a_sample_ends(own_stack, visit):
     compare(page, Sample="101")
     expect(page.get_by_role("alert")).to_contain_text("expected 1 to 100")
     expect(page.get_by_label("Sample")).to_have_value("101")
+
+
+def test_a_summary_that_somebody_broke_is_made_again_from_the_events(stack, visit):
+    page, tenant = visit().open(), e2e.unique("tenant")
+    events = [
+        {"type": "event.recorded", "tenant_id": tenant, "customer_id": customer, "event_id": "e", "name": "login", "at": e2e.instant()}
+        for customer in ("c-8", "c-9")
+    ]
+    stack.apply(*events)
+    names = lambda: stack.request(f"/v1/tenants/{tenant}/names").json["items"]
+    e2e.until(lambda: names() and names()[0]["count"] == 2, "what the projector folds")
+    menu(page, "Tenants")
+    page.get_by_role("textbox", name="Tenant").fill(tenant)
+    page.get_by_role("button", name="Show").click()
+    arrive(page, "tenant")
+    page.get_by_role("link", name="Audit it").click()
+    arrive(page, "audit")
+    expect(page.get_by_label("Tenant", exact=True)).to_have_value(tenant)
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_text("No difference: 1 compared.")).to_be_visible()
+
+    key = {"pk": {"S": f"customer#{tenant}#c-9"}, "sk": {"S": "summary"}}
+    stack.dynamodb.delete_item(TableName=stack.exports["NAGARE_VIEWS_TABLE"], Key=key)
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("alert")).to_have_text("1 difference in 1 compared")
+    [difference] = page.get_by_role("main").get_by_role("listitem").all()
+    expect(difference.get_by_role("row", name="tenant_id")).to_contain_text(tenant)
+    expect(difference.get_by_role("row", name="detail")).to_contain_text("0 events instead of 1")
+    page.get_by_role("button", name="Repair").click()
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_text("Repaired: 1. Compared again:")).to_be_visible()
+    expect(page.get_by_text("No difference: 1 compared.")).to_be_visible()
+    page.get_by_role("link", name=f"What {tenant} is told").click()
+    page.get_by_role("list", name="Customers").get_by_role("link", name="c-9").click()
+    expect(page.get_by_role("region", name="Summary")).to_contain_text("1 event")
