@@ -29,6 +29,13 @@ class Stack:
         subprocess.run([bench.NAGARE, *map(str, arguments)], check=True, env=dict(os.environ) | self.exports,
                        stdout=subprocess.DEVNULL)
 
+    def nagare(self, *arguments, input=None):
+        """What a command prints that has to succeed."""
+        run = subprocess.run([bench.NAGARE, *arguments], env=dict(os.environ) | self.exports, input=input, capture_output=True, text=True)
+        if run.returncode:
+            raise SystemExit(f"nagare {' '.join(arguments)}: {run.stderr.strip()}")
+        return run.stdout
+
     def call(self, endpoint, target, body):
         headers = {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.0",
                    "Authorization": "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/sqs/aws4_request,"
