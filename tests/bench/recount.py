@@ -28,7 +28,7 @@ UPDATE definitions AS it SET superseded =
 CREATE TABLE counts AS
     SELECT tenant_id, customer_id, name, day, sent, count(*) AS n, min(at) AS first_at, max(at) AS last_at
     FROM events GROUP BY tenant_id, customer_id, name, day, sent;
-CREATE INDEX counts_by_customer ON counts (tenant_id, customer_id, name, day);
+CREATE INDEX counts_by_customer ON counts (tenant_id, customer_id, name, day, sent, n);
 
 CREATE TABLE measures AS
     SELECT tenant_id, definitions.id, at, json_extract(value, '$.event') AS event, json_extract(value, '$.days') AS days,
@@ -48,7 +48,7 @@ CREATE TABLE counted AS
     WITH rules AS (
         SELECT tenant_id, id, at, sent AS defined, superseded, json_extract(says, '$.event') AS name, json_extract(says, '$.count') AS most,
             json_extract(says, '$.within') AS within
-        FROM definitions WHERE sort = 'rule' AND json_extract(says, '$.count') IS NOT NULL),
+        FROM definitions WHERE sort = 'rule' AND json_extract(says, '$.count') IS NOT NULL AND (superseded IS NULL OR superseded > sent)),
     periods AS (
         SELECT rules.*, customer_id, counts.sent, n,
             CASE within WHEN 'day' THEN date WHEN 'week' THEN week WHEN 'month' THEN month ELSE within END AS period
@@ -58,21 +58,20 @@ CREATE TABLE counted AS
     SELECT tenant_id, id, superseded, customer_id, period, most AS events, max(defined, min(sent)) AS decided
     FROM sums WHERE total >= most GROUP BY tenant_id, id, at, customer_id, period;
 
--- What is decided by day: on which days each of them holds, from the day on in which it was recorded.
-CREATE TABLE held AS
-    WITH daily AS (
-        SELECT * FROM definitions WHERE json_extract(says, '$.silent_days') IS NOT NULL OR json_extract(says, '$.alert_below') IS NOT NULL)
-    SELECT tenant_id, sort, id, daily.at, customer_id, day, events, CASE sort
-        WHEN 'rule' THEN last <= day - json_extract(says, '$.silent_days')
-        ELSE json_extract(says, '$.alert_below') > max(0, min(100, json_extract(says, '$.base') + (
-            SELECT sum(max(-most, min(most, points * (
-                SELECT coalesce(sum(n), 0) FROM counts WHERE counts.tenant_id = known.tenant_id AND counts.customer_id = known.customer_id
-                    AND counts.name = measures.event AND counts.day BETWEEN known.day - measures.days + 1 AND known.day AND counts.sent <= known.day))))
-            FROM measures WHERE measures.tenant_id = daily.tenant_id AND measures.id = daily.id AND measures.at = daily.at)))
-        END AS holds
-    FROM daily JOIN known USING (tenant_id) WHERE day > sent AND (superseded IS NULL OR day < superseded);
-
+-- What is decided by day: the days on which it begins to hold, from the day on in which it was recorded.
 CREATE TABLE begun AS
+    WITH daily AS (
+        SELECT * FROM definitions WHERE json_extract(says, '$.silent_days') IS NOT NULL OR json_extract(says, '$.alert_below') IS NOT NULL),
+    held AS (
+        SELECT tenant_id, sort, id, daily.at, customer_id, day, events, CASE sort
+            WHEN 'rule' THEN last <= day - json_extract(says, '$.silent_days')
+            ELSE json_extract(says, '$.alert_below') > max(0, min(100, json_extract(says, '$.base') + (
+                SELECT sum(max(-most, min(most, points * (
+                    SELECT coalesce(sum(n), 0) FROM counts WHERE counts.tenant_id = known.tenant_id AND counts.customer_id = known.customer_id
+                        AND name = event AND counts.day BETWEEN known.day - days + 1 AND known.day AND sent <= known.day))))
+                FROM measures WHERE measures.tenant_id = daily.tenant_id AND measures.id = daily.id AND measures.at = daily.at)))
+            END AS holds
+        FROM daily JOIN known USING (tenant_id) WHERE day > sent AND (superseded IS NULL OR day < superseded))
     SELECT tenant_id, sort, id, customer_id, day, events FROM (
         SELECT *, lag(holds) OVER (PARTITION BY tenant_id, sort, id, at, customer_id ORDER BY day) AS held FROM held)
     WHERE holds AND NOT coalesce(held, 0);

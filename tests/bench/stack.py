@@ -29,12 +29,17 @@ class Stack:
         subprocess.run([bench.NAGARE, *map(str, arguments)], check=True, env=dict(os.environ) | self.exports,
                        stdout=subprocess.DEVNULL)
 
+    def run(self, *arguments, input=None):
+        """The exit code of a command, what it prints, and what it says."""
+        run = subprocess.run([bench.NAGARE, *arguments], env=dict(os.environ) | self.exports, input=input, capture_output=True, text=True)
+        return run.returncode, run.stdout, run.stderr
+
     def nagare(self, *arguments, input=None):
         """What a command prints that has to succeed."""
-        run = subprocess.run([bench.NAGARE, *arguments], env=dict(os.environ) | self.exports, input=input, capture_output=True, text=True)
-        if run.returncode:
-            raise SystemExit(f"nagare {' '.join(arguments)}: {run.stderr.strip()}")
-        return run.stdout
+        code, printed, said = self.run(*arguments, input=input)
+        if code:
+            raise SystemExit(f"nagare {' '.join(arguments)}: {said.strip()}")
+        return printed
 
     def call(self, endpoint, target, body):
         headers = {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.0",

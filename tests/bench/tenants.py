@@ -35,8 +35,8 @@ DEFINED = [
     (0, "score", "activity", {"base": -5, "measures": [
         {"event": "arrived", "days": 90, "points": 1, "most": 80}, {"event": "departed", "days": 1, "points": 7, "most": 25}]}),
     (0.1, "score", "redefined", {"base": 10, "measures": [{"event": "departed", "days": 7, "points": 5, "most": 50}], "alert_below": 20}),
-    (0.45, "score", "redefined", {"base": 20, "measures": [{"event": "arrived", "days": 3, "points": 9, "most": 100}], "alert_below": 30}),
-    (0.25, "score", "deleted", {"base": 1, "measures": [{"event": "departed", "days": 2, "points": 1, "most": 9}], "alert_below": 3}),
+    (0.45, "score", "redefined", {"base": 20, "measures": [{"event": "arrived", "days": 14, "points": 4, "most": 100}], "alert_below": 30}),
+    (0.25, "score", "deleted", {"base": 1, "measures": [{"event": "departed", "days": 10, "points": 1, "most": 9}], "alert_below": 3}),
     (0.7, "score", "deleted", None),
 ]
 # A customer of each tenant of whom something is said, and who never does anything.
@@ -89,12 +89,12 @@ class Comparison:
     """Compares, and prints a line for each comparison."""
 
     def __init__(self):
-        self.compared, self.differences = 0, []
+        self.number, self.compared, self.differences = 0, 0, []
 
     def of(self, what, found, wanted):
         """The same, in the same order."""
         found, wanted = list(found), list(wanted)
-        self.compared += len(wanted)
+        self.number, self.compared = self.number + 1, self.compared + len(wanted)
         pairs = enumerate(itertools.zip_longest(found, wanted))
         said = next((f"{number} is {one}, and not {other}" for number, (one, other) in pairs if one != other), None)
         if said:
@@ -106,7 +106,7 @@ class Comparison:
         self.of(what, sorted(found), sorted(wanted))
 
     def holds(self, what, is_so):
-        self.compared += 1
+        self.number += 1
         if not is_so:
             self.differences.append(what)
         print(f"{what}: {'yes' if is_so else 'NO'}", flush=True)
