@@ -35,7 +35,7 @@ from pathlib import Path
 import bench
 import replays
 import tenants
-from recount import COLUMNS, START, Recount, instant
+from recount import COLUMNS, START, Recount, date, instant
 from stack import Stack
 
 SETTINGS = ["--event-period", "day", "--event-lateness-days", "7", "--event-days", "35", "--event-archive-days", "0"]
@@ -173,44 +173,16 @@ def main():
     comparison = tenants.Comparison()
     with tempfile.TemporaryDirectory() as directory:
         with Local(f"{directory}/data") as local:
-            shown = tenants.Tenants(local, recount, comparison)
-            begun, live, between = time.monotonic(), 0, min(BETWEEN, options.days // 2)
-            local.apply(commands.get(-1, []))
-            for day in range(options.days + 1):
-                # The day is over: nothing in it is yet to come.
-                local.advance(day + 1)
-                local.send(commands.get(day, []))
-                if day == options.days - REPLAYED - 1:
-                    with replays.Feed(local, sent.get(day, []), line, pause=0.2) as feed:
-                        replays.Broken(local, recount, comparison, BROKEN, day).compare(feed)
-                elif options.days - REPLAYED <= day < options.days:
-                    with replays.Feed(local, sent.get(day, []), line, pause=0.05) as feed:
-                        replays.counted_again(local, comparison, feed, day + 1, recount.tenants()[options.days - 1 - day::REPLAYED])
-                elif day in sent:
-                    local.send_events(sent[day])
-                if day % between == between - 1:
-                    # Long before anything is decided of the day.
-                    local.advance(day + 1, minutes=30)
-                    live += compare_live(local, recount, comparison, day)
-                    shown.compare(day, day + 1)
-                    shown.read_some()
-                if day % 30 == 29:
-                    bench.note(f"{START + timedelta(days=day):%Y-%m-%d}: {time.monotonic() - begun:,.0f} s")
-            local.advance(options.days + AFTER)
-            seconds = time.monotonic() - begun
-            letters = local.nagare("dead-letters", "list", "--json")
-            comparison.holds("there are no dead letters", not letters)
-            shown.compare(options.days, options.days + AFTER)
-            for tenant in recount.tenants():
-                code, _, said = local.run("audit", "--tenant", tenant)
-                comparison.holds(f"audit of {tenant}: {said.strip().splitlines()[-1]}", code == 0)
+            year = Year(local, recount, comparison, options.days)
+            seconds = year.play(sent, commands)
+            year.compare_after()
             found = compare_archive(local, recount, comparison, options.duckdb)
             states = json.loads("[" + ",".join(local.nagare("events", "periods", "--json").split("\n")).strip(",") + "]")
     dropped = sum(row["state"] == "dropped" for row in states)
-    result = {"events": total, "sent": number, "seconds": seconds, "dropped": dropped, "live": live, "peak_mb": local.peak_mb,
+    result = {"events": total, "sent": number, "seconds": seconds, "dropped": dropped, "live": year.live, "peak_mb": local.peak_mb,
               "comparisons": comparison.number, "compared": comparison.compared, "differences": comparison.differences} | found
     print(f"{total:,} events of {found['tenants']} tenants, {number:,} sent; {seconds:,.0f} s, {dropped} periods dropped")
-    print(f"{live:,} events of live periods read by the API; {found['archived']:,} in the archive, "
+    print(f"{year.live:,} events of live periods read by the API; {found['archived']:,} in the archive, "
           f"in {found['objects']:,} objects of {found['bytes']:,} bytes ({found['bytes'] / total:.1f} an event)")
     if options.duckdb:
         print(f"{found['duckdb']:,} read by DuckDB in {found['duckdb_seconds']:.1f} s")
@@ -218,6 +190,56 @@ def main():
     print(f"{comparison.number} comparisons of {comparison.compared:,} events and answers; {len(comparison.differences)} with a difference")
     bench.save(options.json, result)
     sys.exit(bool(comparison.differences))
+
+
+class Year:
+    """Passes day by day, and is compared from time to time."""
+
+    def __init__(self, local, recount, comparison, days):
+        self.local, self.recount, self.comparison, self.days = local, recount, comparison, days
+        self.shown, self.live = tenants.Tenants(local, recount, comparison), 0
+        self.between = min(BETWEEN, days // 2)
+
+    def play(self, sent, commands):
+        """Returns how many seconds that took."""
+        begun = time.monotonic()
+        self.local.apply(commands.get(-1, []))
+        for day in range(self.days + 1):
+            # The day is over: nothing in it is yet to come.
+            self.local.advance(day + 1)
+            self.local.send(commands.get(day, []))
+            self.send(day, sent.get(day, []))
+            if day % self.between == self.between - 1:
+                self.compare(day)
+            if day % 30 == 29:
+                bench.note(f"{date(day)}: {time.monotonic() - begun:,.0f} s")
+        self.local.advance(self.days + AFTER)
+        return time.monotonic() - begun
+
+    def send(self, day, events):
+        left = self.days - 1 - day
+        if left == REPLAYED:
+            with replays.Feed(self.local, events, line, pause=0.2) as feed:
+                replays.Broken(self.local, self.recount, self.comparison, BROKEN, day).compare(feed)
+        elif 0 <= left < REPLAYED:
+            with replays.Feed(self.local, events, line, pause=0.05) as feed:
+                replays.counted_again(self.local, self.comparison, feed, day + 1, self.recount.tenants()[left::REPLAYED])
+        elif events:
+            self.local.send_events(events)
+
+    def compare(self, day):
+        # Long before anything is decided of the day.
+        self.local.advance(day + 1, minutes=30)
+        self.live += compare_live(self.local, self.recount, self.comparison, day)
+        self.shown.compare(day, day + 1)
+        self.shown.read_some()
+
+    def compare_after(self):
+        self.comparison.holds("there are no dead letters", not self.local.nagare("dead-letters", "list", "--json"))
+        self.shown.compare(self.days, self.days + AFTER)
+        for tenant in self.recount.tenants():
+            code, _, said = self.local.run("audit", "--tenant", tenant)
+            self.comparison.holds(f"audit of {tenant}: {said.strip().splitlines()[-1]}", code == 0)
 
 
 def recounted(sent, planes, days):
@@ -249,7 +271,7 @@ def compare_live(local, recount, comparison, day):
         known += recount.rows(
             "SELECT event_id, name, at, properties FROM events WHERE tenant_id = :tenant AND customer_id = :customer AND at >= :since AND sent <= :day"
             " ORDER BY at, event_id", tenant=tenant, customer=customer, since=since, day=day)
-    comparison.of(f"{instant(day + 1)[:10]} histories of customers", found, known)
+    comparison.of(f"{date(day + 1)} histories of customers", found, known)
     return len(known)
 
 
