@@ -57,9 +57,9 @@ def table(*options):
             running.process.wait()
 
 
-def up(*options, program=NAGARE):
+def up(*options):
     """A `nagare up` that is ready, and the variables that it exports."""
-    command = [program, "up", "--port", "0", *map(str, options)]
+    command = [NAGARE, "up", "--port", "0", *map(str, options)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     exports = {}
     for line in process.stdout:

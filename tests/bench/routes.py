@@ -129,7 +129,7 @@ def load_without_tenants(directory):
     with running("--data-dir", directory) as stack:
         stack.apply(command for command in opened() if not is_of_tenants(command))
         stack.apply(facts())
-        stack.cli("audit", "--poll", "mvp", "--battle", "dragon")
+        stack.nagare("audit", "--poll", "mvp", "--battle", "dragon")
 
 
 def load(directory):
@@ -137,12 +137,12 @@ def load(directory):
     with running("--data-dir", directory, "--clock", written(START), *SETTINGS) as stack:
         stack.apply(opened())
         for day in range(7):
-            stack.cli("events", "advance", "--to", written(START + timedelta(days=day, hours=23)))
+            stack.nagare("events", "advance", "--to", written(START + timedelta(days=day, hours=23)))
             stack.apply(events(day))
-        stack.cli("events", "advance", "--to", written(NOW))
+        stack.nagare("events", "advance", "--to", written(NOW))
         stack.apply(facts())
         # The projector has folded all once it has folded the last.
-        stack.cli("audit", "--poll", "mvp", "--battle", "dragon")
+        stack.nagare("audit", "--poll", "mvp", "--battle", "dragon")
 
 
 def targets(stack, routes):

@@ -25,9 +25,17 @@ class Stack:
         self.process.terminate()
         self.process.wait()
 
-    def cli(self, *arguments):
-        subprocess.run([bench.NAGARE, *map(str, arguments)], check=True, env=dict(os.environ) | self.exports,
-                       stdout=subprocess.DEVNULL)
+    def run(self, *arguments, input=None):
+        """The exit code of a command, what it prints, and what it says."""
+        run = subprocess.run([bench.NAGARE, *map(str, arguments)], env=dict(os.environ) | self.exports, input=input, capture_output=True, text=True)
+        return run.returncode, run.stdout, run.stderr
+
+    def nagare(self, *arguments, input=None):
+        """What a command prints that has to succeed."""
+        code, printed, said = self.run(*arguments, input=input)
+        if code:
+            raise SystemExit(f"nagare {' '.join(map(str, arguments))}: {said.strip()}")
+        return printed
 
     def call(self, endpoint, target, body):
         headers = {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.0",
@@ -62,9 +70,7 @@ class Stack:
             if time.monotonic() > end:
                 raise SystemExit("the queue is not worked off")
             time.sleep(0.05)
-        dead = subprocess.run([bench.NAGARE, "dead-letters", "list", "--json"], check=True, text=True,
-                              env=dict(os.environ) | self.exports, stdout=subprocess.PIPE).stdout
-        if dead:
+        if dead := self.nagare("dead-letters", "list", "--json"):
             raise SystemExit(f"dead letters: {dead}")
 
     def apply(self, commands):

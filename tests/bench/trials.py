@@ -80,7 +80,7 @@ def left(size):
                 at = ago(hours=2, seconds=n)
                 lines.write(json.dumps({"type": "activity.published", "activity_id": name, "actor_id": "carl",
                                         "published_at": at}) + "\n")
-        stack.cli("publish", "--file", file)
+        stack.nagare("publish", "--file", file)
         stack.drain()
         bench.note(f"{size:,} activities are there")
         begun = time.monotonic()
