@@ -222,6 +222,37 @@ async fn a_batch_that_dies_anywhere_counts_each_event_once() {
     assert!(struck > 20, "{struck}");
 }
 
+/// The function dies when it has written a third of what it has to write.
+#[tokio::test]
+async fn a_tenant_with_one_event_does_not_wait_for_one_with_many() {
+    let at = "2026-11-01T00:00:00.000Z";
+    let event = |tenant, n: usize| (tenant, format!("c-{n}"), "login".to_owned(), at.to_owned());
+    let mut events: Vec<Sent> = (0..300).map(|n| event("acme", n)).collect();
+    events.push(event("zeta", 0));
+    let folded = async |blow| {
+        let steps = Steps::with(blow);
+        let world = World::behind(|it| steps.before(it));
+        filled(&world, &events).await;
+        let begin = steps.taken();
+        tokio::select! {
+            () = fold_all(&world, 1_000) => {}
+            () = steps.died() => {}
+        }
+        (world, begin, steps.taken() - begin)
+    };
+    let (_, begin, calls) = folded(None).await;
+    let (world, ..) = folded(Some((begin + calls / 3, Blow::DiesBefore))).await;
+    let summaries = Summaries::new(&world.tables.views);
+    let customers = events.iter().map(|(tenant, customer, ..)| format!("{tenant}#{customer}"));
+    let mut is_there = Vec::new();
+    for customer in customers {
+        let found = summaries.customer(&customer.parse().unwrap(), soon()).await.unwrap();
+        is_there.push(found.is_some());
+    }
+    assert_eq!(is_there.last(), Some(&true));
+    assert!(is_there.contains(&false), "all is written already");
+}
+
 fn shrunk(row_bytes: usize) -> Limits {
     Limits { row_bytes, block_bytes: row_bytes * 2, ..Limits::DYNAMODB }
 }

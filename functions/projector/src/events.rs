@@ -4,6 +4,8 @@
 //! changes. A view that somebody else has written meanwhile is read again. The items beside a view are read after the view and
 //! written with it, so a write that is based on an older view is refused as a whole.
 //!
+//! Tenants take turns, so that the views of one with few changes do not wait for all those of one with many.
+//!
 //! Witnesses are folded last, and only once everything else is: what a witness has counted is in all other views. So if the
 //! events of a table add up to its witness, nothing of it is in flight.
 //!
@@ -23,6 +25,7 @@ use shared::runtime::retry::Backoff;
 use shared::summaries::{
     CustomerView, NameView, Summaries, SummaryState, SummaryView, WitnessView, views_of,
 };
+use shared::values::TenantId;
 
 use crate::Projector;
 use crate::failure::Failure;
@@ -75,8 +78,8 @@ pub(crate) async fn fold(
     }
     let folding = Folding { projector, shard, deadline };
     let (names, customers) = futures::join!(
-        folding.fold_all::<NameView>(names),
-        folding.fold_all::<CustomerView>(customers),
+        folding.fold_all::<NameView>(in_turns(names)),
+        folding.fold_all::<CustomerView>(in_turns(customers)),
     );
     let customers = rules::decide(projector, customers, &counted, deadline).await;
     let mut outcomes: Vec<_> = names.into_iter().chain(customers).collect();
@@ -88,6 +91,19 @@ pub(crate) async fn fold(
         }
     });
     outcomes
+}
+
+/// The first view of each tenant, then the second of each, and so on.
+fn in_turns<'a>(tasks: Vec<Task<'a>>) -> Vec<Task<'a>> {
+    let mut turns = BTreeMap::<TenantId, usize>::new();
+    let turn_of = |task: Task<'a>| {
+        let turn = turns.entry(task.view.tenant_id().clone()).or_default();
+        *turn += 1;
+        (*turn, task)
+    };
+    let mut tasks: Vec<_> = tasks.into_iter().map(turn_of).collect();
+    tasks.sort_by_key(|(turn, _)| *turn);
+    tasks.into_iter().map(|(_, task)| task).collect()
 }
 
 /// Changes of one view, and how many are folded.

@@ -46,6 +46,14 @@ pub enum SummaryView {
 }
 
 impl SummaryView {
+    #[must_use]
+    pub fn tenant_id(&self) -> &TenantId {
+        match self {
+            Self::Customer(customer) => &customer.tenant_id,
+            Self::Name(tenant, ..) | Self::Witness(_, tenant, _) => tenant,
+        }
+    }
+
     /// The part that counts the changes of a shard.
     #[must_use]
     pub fn part(shard: Shard) -> u8 {
