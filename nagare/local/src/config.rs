@@ -110,6 +110,9 @@ pub enum StackError {
         /// The cause.
         source: EngineError,
     },
+    /// There are no threads for the functions.
+    #[error("the threads of the functions could not be started: {0}")]
+    Threads(#[source] std::io::Error),
     /// The queues cannot be opened.
     #[error("the queues could not be opened: {}", .0.unredacted())]
     Queues(#[from] QueueError),

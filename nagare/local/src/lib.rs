@@ -22,6 +22,7 @@ pub mod engine;
 pub mod event_source;
 mod example;
 pub mod faults;
+mod function_threads;
 pub mod given_up;
 mod keeping;
 pub mod lambda;

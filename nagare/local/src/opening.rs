@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use super::calendar::Calendar;
 use super::config::{COMMANDS, StackConfig, StackError};
 use super::data_dir::DataDir;
+use super::function_threads::FunctionThreads;
 use super::keeping::Keeping;
 use super::stack::{Stack, sweep};
 use super::wiring::{Endpoints, Wiring};
@@ -123,8 +124,9 @@ impl OpenStack {
         }
         keeping.start().await;
         servers.spawn(keeping.run(stopped.clone()));
-        let pollers = wiring.poll(&stopped)?;
-        Ok(Stack { environment, port, stop, pollers, servers, chores, clock, data_dir })
+        let threads = FunctionThreads::start().map_err(StackError::Threads)?;
+        let pollers = wiring.poll(&threads, &stopped)?;
+        Ok(Stack { environment, port, stop, pollers, threads, servers, chores, clock, data_dir })
     }
 }
 

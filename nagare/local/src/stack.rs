@@ -9,6 +9,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::calendar::Calendar;
 use super::data_dir::DataDir;
 use super::engine::Engine;
+use super::function_threads::FunctionThreads;
 use super::set_clock;
 
 /// How often expired entries are dropped.
@@ -23,6 +24,8 @@ pub struct Stack {
     pub(super) port: u16,
     pub(super) stop: watch::Sender<bool>,
     pub(super) pollers: Vec<JoinHandle<()>>,
+    /// Where the pollers run.
+    pub(super) threads: FunctionThreads,
     pub(super) servers: JoinSet<()>,
     /// What is done at intervals, and is given up in between when the stack stops.
     pub(super) chores: JoinSet<()>,
@@ -57,6 +60,7 @@ impl Stack {
         for poller in self.pollers {
             let _ = poller.await;
         }
+        drop(self.threads);
         let _ = tokio::time::timeout(GRACE, async {
             while self.servers.join_next().await.is_some() {}
         })

@@ -52,6 +52,7 @@ use super::data_dir::{DataDir, Secrets};
 use super::engine::Engine;
 use super::event_source::EventSource;
 use super::faults::{Deliveries, Faulty, Keepers};
+use super::function_threads::FunctionThreads;
 use super::given_up::GivingUp;
 use super::keeping::Keeping;
 use super::lambda;
@@ -286,6 +287,7 @@ impl Wiring {
 
     pub(super) fn poll(
         &self,
+        threads: &FunctionThreads,
         stop: &watch::Receiver<bool>,
     ) -> Result<Vec<JoinHandle<()>>, StackError> {
         let writer = Writer {
@@ -363,11 +365,12 @@ impl Wiring {
             faults: self.deliveries.clone(),
             giving_up: GivingUp::new(self.sender(DEAD_LETTERS)),
         };
+        let (facts, events) = (self.engine.clone(), self.engine.clone());
         Ok(vec![
-            tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
-            tokio::spawn(source(1).run(letters, alert, stop.clone())),
-            tokio::spawn(stream.clone().run(self.engine.clone(), project_facts, stop.clone())),
-            tokio::spawn(stream.run_events(self.engine.clone(), project_events, stop.clone())),
+            threads.spawn(source(WRITERS).run(commands, write, stop.clone())),
+            threads.spawn(source(1).run(letters, alert, stop.clone())),
+            threads.spawn(stream.clone().run(facts, project_facts, stop.clone())),
+            threads.spawn(stream.run_events(events, project_events, stop.clone())),
         ])
     }
 
