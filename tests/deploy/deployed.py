@@ -76,12 +76,17 @@ def credentials(session):
 
 
 def let_batches(stack):
-    """Lets the writer send batches. On AWS a batch needs no permission of its own, so the template names none; the
+    """Lets the writer and the intake send batches. On AWS a batch needs no permission of its own, so the template names none; the
     emulator asks for one."""
-    iam, queue = boto3.client("iam"), stack.outputs["CommandQueueArn"]
-    [role] = [role["RoleName"] for role in iam.list_roles()["Roles"] if "FanoutWriterRole" in role["RoleName"]]
-    resources = [queue, queue.replace("-commands", "-dead-letters")]
-    statement = {"Effect": "Allow", "Action": "sqs:SendMessageBatch", "Resource": resources}
+    queue = stack.outputs["CommandQueueArn"]
+    let_send_batches("FanoutWriterRole", queue, queue.replace("-commands", "-dead-letters"))
+    let_send_batches("EventIntakeRole", queue)
+
+
+def let_send_batches(named, *queues):
+    iam = boto3.client("iam")
+    [role] = [role["RoleName"] for role in iam.list_roles()["Roles"] if named in role["RoleName"]]
+    statement = {"Effect": "Allow", "Action": "sqs:SendMessageBatch", "Resource": queues}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     iam.put_role_policy(RoleName=role, PolicyName="batches", PolicyDocument=policy)
 
@@ -97,16 +102,38 @@ def let_streams_be_mapped():
 
 
 def tell_the_shard(stack):
-    """Tells the projector which shard its events are of, and has the stream invoke that. AWS says so in each event of a
+    """Tells the projector which shard its events are of, and has the stream of the facts invoke that. AWS says so in each event of a
     mapping with a window; the emulator's streams have one shard, and its events do not name it."""
-    functions, table = boto3.client("lambda"), stack.exports["NAGARE_FACTS_TABLE"]
-    stream = boto3.client("dynamodb").describe_table(TableName=table)["Table"]["LatestStreamArn"]
-    [mapping] = functions.list_event_source_mappings(EventSourceArn=stream)["EventSourceMappings"]
-    name = mapping["FunctionArn"].split(":function:")[1].split(":")[0]
+    name = invoke_the_latest(stack.exports["NAGARE_FACTS_TABLE"])
+    functions = boto3.client("lambda")
     variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     variables["NAGARE_ONLY_SHARD"] = "shardId-0"
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
-    functions.update_event_source_mapping(UUID=mapping["UUID"], FunctionName=name)
+
+
+def invoke_the_latest(table):
+    """Has the stream of a table invoke the function and not its alias, which has the variables that were deployed. Returns its name."""
+    [mapping] = mappings(table)
+    name = mapping["FunctionArn"].split(":function:")[1].split(":")[0]
+    boto3.client("lambda").update_event_source_mapping(UUID=mapping["UUID"], FunctionName=name)
+    return name
+
+
+def mappings(table):
+    """What the stream of a table invokes."""
+    stream = boto3.client("dynamodb").describe_table(TableName=table)["Table"]["LatestStreamArn"]
+    return boto3.client("lambda").list_event_source_mappings(EventSourceArn=stream)["EventSourceMappings"]
+
+
+def keep(stack):
+    """Has the keeper look at all periods, as its schedule does. What it finds it says in its rows."""
+    functions = boto3.client("lambda")
+    named = [one["FunctionName"] for one in functions.list_functions()["Functions"] if "PeriodKeeper" in one["FunctionName"]]
+    [name] = named
+    answer = functions.invoke(FunctionName=name, Payload=b"{}")
+    said = answer["Payload"].read().decode()
+    assert "FunctionError" not in answer, said
+    return {row["period"]: row for row in stack.cli_json("events", "periods", "--json")}
 
 
 def poll(stack, concurrency):

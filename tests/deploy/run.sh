@@ -76,5 +76,6 @@ until "$sam/bin/python" -c "$healthy" 2>/dev/null; do
 done
 
 sam deploy --config-env dev --no-progressbar >"$work/deploy.log" 2>&1 || { cat "$work/deploy.log" >&2; exit 1; }
-"$sam/bin/python" -m pytest -q -p no:cacheprovider "$here/test_deployed.py" "$here/test_deployed_events.py" "$here/test_tokens.py" ||
+"$sam/bin/python" -m pytest -q -p no:cacheprovider --durations=5 \
+    "$here"/test_{deployed,deployed_events,tokens,deployed_tenants}.py ||
     { echo "what the emulator said is in $work/emulator.log" >&2; exit 1; }

@@ -4,10 +4,9 @@ Periods are days at least, so a test of minutes sees none end. Nor can one be se
 for that of all, which the keeper is denied. What follows is tried on the local stack (tests/e2e/test_events.py).
 """
 
-import boto3
 import pytest
 from conftest import instant, unique, until
-from deployed import Deployed, let_streams_be_mapped, poll, tell_the_shard
+from deployed import Deployed, keep, let_streams_be_mapped, poll, tell_the_shard
 
 
 @pytest.fixture(scope="module")
@@ -17,17 +16,6 @@ def owner():
     tell_the_shard(stack)
     let_streams_be_mapped()
     return stack
-
-
-def keep(owner):
-    """Has the keeper look at all periods, as its schedule does. What it finds it says in its rows."""
-    functions = boto3.client("lambda")
-    named = [one["FunctionName"] for one in functions.list_functions()["Functions"] if "PeriodKeeper" in one["FunctionName"]]
-    [name] = named
-    answer = functions.invoke(FunctionName=name, Payload=b"{}")
-    said = answer["Payload"].read().decode()
-    assert "FunctionError" not in answer, said
-    return {row["period"]: row for row in owner.cli_json("events", "periods", "--json")}
 
 
 def recorded(tenant, id, at):

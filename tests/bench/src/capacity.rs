@@ -278,7 +278,7 @@ mod tests {
         let minute = |minute: usize| {
             let (hour, day) = (minute / HOUR % 24, minute / DAY % 7);
             let busy = if (9..17).contains(&hour) && day < 5 { 2_400.0 } else { 300.0 };
-            let peak = if minute % 15 == 0 { 4.0 } else { 0.8 };
+            let peak = if minute.is_multiple_of(15) { 4.0 } else { 0.8 };
             busy * peak * (0.8 + 0.4 * random.f64())
         };
         let from = "2026-01-05T00:00:00Z".parse().unwrap();
