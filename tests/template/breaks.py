@@ -986,7 +986,7 @@ BREAKS = {
         check.test_the_keeper_has_no_power_over_other_tables,
     ),
     "nothing keeps the keeper from other tables": (
-        replace_at(*statement("PeriodKeeperRole", 8, "Action", 5), "DeleteTable", "DescribeTable"),
+        replace_at(*statement("PeriodKeeperRole", 9, "Action", 5), "DeleteTable", "DescribeTable"),
         check.test_the_keeper_has_no_power_over_other_tables,
     ),
     "the keeper lists all of the bucket": (

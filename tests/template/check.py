@@ -446,7 +446,9 @@ def test_the_keeper_is_woken_where_events_are_behind(stack):
     assert named(permission.get("SourceArn")) == "EventsBehindAlarm.Arn"
     [policy] = stack.properties("PeriodKeeperRole")["Policies"]
     choices = [one["Fn::If"] for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
-    [[_, statement, otherwise]] = [choice for choice in choices if choice[0] == "ProvisionEvents"]
+    may = [choice for choice in choices if choice[0] == "ProvisionEvents"]
+    assert len(may) == 1
+    [[_, statement, otherwise]] = may
     assert statement["Action"] == "cloudwatch:GetMetricData" and otherwise == {"Ref": "AWS::NoValue"}
     everywhere = [name for name, one in statements(stack) if "cloudwatch:GetMetricData" in listed(one["Action"])]
     assert everywhere == ["PeriodKeeperRole"]
