@@ -11,12 +11,12 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::events::capacity::{AHEAD, Measured, Usage, WEEKS};
+use shared::events::capacity::{AHEAD_MILLIS, Measured, Usage, WEEKS};
 use shared::events::{EventSettings, EventTables};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::retry;
-use shared::signed::{Answer, Call, SignedError, SignedHttp};
+use shared::signed::{self, Answer, Call, SignedError, SignedHttp};
 use shared::values::Timestamp;
 
 use crate::service::{ServiceError, failure, refusal};
@@ -34,7 +34,7 @@ const DAY_MILLIS: i64 = 24 * HOUR_MILLIS;
 /// What happened within this time is recent. Metrics are two minutes late.
 const RECENT_MILLIS: i64 = 7 * 60_000;
 
-/// What is measured in a series.
+/// What CloudWatch measures.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Metric {
     /// The read units of a table.
@@ -45,9 +45,9 @@ enum Metric {
     Oldest,
 }
 
-/// A series: what is measured, each so many seconds.
+/// A metric, and the seconds that each of its values covers.
 type Series = (Metric, u32);
-/// The values of each series, by the instant at which their time begins.
+/// The values of each series, by the instant at which the time that they cover begins.
 type Values = BTreeMap<Series, BTreeMap<Timestamp, f64>>;
 
 /// CloudWatch, for the tables of events and the queue of commands. Cheap to clone.
@@ -83,9 +83,8 @@ impl CloudWatch {
     /// The metrics of a queue with this ARN, with the endpoint of the environment.
     #[must_use]
     pub fn new(config: &SdkConfig, queue_arn: &str) -> Self {
-        let endpoint = env::optional(env::CLOUDWATCH_ENDPOINT);
-        let endpoint = endpoint.as_deref().or(config.endpoint_url());
-        Self::of(SignedHttp::new(SERVICE, config), endpoint, queue_arn)
+        let endpoint = signed::endpoint(config, env::CLOUDWATCH_ENDPOINT);
+        Self::of(SignedHttp::new(SERVICE, config), endpoint.as_deref(), queue_arn)
     }
 
     /// The same over a connector, with an endpoint.
@@ -102,10 +101,7 @@ impl CloudWatch {
     }
 
     fn of(http: SignedHttp, endpoint: Option<&str>, queue_arn: &str) -> Self {
-        let url = match endpoint {
-            Some(endpoint) => format!("{}/", endpoint.trim_end_matches('/')),
-            None => format!("https://monitoring.{}.amazonaws.com/", http.region()),
-        };
+        let url = format!("{}/", http.address(endpoint));
         let queue = queue_arn.rsplit(':').next().unwrap_or_default().to_owned();
         Self(Arc::new(Inner { http, url, queue }))
     }
@@ -122,8 +118,7 @@ impl CloudWatch {
         deadline: Deadline,
     ) -> Result<Measured, ServiceError> {
         let table_at = |at| tables.name(settings.period_of(at));
-        let ahead = now.plus_millis(i64::try_from(AHEAD.as_millis()).unwrap_or(HOUR_MILLIS));
-        let (first, last) = (hour_of(now), hour_of(ahead));
+        let (first, last) = (hour_of(now), hour_of(now.plus_millis(AHEAD_MILLIS)));
         let hours: BTreeSet<_> = [first, last]
             .into_iter()
             .flat_map(|hour| (1..=WEEKS).map(move |week| hour.plus_millis(-week * WEEK_MILLIS)))
@@ -132,25 +127,18 @@ impl CloudWatch {
         let from = first.plus_millis(-WEEKS * WEEK_MILLIS);
         let to = last.plus_millis(HOUR_MILLIS - WEEK_MILLIS);
         let weeks = self.values(&series, (from, to), deadline).await?;
-        let same_hours = hours.iter().filter_map(|hour| {
-            let [reads, writes] = hourly(&table_at(*hour)).map(|of| value(&weeks, &of, *hour));
-            (reads.is_some() || writes.is_some()).then(|| usage(reads, writes))
-        });
+        let same_hours = hours.iter().filter_map(|hour| used(&weeks, &table_at(*hour), *hour));
 
         let (day_ago, current) = (first.plus_millis(-DAY_MILLIS), table_at(now));
         let reads = (Metric::Reads(current.clone()), 300);
         let writes = (Metric::Writes(current.clone()), 60);
         let oldest = (Metric::Oldest, 60);
-        let of_day: BTreeSet<_> =
-            [current, table_at(day_ago)].iter().flat_map(|it| hourly(it)).collect();
-        let mut series = of_day.clone();
+        let tables = [current, table_at(day_ago)];
+        let mut series: BTreeSet<_> = tables.iter().flat_map(|table| hourly(table)).collect();
         series.extend([reads.clone(), writes.clone(), oldest.clone()]);
         let lately = self.values(&series, (day_ago, now), deadline).await?;
         let hours = (0..24).map(|hour| day_ago.plus_millis(hour * HOUR_MILLIS));
-        let last_day = hours.map(|hour| {
-            let [reads, writes] = hourly(&table_at(hour)).map(|of| value(&lately, &of, hour));
-            usage(reads, writes)
-        });
+        let last_day = hours.filter_map(|hour| used(&lately, &table_at(hour), hour));
         // The last value may not be whole yet, and the one before is.
         let most = |series: &Series| {
             let since = now.plus_millis(-(2 * i64::from(series.1) * 1_000).max(RECENT_MILLIS));
@@ -263,12 +251,10 @@ fn instant(seconds: f64) -> Timestamp {
     Timestamp::from_unix_millis((seconds * 1_000.0) as i64)
 }
 
-fn value(values: &Values, series: &Series, at: Timestamp) -> Option<f64> {
-    values.get(series)?.get(&at).copied()
-}
-
-/// The units of an hour, by the second.
-fn usage(reads: Option<f64>, writes: Option<f64>) -> Usage {
+/// What a table used in an hour, by the second; `None` if nothing is known of it.
+fn used(values: &Values, table: &str, hour: Timestamp) -> Option<Usage> {
+    let [reads, writes] = hourly(table).map(|series| values.get(&series)?.get(&hour).copied());
     let mean = |units: Option<f64>| units.unwrap_or_default() / 3_600.0;
-    Usage { reads: mean(reads), writes: mean(writes) }
+    (reads.is_some() || writes.is_some())
+        .then(|| Usage { reads: mean(reads), writes: mean(writes) })
 }

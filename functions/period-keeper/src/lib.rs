@@ -70,6 +70,7 @@ mod service;
 mod steps;
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use shared::dynamo::DynamoError;
@@ -94,6 +95,9 @@ use self::metrics::Tick;
 pub use self::metrics::metric_names;
 pub use self::service::ServiceError;
 use self::steps::Outcome;
+
+/// How long a tick tries to set the capacity of one table: everything else waits for that.
+const PROVISIONING: Duration = Duration::from_secs(30);
 
 /// The keeper. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
@@ -285,6 +289,7 @@ impl Keeper {
         deadline: Deadline,
         ticked: &mut Ticked,
     ) {
+        let deadline = deadline.within(PROVISIONING);
         loop {
             let ended = self.set_capacity(row, now, deadline).await;
             match ticked.count(row, &"set the capacity", ended) {

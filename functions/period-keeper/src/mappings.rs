@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::retry;
-use shared::signed::{Answer, Call, SignedError, SignedHttp, escaped};
+use shared::signed::{self, Answer, Call, SignedError, SignedHttp, escaped};
 
 use crate::service::{ServiceError, failure, refusal};
 
@@ -91,9 +91,8 @@ impl Mappings {
     /// Mappings to the function of a request, with the endpoint of the environment.
     #[must_use]
     pub fn new(config: &SdkConfig, request: MappingRequest) -> Self {
-        let endpoint = env::optional(env::LAMBDA_ENDPOINT);
-        let endpoint = endpoint.as_deref().or(config.endpoint_url());
-        Self::of(SignedHttp::new(SERVICE, config), endpoint, request)
+        let endpoint = signed::endpoint(config, env::LAMBDA_ENDPOINT);
+        Self::of(SignedHttp::new(SERVICE, config), endpoint.as_deref(), request)
     }
 
     /// Mappings over a connector, with an endpoint.
@@ -110,10 +109,7 @@ impl Mappings {
     }
 
     fn of(lambda: SignedHttp, endpoint: Option<&str>, request: MappingRequest) -> Self {
-        let base = match endpoint {
-            Some(endpoint) => format!("{}{PATH}", endpoint.trim_end_matches('/')),
-            None => format!("https://lambda.{}.amazonaws.com{PATH}", lambda.region()),
-        };
+        let base = format!("{}{PATH}", lambda.address(endpoint));
         Self(Arc::new(Inner { lambda, base, request }))
     }
 

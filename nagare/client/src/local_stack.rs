@@ -1,5 +1,5 @@
-//! What is the same for every local stack, and clients for one. The clients read no variable and no profile, so that nothing meant
-//! for the local stack reaches an account.
+//! Constants of every local stack, and clients for one. The clients read no variable and no profile, so they never call an AWS
+//! account.
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
 use aws_smithy_types::retry::RetryConfig;

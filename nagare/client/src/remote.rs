@@ -110,8 +110,8 @@ impl Remote {
         &self.dynamodb
     }
 
-    /// True for a stack on this machine: both its tables and its queue are at loopback addresses. A stack whose tables are here and
-    /// whose queue is in an account changes that account.
+    /// True for a stack on this machine: both its tables and its queue are at loopback addresses. With local tables alone, commands
+    /// would go to the queue of an AWS account.
     pub fn is_local(&self) -> bool {
         let is_here = |name| self.target.optional(name).map(|url| is_loopback(&url));
         let queue = is_here(env::SQS_ENDPOINT).or_else(|| is_here(env::QUEUE_URL));

@@ -20,8 +20,8 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 /// How long to retry once the queue has answered: long enough to restart a stack.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Sends commands to one queue. A command that the queue has accepted is sent once. If an answer is lost, the command is sent again,
-/// which is safe for every command.
+/// Sends commands to one queue. Once the queue has accepted a command, it is not sent again. If the answer is lost, it is: that is
+/// safe, because a repeated command changes nothing.
 #[derive(Debug, Clone)]
 pub struct Sender {
     queue: queue::Sender,

@@ -146,7 +146,7 @@ impl Engine {
         Ok(Self { limits, rehearsal, ..self })
     }
 
-    /// The same tables, for callers whose consumed capacity is counted.
+    /// The same tables. What callers of this handle consume is counted.
     #[must_use]
     pub fn counted(&self, numbers: Numbers) -> Self {
         Self { numbers: Some(numbers), ..self.clone() }

@@ -92,7 +92,7 @@ fn create(engine: &Engine, body: &[u8]) -> Answer {
     }
 }
 
-/// The table whose current stream this is.
+/// The table that has this stream now.
 fn table_of(engine: &Engine, stream: &str) -> Option<String> {
     let (_, rest) = stream.split_once(":table/")?;
     let (table, _) = rest.split_once("/stream/")?;

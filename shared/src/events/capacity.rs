@@ -1,9 +1,10 @@
 //! The provisioned capacity of the table of the current period. Pure: the keeper measures usage and sets the capacity.
 //!
 //! The current period takes nearly all writes, and its load has the shape of a week. So each hour gets the most that the same hour of the
-//! last four weeks used, and a tenth on top. Reads get twice as much: a message waits, and a viewer does not. If the queue is five minutes behind and the table is busy, capacity rises at once: to twice
-//! what it was, or to the busiest hour of the last day. DynamoDB allows 27 decreases in a day ([`Decreases`]); a decrease that is not
-//! allowed yet waits for a later tick. A period that is not current is on demand, as everything is without a history of the hour.
+//! last four weeks used: writes with a tenth on top, and reads twice that, because a message can wait and a viewer does not. If the queue is
+//! five minutes behind and the table is busy, capacity rises at once: to twice what it was, or to the busiest hour of the last day. DynamoDB
+//! allows 27 decreases in a day ([`Decreases`]). A decrease that is not allowed yet waits for a later tick. A table is on demand if its
+//! period is not current, or if nothing is known of the hour.
 //!
 //! `nagare-bench capacity` simulates it minute by minute (docs/PERFORMANCE.md, "Events").
 
@@ -14,14 +15,14 @@ use crate::values::Timestamp;
 
 /// Weeks that are looked at.
 pub const WEEKS: i64 = 4;
-/// From a tick on, capacity has to last this long: until the next tick, and until that has taken effect.
-pub const AHEAD: Duration = Duration::from_secs(20 * 60);
+/// From a tick on, capacity has to last this long, in milliseconds: until the next tick, and until that has taken effect.
+pub const AHEAD_MILLIS: i64 = 20 * 60_000;
 /// The age of the oldest message from which on the queue is behind.
 pub const BEHIND: Duration = Duration::from_secs(5 * 60);
 
-/// What writes get for what was used: a tenth on top.
+/// The write capacity for each unit that was used.
 const WRITES_GET: f64 = 1.1;
-/// The same for reads. They are not busy at what they used before.
+/// The same for reads. A table that reads as much as before is at half of its capacity, and not busy.
 const READS_GET: f64 = 2.0;
 /// A table is busy from this share of its capacity on.
 const BUSY: f64 = 0.8;
@@ -73,7 +74,7 @@ pub struct Usage {
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measured {
-    /// Of the hours that begin within [`AHEAD`]: the usage in the same hours of the last [`WEEKS`], where it is known.
+    /// Of the hours that begin within [`AHEAD_MILLIS`]: the usage in the same hours of the last [`WEEKS`], where it is known.
     pub same_hours: Vec<Usage>,
     /// The usage in the hours of the last day.
     pub last_day: Vec<Usage>,
@@ -100,7 +101,7 @@ impl Decreases {
     }
 }
 
-/// The usage at most, of either kind.
+/// The highest reads and the highest writes of some times.
 fn most(usages: &[Usage]) -> Usage {
     usages.iter().fold(Usage::default(), |most, usage| Usage {
         reads: most.reads.max(usage.reads),
@@ -108,7 +109,7 @@ fn most(usages: &[Usage]) -> Usage {
     })
 }
 
-/// Whole units for a usage. What floating-point numbers are off by is no unit.
+/// The whole units for a usage. The error of a floating-point number does not add one.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -48,9 +48,8 @@ impl Objects {
     /// Those of a bucket, reached as the environment says.
     #[must_use]
     pub fn new(config: &SdkConfig, bucket: &str) -> Self {
-        let endpoint = env::optional(env::S3_ENDPOINT);
-        let endpoint = endpoint.as_deref().or(config.endpoint_url());
-        Self::of(SignedHttp::new(SERVICE, config), endpoint, bucket)
+        let endpoint = signed::endpoint(config, env::S3_ENDPOINT);
+        Self::of(SignedHttp::new(SERVICE, config), endpoint.as_deref(), bucket)
     }
 
     /// Those of a bucket behind a connector, with an endpoint: for who brings both.
@@ -68,7 +67,7 @@ impl Objects {
 
     fn of(s3: SignedHttp, endpoint: Option<&str>, bucket: &str) -> Self {
         let base = match endpoint {
-            Some(endpoint) => format!("{}/{bucket}", endpoint.trim_end_matches('/')),
+            Some(_) => format!("{}/{bucket}", s3.address(endpoint)),
             None => format!("https://{bucket}.s3.{}.amazonaws.com", s3.region()),
         };
         Self(Arc::new(Bucket { s3, base }))

@@ -19,7 +19,7 @@ use crate::runtime::clock::Clock;
 use crate::runtime::deadline::Deadline;
 use crate::runtime::env;
 use crate::runtime::retry::Backoff;
-use crate::signed::SignedHttp;
+use crate::signed::{self, SignedHttp};
 
 /// How long to wait for the turn, and how long to try to send then. Deliveries whose events are not sent by then come again: a bus that does
 /// not answer takes at most twice this of an invocation.
@@ -90,9 +90,8 @@ impl Bus {
     #[must_use]
     pub fn of_environment(config: &SdkConfig, variable: &'static str) -> Self {
         let Some(name) = env::optional(variable) else { return Self::off() };
-        let endpoint = env::optional(env::EVENTBRIDGE_ENDPOINT);
-        let endpoint = endpoint.as_deref().or(config.endpoint_url());
-        Self::of(SignedHttp::new(SERVICE, config), endpoint, &name, Clock::system())
+        let endpoint = signed::endpoint(config, env::EVENTBRIDGE_ENDPOINT);
+        Self::of(SignedHttp::new(SERVICE, config), endpoint.as_deref(), &name, Clock::system())
     }
 
     /// A bus over a connector, with an endpoint.
@@ -110,10 +109,7 @@ impl Bus {
     }
 
     fn of(http: SignedHttp, endpoint: Option<&str>, name: &str, clock: Clock) -> Self {
-        let url = match endpoint {
-            Some(endpoint) => format!("{}/", endpoint.trim_end_matches('/')),
-            None => format!("https://events.{}.amazonaws.com/", http.region()),
-        };
+        let url = format!("{}/", http.address(endpoint));
         let (name, refused) = (name.to_owned(), AtomicU64::default());
         Self::to(Arc::new(Destination { http, url, name, clock, refused }))
     }

@@ -1,11 +1,11 @@
-//! Signed calls over HTTP, of services of which a few calls are needed: S3, Lambda and EventBridge. Signed by [`aws_sigv4`].
+//! Signed calls over HTTP, of services of which a few calls are needed: S3, Lambda, EventBridge and CloudWatch. Signed by [`aws_sigv4`].
 //!
 //! ```text
 //! signing     what makes a request one of ours, and addresses that work for a while
 //! error       what goes wrong before there is an answer
 //! ```
 //!
-//! There is no SDK for nine calls: `aws-sdk-s3` or `aws-sdk-lambda` would be half of what a function consists of. A call is repeated until
+//! There is no SDK for ten calls: `aws-sdk-s3` or `aws-sdk-lambda` would be half of what a function consists of. A call is repeated until
 //! its deadline while that helps, by [the one policy](crate::runtime::retry), so each has to be one that may be done twice without harm. What an
 //! answer says is read by the caller. A request and its answer are held in memory as a whole.
 
@@ -31,6 +31,7 @@ use self::signing::Signer;
 pub use self::signing::escaped;
 use crate::runtime::clock::Clock;
 use crate::runtime::deadline::Deadline;
+use crate::runtime::env;
 #[cfg(doc)]
 use crate::runtime::retry;
 use crate::runtime::retry::Backoff;
@@ -78,6 +79,12 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+/// The endpoint of a service: that of a variable, or of all services in a configuration.
+#[must_use]
+pub fn endpoint(config: &SdkConfig, variable: &'static str) -> Option<String> {
+    env::optional(variable).or_else(|| config.endpoint_url().map(ToOwned::to_owned))
+}
+
 impl SignedHttp {
     /// A service by the name that signatures have, with the credentials and in the region of a configuration.
     #[must_use]
@@ -103,6 +110,15 @@ impl SignedHttp {
     #[must_use]
     pub fn region(&self) -> &str {
         self.signer.region()
+    }
+
+    /// The address of the service, without a slash at the end: an endpoint if there is one, else that of AWS in the region.
+    #[must_use]
+    pub fn address(&self, endpoint: Option<&str>) -> String {
+        match endpoint {
+            Some(endpoint) => endpoint.trim_end_matches('/').to_owned(),
+            None => format!("https://{}.{}.amazonaws.com", self.signer.service(), self.region()),
+        }
     }
 
     /// Calls until an answer is read without an error, one is permanent, or the deadline passes.

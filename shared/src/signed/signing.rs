@@ -42,6 +42,10 @@ impl Signer {
         Self { service, provider, credentials: Mutex::default(), region: region.to_owned() }
     }
 
+    pub(super) fn service(&self) -> &'static str {
+        self.service
+    }
+
     pub(super) fn region(&self) -> &str {
         &self.region
     }

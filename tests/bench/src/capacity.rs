@@ -15,7 +15,9 @@ use nagare::Failure;
 use nagare::print::{print_json, say};
 use nagare_operator::cost::prices::Prices;
 use serde::{Deserialize, Serialize};
-use shared::events::capacity::{self, AHEAD, BEHIND, Capacity, Decreases, Measured, Usage, WEEKS};
+use shared::events::capacity::{
+    self, AHEAD_MILLIS, BEHIND, Capacity, Decreases, Measured, Usage, WEEKS,
+};
 use shared::values::Timestamp;
 
 const MINUTE_MILLIS: i64 = 60_000;
@@ -249,7 +251,7 @@ impl Simulation {
             Usage { reads: 0.0, writes: used.iter().sum::<f64>() / seconds }
         };
         let hour_of = |minute: usize| minute - minute % HOUR;
-        let ahead = hour_of(minute + AHEAD.as_secs() as usize / 60);
+        let ahead = hour_of(minute + (AHEAD_MILLIS / MINUTE_MILLIS) as usize);
         let mut hours = vec![hour_of(minute), ahead];
         hours.dedup();
         let weeks = hours

@@ -1,9 +1,12 @@
 //! The capacity of the current period's table: provisioned by the hour, raised where the queue is behind, on demand otherwise.
 
+use std::time::Duration;
+
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_local::faults::Fault;
 use serde_json::{Value, json};
 use shared::events::{PeriodRow, PeriodState};
+use shared::runtime::deadline::Deadline;
 use shared::values::Timestamp;
 use tests::cloud_watch::Measurements;
 use tests::{COMMANDS, World, soon};
@@ -198,6 +201,18 @@ async fn what_cannot_be_measured_stops_nothing_else() {
         assert!(matches!(next, Some(PeriodRow { state: PeriodState::Current, .. })));
         assert_eq!(capacity(&world, &table()), Some((100, 110)), "as it was");
     }
+}
+
+/// The tick of a deployed keeper has a quarter of an hour, in which there is more to do.
+#[tokio::test(start_paused = true)]
+async fn a_tick_does_not_wait_long_for_what_cannot_be_measured() {
+    let (world, measured) = provisioning(keeping(World::new())).await;
+    note_weeks(&measured);
+    measured.refuse(Some((500, "InternalServiceFault")));
+    let begun = tokio::time::Instant::now();
+    let deadline = Deadline::after(Duration::from_secs(900));
+    assert_eq!(world.keeper.tick(deadline).await.unwrap().failed, 1);
+    assert!(begun.elapsed() <= Duration::from_secs(31), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -21,8 +21,8 @@
 //! - All are there: it is refused. Otherwise a script that merely retries would publish everything once more and double every
 //!   timeline. `--run NAME` says that this is meant: the ids are `AUTHOR-T-NAME`, a run of its own, which can be interrupted and
 //!   continued like the first.
-//! - Some belong to other activities, or to a replay of fewer rows whose offset would put the others into the future: it is refused,
-//!   with the same remedy.
+//! - Some belong to other activities: it is refused, and `--run NAME` helps here too.
+//! - Some belong to a replay of fewer rows, and its offset would put the other rows into the future: likewise.
 //!
 //! # What is counted
 //!
