@@ -46,6 +46,8 @@ mod poisonous;
 mod polls;
 mod profiles;
 mod projecting;
+#[allow(clippy::panic, reason = "a property fails by panicking")]
+mod properties;
 mod queue_calls;
 mod reader;
 mod reasons;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nagare_local::sqs::{Counts, MessageId, Queue, ReceiptHandle};
 
-use crate::support::*;
+use super::support::*;
 
 const SEEDS: u64 = 200;
 const STEPS: usize = 120;

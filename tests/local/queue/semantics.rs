@@ -6,7 +6,7 @@ use nagare_local::sqs::{
     AttributeValue, Attributes, MessageAttribute, QueueConfig, QueueError, Queues, Redrive,
 };
 
-use crate::support::*;
+use super::support::*;
 
 #[test]
 fn a_received_message_is_hidden_and_comes_back() {

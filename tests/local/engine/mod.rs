@@ -1,6 +1,5 @@
 //! The embedded tables take a fast path for the most frequent calls. Random calls, of the shapes that
 //! the store sends and of some that it does not, must get the answers that the engine itself gives.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod control;
 mod limits;

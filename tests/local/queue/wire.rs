@@ -5,7 +5,7 @@ use std::time::Duration;
 use nagare_local::sqs::{Wire, WireResponse};
 use serde_json::{Value, json};
 
-use crate::support::*;
+use super::support::*;
 
 const URL: &str = "http://any.host:1/000000000000/work";
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nagare_local::sqs::{QueueConfig, QueueError, Queues};
 
-use crate::support::*;
+use super::support::*;
 
 fn open(path: &Path, clock: &ManualClock) -> Stack {
     let queues = Queues::open(path, configs(), clock.as_clock()).unwrap();

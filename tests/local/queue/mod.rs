@@ -1,10 +1,4 @@
 //! The local queue, through its public interface.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "tests fail by panicking"
-)]
 
 mod durability;
 mod long_polling;

@@ -1,10 +1,8 @@
 //! The properties of [`tests::properties`] over the corpus that fuzzing has left (`tests/fuzz/corpus`)
 //! and over mutations of it, always the same ones.
 //!
-//! `NAGARE_PROPERTY_CASES=100000 cargo test -p tests --test properties` tries more of them than the
+//! `NAGARE_PROPERTY_CASES=100000 cargo test -p tests --test functions properties::` tries more of them than the
 //! few hundred that are tried by default; `cargo fuzz` looks for new ones (`docs/TESTING.md`).
-
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fmt;
 use std::fs;
@@ -14,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use tests::properties;
+use tests::properties::ALL;
 
 const CASES: u32 = 400;
 
@@ -123,7 +121,7 @@ fn cases() -> u32 {
 }
 
 fn check(name: &str) {
-    let (_, property) = properties::ALL.into_iter().find(|(other, _)| *other == name).unwrap();
+    let (_, property) = ALL.into_iter().find(|(other, _)| *other == name).unwrap();
     let corpus = corpus(name);
     assert!(!corpus.is_empty(), "the corpus of {name} is empty");
     corpus.iter().for_each(|input| property(input));
@@ -145,7 +143,7 @@ macro_rules! properties {
 
         #[test]
         fn none_is_left_out() {
-            assert_eq!(properties::ALL.map(|(name, _)| name), [$(stringify!($name)),*]);
+            assert_eq!(ALL.map(|(name, _)| name), [$(stringify!($name)),*]);
         }
     };
 }

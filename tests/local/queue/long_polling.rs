@@ -8,7 +8,7 @@ use nagare_local::sqs::{Queue, Queues};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use crate::support::*;
+use super::support::*;
 
 const LONG: Duration = Duration::from_secs(20);
 
