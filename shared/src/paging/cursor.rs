@@ -26,7 +26,9 @@ use super::fingerprint::Salt;
 use super::seen::{Capacity, INLINE, MOST, Seen};
 use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
 use crate::values::{ActivityId, Order, SortKey, Timestamp};
-use encoding::{FILTERED, HAS_WINDOW, VERSION, decode, encode, room_for_fingerprints, room_for_id};
+use encoding::{
+    FILTERED, HAS_WINDOW, IN_MINUTES, VERSION, decode, encode, room_for_fingerprints, room_for_id,
+};
 
 /// The longest cursor, in characters.
 pub const MAX_CURSOR_LENGTH: usize = 512;
@@ -204,7 +206,8 @@ impl CursorSeal {
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorError::Damaged)?;
         match bytes.first() {
-            Some(version) if matches!(version & !HAS_WINDOW, VERSION | FILTERED) => {}
+            Some(version) if matches!(version & !(HAS_WINDOW | IN_MINUTES), VERSION | FILTERED) => {
+            }
             Some(_) => return Err(CursorError::Version),
             None => return Err(CursorError::Damaged),
         }

@@ -3,7 +3,8 @@
 //! # Size
 //!
 //! Seven bytes: the minutes before the newest one, by which fingerprints outside the window are dropped, and the first 48 bits of a
-//! SHA-256 over a salt and the sort key. The salt is made from the reader's secret and the list, so no publisher can find an id that
+//! SHA-256 over a salt and the sort key. More than 255 minutes count as 255: a window is that long only while a walk
+//! [holds](super::seen) it, and then nothing is dropped. The salt is made from the reader's secret and the list, so no publisher can find an id that
 //! hides another one. The probability of a collision is 2⁻⁴⁸ for each activity shown in the same minute: with 50 a minute one in five
 //! million million.
 //!
@@ -14,6 +15,8 @@ use ring::digest::{Context, SHA256};
 use crate::values::{SortKey, Timestamp};
 
 const MINUTE: i64 = 60_000;
+/// The most minutes before the newest one that a fingerprint says.
+const FARTHEST: i64 = u8::MAX as i64;
 /// The size of a fingerprint, in bytes.
 pub(super) const FINGERPRINT: usize = 7;
 /// The size of the salt, and of the used part of a digest, in bytes.
@@ -41,10 +44,15 @@ impl Fingerprint {
 
     /// The first instant that is of a later minute.
     pub(super) fn next_minute(self) -> Timestamp {
-        Timestamp::from_unix_millis((self.minute + 1) * MINUTE)
+        start_of(self.minute + 1)
     }
 
-    /// Its bytes beside an instant that is no earlier, and at most 255 minutes later.
+    /// The same as far as its bytes beside an instant say it.
+    pub(super) fn beside(self, newest: Timestamp) -> Self {
+        Self { minute: self.minute.max(minute(newest) - FARTHEST), ..self }
+    }
+
+    /// Its bytes beside an instant that is no earlier.
     pub(super) fn bytes(self, newest: Timestamp) -> [u8; FINGERPRINT] {
         let mut bytes = [0; FINGERPRINT];
         bytes[0] = u8::try_from(minute(newest) - self.minute).unwrap_or(u8::MAX);
@@ -60,6 +68,11 @@ impl Fingerprint {
 /// The minute of an instant, since 1970.
 pub(super) fn minute(at: Timestamp) -> i64 {
     at.unix_millis().div_euclid(MINUTE)
+}
+
+/// The first instant of a minute since 1970.
+pub(super) fn start_of(minute: i64) -> Timestamp {
+    Timestamp::from_unix_millis(minute * MINUTE)
 }
 
 /// The instant some minutes before another.
@@ -93,10 +106,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_read_as_it_was_written(at in 0_i64..4_000_000_000, ago in 0_i64..255 * MINUTE, id: u32) {
+        fn is_read_as_it_was_written(at in 0_i64..4_000_000_000, ago in 0_i64..600 * MINUTE, id: u32) {
             let newest = Timestamp::from_unix_millis(at + ago);
             let fingerprint = Fingerprint::of([7; SALT], &key(at, id));
-            prop_assert_eq!(Fingerprint::read(&fingerprint.bytes(newest), newest), fingerprint);
+            let read = Fingerprint::read(&fingerprint.bytes(newest), newest);
+            prop_assert_eq!(read, fingerprint.beside(newest));
+            prop_assert_eq!(read == fingerprint, minute(newest) - fingerprint.minute <= FARTHEST);
         }
     }
 }

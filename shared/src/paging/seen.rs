@@ -34,8 +34,8 @@
 //! behind a page of the walk, up to an hour before the newest activity shown by then, is within the window when the next poll reads,
 //! and has no stored fingerprint.
 //!
-//! No window is longer than four hours. If a walk shows activities that are three hours newer than those before it, what is further
-//! behind the newest is not read again.
+//! A window that is held begins with a whole minute: a cursor has room for the minutes of any window, and for the milliseconds of four
+//! hours.
 //!
 //! # If more is shown than is stored
 //!
@@ -55,13 +55,17 @@ use std::collections::{BTreeSet, HashSet};
 
 use ring::digest::{SHA256, digest};
 
-use super::fingerprint::{FINGERPRINT, Fingerprint, SALT, Salt, first, minute, minutes_before};
+use super::fingerprint::{
+    FINGERPRINT, Fingerprint, SALT, Salt, first, minute, minutes_before, start_of,
+};
 use crate::values::{SortKey, Timestamp};
 
 /// The minutes of a window, unless it is held.
 const WINDOW: i64 = 60;
-/// The most minutes of a window: they fit into a byte.
-const LONGEST: i64 = 240;
+/// The most minutes of a window whose milliseconds fit into three bytes.
+const EXACT: i64 = 240;
+/// The most minutes of any window: they fit into three bytes, and are 31 years.
+const LONGEST: i64 = (1 << 24) - 1;
 /// Fingerprints in a cursor: as many as fit with the longest ids.
 pub const INLINE: usize = 25;
 /// The most fingerprints: with its key, an item of less than 128 KB.
@@ -126,6 +130,11 @@ pub struct NewSet {
     pub(super) bytes: Vec<u8>,
 }
 
+/// True if a cursor has room for the instant at which a window begins that ends with another.
+pub(super) fn is_exact(newest: Timestamp, window: Timestamp) -> bool {
+    window >= minutes_before(newest, EXACT)
+}
+
 fn read_all(bytes: &[u8], newest: Timestamp) -> Option<impl Iterator<Item = Fingerprint>> {
     let (fingerprints, rest) = bytes.as_chunks::<FINGERPRINT>();
     let read = move |bytes| Fingerprint::read(bytes, newest);
@@ -171,7 +180,9 @@ impl Seen {
             if self.stored.is_some() {
                 let (newest, bytes) = stored?.bytes.split_first_chunk::<8>()?;
                 let newest = Timestamp::from_unix_millis(i64::from_be_bytes(*newest));
-                all.extend(read_all(bytes, newest)?);
+                all.extend(
+                    read_all(bytes, newest)?.map(|fingerprint| fingerprint.beside(self.newest)),
+                );
             }
             Some(all)
         };
@@ -193,17 +204,19 @@ impl Seen {
         let newest = shown.clone().map(|key| key.published_at).fold(self.newest, Timestamp::max);
         let [usual, earliest] = [WINDOW, LONGEST].map(|minutes| minutes_before(newest, minutes));
         let window = held.map_or(usual, |held| held.clamp(earliest, usual)).max(self.window());
+        let window = if window < usual { self.whole_minute(window) } else { window };
         let since = (window != usual).then_some(window);
         let mut after = Self { newest, since, ..self.forgotten() };
         let Some(known) = &set.fingerprints else {
             return (Self { stored: self.stored, ..after }, None);
         };
-        let shown = shown.map(|key| Fingerprint::of(self.salt, key));
+        let shown = shown.map(|key| Fingerprint::of(self.salt, key).beside(newest));
         let within = |window: Timestamp| {
             let first = minute(window);
             move |fingerprint: &Fingerprint| fingerprint.minute >= first
         };
-        let all = known.iter().copied().chain(shown.clone());
+        let known = known.iter().map(|fingerprint| fingerprint.beside(newest));
+        let all = known.chain(shown.clone());
         let mut all: BTreeSet<_> = all.filter(within(after.window())).collect();
         if let Some(last) = all.len().checked_sub(capacity.most + 1).and_then(|n| all.iter().nth(n))
         {
@@ -214,7 +227,8 @@ impl Seen {
         if all.len() <= capacity.inline {
             return (Self { recent: all, ..after }, None);
         }
-        let recent = self.recent.iter().copied().chain(shown);
+        let recent = self.recent.iter().map(|fingerprint| fingerprint.beside(newest));
+        let recent = recent.chain(shown);
         let recent: BTreeSet<_> = recent.filter(within(after.window())).collect();
         if self.stored.is_some() && recent.len() <= capacity.inline && !set.is_old {
             return (Self { stored: self.stored, recent, ..after }, None);
@@ -223,6 +237,14 @@ impl Seen {
         let count = u16::try_from(all.len()).unwrap_or(u16::MAX);
         let new = NewSet::of(&all, newest);
         (Self { stored: Some(StoredSet { id: new.id, count }), ..after }, Some(new))
+    }
+
+    /// The whole minute with which a window begins that is held from an instant on. All that was shown in the minute of the instant is
+    /// known, unless this window is shorter than an hour because there was no room for more: then it is the next minute.
+    fn whole_minute(&self, window: Timestamp) -> Timestamp {
+        let begun = start_of(minute(window));
+        let is_short = self.window() > minutes_before(self.newest, WINDOW);
+        if is_short && begun < window { start_of(minute(window) + 1) } else { begun }
     }
 
     pub(super) fn recent(&self) -> impl Iterator<Item = [u8; FINGERPRINT]> {
@@ -240,7 +262,7 @@ impl SeenSet {
     #[must_use]
     pub fn holds(&self, key: &SortKey) -> bool {
         match &self.fingerprints {
-            Some(all) => all.contains(&Fingerprint::of(self.salt, key)),
+            Some(all) => all.contains(&Fingerprint::of(self.salt, key).beside(self.newest)),
             None => key.published_at <= self.newest,
         }
     }

@@ -1,7 +1,7 @@
 //! The bytes of a cursor, without its seal.
 
-use super::super::fingerprint::FINGERPRINT;
-use super::super::seen::{self, INLINE, Seen, StoredSet};
+use super::super::fingerprint::{FINGERPRINT, minute, start_of};
+use super::super::seen::{self, INLINE, Seen, StoredSet, is_exact};
 use super::{Cursor, Floor, MAX_CURSOR_LENGTH, MAX_FILTER_BYTES, Position, Range};
 use crate::crypto::seal::SEAL_LENGTH;
 use crate::values::{ActivityId, MAX_ID_LENGTH, Order, SortKey, Timestamp};
@@ -12,6 +12,8 @@ pub(super) const VERSION: u8 = 2;
 pub(super) const FILTERED: u8 = 3;
 /// Set in the first byte if what was seen says where its window begins.
 pub(super) const HAS_WINDOW: u8 = 4;
+/// Set beside it if that is a whole minute, and not an instant.
+pub(super) const IN_MINUTES: u8 = 8;
 
 const OLDEST_FIRST: u8 = 1;
 /// Of a poll, which knows no order: the key that it continues from follows its floor.
@@ -31,7 +33,11 @@ pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
         Ok(0) | Err(_) => vec![VERSION],
         Ok(length) => [&[FILTERED, length], cursor.filter.as_slice()].concat(),
     };
-    bytes[0] |= flag(cursor.seen.as_ref().is_some_and(|seen| seen.since.is_some()), HAS_WINDOW);
+    if let Some((newest, since)) =
+        cursor.seen.as_ref().and_then(|it| it.since.map(|since| (it.newest, since)))
+    {
+        bytes[0] |= HAS_WINDOW | flag(!is_exact(newest, since), IN_MINUTES);
+    }
     let at_flags = bytes.len();
     bytes.push(0);
     let mut flags = flag(cursor.range.from.is_some(), HAS_FROM)
@@ -76,7 +82,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
     let mut rest = bytes;
     let rest = &mut rest;
     let [version] = take(rest)?;
-    let filter = match version & !HAS_WINDOW {
+    let filter = match version & !(HAS_WINDOW | IN_MINUTES) {
         FILTERED => take_filter(rest)?,
         _ => Vec::new(),
     };
@@ -93,9 +99,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
         let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
         Position::Page { order, after }
     };
-    let has_window = version & HAS_WINDOW != 0;
     let seen = match has(HAS_SEEN) {
-        true => Some(take_seen(rest, has(HAS_SET), has_window)?),
+        true => Some(take_seen(rest, has(HAS_SET), version)?),
         false => None,
     };
     let (range, likes) = (Range { from, to }, has(HAS_LIKES));
@@ -157,23 +162,29 @@ fn take_floor(rest: &mut &[u8]) -> Option<Floor> {
     })
 }
 
-/// How long before the instant after the newest, in milliseconds: the four hours that a window has at most are fewer than
-/// three bytes count.
+/// How long before the instant after the newest, in milliseconds. If there is no room for that, how many minutes before the minute of
+/// the newest.
 fn put_since(newest: Timestamp, since: Timestamp) -> [u8; 3] {
-    let ago = newest.unix_millis() + 1 - since.unix_millis();
+    let ago = match is_exact(newest, since) {
+        true => newest.unix_millis() + 1 - since.unix_millis(),
+        false => minute(newest) - minute(since),
+    };
     let [_, bytes @ ..] = u32::try_from(ago).unwrap_or(0).to_be_bytes();
     bytes
 }
 
-fn take_seen(rest: &mut &[u8], has_set: bool, has_window: bool) -> Option<Seen> {
+fn take_seen(rest: &mut &[u8], has_set: bool, version: u8) -> Option<Seen> {
     let mut seen = Seen::until(take_instant(rest)?, take(rest)?);
     if has_set {
         seen.stored = Some(StoredSet { id: take(rest)?, count: u16::from_be_bytes(take(rest)?) });
     }
-    if has_window {
+    if version & HAS_WINDOW != 0 {
         let [a, b, c] = take(rest)?;
         let ago = i64::from(u32::from_be_bytes([0, a, b, c]));
-        seen.since = Some(seen.newest.plus_millis(1 - ago));
+        seen.since = Some(match version & IN_MINUTES {
+            0 => seen.newest.plus_millis(1 - ago),
+            _ => start_of(minute(seen.newest) - ago),
+        });
     }
     seen.with_recent(std::mem::take(rest))
 }

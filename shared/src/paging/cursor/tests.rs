@@ -31,7 +31,7 @@ fn keys() -> impl Strategy<Value = SortKey> {
 fn seen(inline: usize) -> impl Strategy<Value = Seen> {
     let ids = proptest::collection::vec((0_i64..4_000_000, 0_u32..9999), 0..60);
     let most = prop_oneof![Just(MOST), 1_usize..60];
-    let held = proptest::option::of(0_i64..30_000_000);
+    let held = proptest::option::of(prop_oneof![0_i64..30_000_000, 0..3_000_000_000_i64]);
     (instants(), any::<Salt>(), ids, any::<bool>(), most, held).prop_map(
         move |(newest, salt, ids, again, most, held)| {
             let keys: Vec<_> = ids

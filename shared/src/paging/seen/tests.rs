@@ -15,15 +15,24 @@ const CAPACITY: Capacity = Capacity { inline: INLINE, most: MOST };
 
 /// What a client does: it shows some, in steps, and keeps the latest of what it was given.
 fn shown_in_steps(steps: &[Vec<SortKey>], capacity: Capacity) -> (Seen, SeenSet) {
-    let first = steps.iter().flatten().map(|key| key.published_at).next();
+    let steps: Vec<_> = steps.iter().map(|step| (step.clone(), None)).collect();
+    shown_and_held(&steps, capacity)
+}
+
+/// The same with a window that steps hold.
+fn shown_and_held(
+    steps: &[(Vec<SortKey>, Option<Timestamp>)],
+    capacity: Capacity,
+) -> (Seen, SeenSet) {
+    let first = steps.iter().flat_map(|(step, _)| step).map(|key| key.published_at).next();
     let mut seen = Seen::until(first.unwrap_or(Timestamp::LAST), salt());
     let mut set = seen.with_stored(None);
     let mut stored: Option<NewSet> = None;
-    for step in steps {
-        let (after, new) = seen.and(&set, step.iter(), None, capacity);
+    for (step, held) in steps {
+        let (after, new) = seen.and(&set, step.iter(), *held, capacity);
         let room = capacity.inline;
         assert!(after.recent.len() <= room && after.recent().count() <= room);
-        assert!(after.window() >= seen.window(), "the window only moves forward");
+        assert!(minute(after.window()) >= minute(seen.window()), "the window only moves forward");
         stored = new.or(stored).filter(|_| after.is_stored());
         let bytes = stored.as_ref().map(|new| Stored { bytes: &new.bytes, is_old: false });
         (set, seen) = (after.with_stored(bytes), after);
@@ -37,18 +46,26 @@ proptest! {
     #[test]
     fn remembers_what_was_shown_within_the_window(
         steps in proptest::collection::vec(
-            proptest::collection::vec((0_i64..20_000_000, 0_u32..50), 0..30), 1..8,
+            (
+                proptest::collection::vec((0_i64..40_000_000, 0_u32..50), 0..30),
+                proptest::option::of(0_i64..40_000_000),
+            ),
+            1..8,
         ),
         inline in 0_usize..40,
         most in prop_oneof![Just(MOST), 1_usize..60],
         crowded: bool,
     ) {
         let scale = if crowded { 50 } else { 1 };
-        let steps: Vec<Vec<_>> = steps
+        let steps: Vec<(Vec<_>, _)> = steps
             .into_iter()
-            .map(|step| step.into_iter().map(|(at, id)| key(at / scale, id)).collect())
+            .map(|(step, held)| {
+                let held = held.map(|at| Timestamp::from_unix_millis(at / scale));
+                (step.into_iter().map(|(at, id)| key(at / scale, id)).collect(), held)
+            })
             .collect();
-        let (seen, set) = shown_in_steps(&steps, Capacity { inline, most });
+        let (seen, set) = shown_and_held(&steps, Capacity { inline, most });
+        let steps: Vec<_> = steps.into_iter().map(|(step, _)| step).collect();
         // Whatever the way, the newest is the newest.
         if let Some(newest) = steps.iter().flatten().map(|key| key.published_at).max() {
             prop_assert_eq!(seen.newest, newest);
@@ -114,7 +131,7 @@ fn what_shares_a_minute_is_forgotten_together() {
     }
 }
 
-/// While a walk holds it, the window stays, for four hours at most, and moves on afterwards.
+/// While a walk holds it, the window stays, whatever is shown, and moves on afterwards.
 #[test]
 fn a_window_is_held() {
     let at = |minute: i64| key(60_000 * minute, 0);
@@ -127,16 +144,22 @@ fn a_window_is_held() {
         (610, Some(580), 550),
         (700, Some(550), 550),
         (790, Some(550), 550),
-        (791, Some(550), 551),
-        (795, None, 735),
-        (1_000, Some(735), 760),
-        (1_000, Some(1_000), 940),
+        (791, Some(550), 550),
+        (806, Some(550), 550),
+        (20_000, Some(550), 550),
+        (20_010, None, 19_950),
+        (20_300, Some(19_950), 19_950),
+        (20_300, Some(20_300), 20_240),
     ] {
         let held = held.map(|minute| at(minute).published_at);
         (seen, _) = seen.and(&set, [at(shown)].iter(), held, CAPACITY);
         set = seen.with_stored(None);
         assert_eq!(begin(&seen), window, "{shown}, held at {held:?}");
-        assert_eq!(set.holds(&at(700)), seen.newest >= at(700).published_at && window <= 700);
+        for known in [700, 20_010] {
+            let was_shown = seen.newest >= at(known).published_at;
+            assert_eq!(set.holds(&at(known)), was_shown && window <= known, "{known}");
+        }
+        assert!(!set.holds(&key(60_000 * 700, 1)));
     }
 }
 
