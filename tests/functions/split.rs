@@ -1,10 +1,12 @@
 //! Actors with many followers: their fan-outs are cut into segments.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fanout_writer::FanOutLimits;
 use futures::{StreamExt, stream};
 use nagare_local::faults::Faulty;
@@ -12,16 +14,17 @@ use serde_json::{Value, json};
 use shared::activities::ActivityKey;
 use shared::command::{Command, InternalSeal};
 use shared::dead_letters::{Evidence, REASON, RECEIVES_EXHAUSTED, SOURCE};
-use shared::fanout::FanOutKind;
-use shared::fanout::FanOuts;
-use shared::follows::Follows;
-use shared::follows::{FollowChange, FollowState};
+use shared::fanout::{FanOutKind, FanOutSegment, FanOuts};
+use shared::follows::{FollowChange, FollowState, FollowerRange, Follows};
 use shared::runtime::deadline::Deadline;
+use shared::runtime::hold::Hold;
 use shared::values::{ActivityId, ActorId, ViewerId};
 use tests::secrets;
 use tests::{
-    COMMAND_QUEUE_ARN, NOW, World, delete, event, publish, said, soon, unfinished, unfollow,
+    COMMAND_QUEUE_ARN, NOW, World, delete, event, follow, publish, said, soon, unfinished, unfollow,
 };
+
+use crate::overtaking::{command, interrupted};
 
 pub(crate) const FOLLOWERS: usize = 1_200;
 
@@ -207,4 +210,40 @@ async fn a_segment_that_was_a_dead_letter_is_applied_as_it_was_sealed() {
     let kept: Vec<_> = kept.iter().map(String::as_str).collect();
     assert_eq!(world.write(&kept, 1).await, [0_usize; 0]);
     assert_eq!(entries(&world).await, FOLLOWERS as u64);
+}
+
+/// Segments of a publish may find the tombstone before the delete has marked the outbox row. Somebody follows in between.
+#[tokio::test]
+async fn who_follows_between_the_tombstone_and_the_mark_is_left_no_entry() {
+    let followers = ["v0", "v1", "v2", "v3"].map(|viewer| follow(viewer, "star", NOW));
+    let before = [&followers[..], &[publish("star", "live", NOW)]].concat();
+    for range in FollowerRange::split(2) {
+        for viewer in ["w0", "w1", "w2", "w3"] {
+            let segment = Command::Segment(FanOutSegment {
+                activity_id: ActivityId::new("live").unwrap(),
+                actor_id: ActorId::new("star").unwrap(),
+                published_at: NOW.parse().unwrap(),
+                followers: range,
+            });
+            let joins = command(&follow(viewer, "star", NOW));
+            let left = Mutex::new(vec![("mark", joins), ("kind row", segment)]);
+            let by = move |request: &HttpRequest| {
+                let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default());
+                let marks = body.contains("outbox#star") && body.contains("deleted = :yes");
+                let removes_kind_row = body.contains("#kind#") && !body.contains("SET");
+                let mut left = left.lock().unwrap();
+                let is_due = left.last().is_some_and(|(when, _)| match *when {
+                    "mark" => marks,
+                    _ => removes_kind_row,
+                });
+                is_due.then(|| left.pop()).flatten().map(|(_, command)| command)
+            };
+            let mut world = interrupted(Hold::NONE, &before, by).await;
+            world.writer.limits =
+                FanOutLimits { page: 1, segment: 1, segments: 2, ..FanOutLimits::default() };
+            world.done(&[delete("star", "live")]).await;
+            assert_eq!(work_off(&world).await, 2);
+            assert_eq!(entries(&world).await, 0, "{viewer}, {range}");
+        }
+    }
 }

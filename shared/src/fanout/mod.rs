@@ -34,7 +34,8 @@
 //!   themselves, and each checks again page by page, so all of the above is true of each of them. That a
 //!   segment is done means: at some moment after the outbox row, everybody in its range was checked
 //!   twice. Who follows or leaves later reconciles their own timeline, so a segment that is done stays
-//!   done.
+//!   done. A segment of the publish that finds a tombstone removes entries, and the delete's segments go by its progress.
+//!   So it first marks the outbox row, as the delete does: a backfill that has not seen the mark has written its entry before.
 //! * *A delivery that hands on its rest* ([`Continued`](crate::command::Continued)). It notes the position up
 //!   to which everything is written and checked again, sends the rest to the queue, and is acknowledged
 //!   after that. If it dies in between, both it and the rest are delivered, which is a repetition like

@@ -12,7 +12,7 @@
 //! ([`shared::dynamo::pacing`]).
 
 use shared::command::Command;
-use shared::fanout::{FanOutSegment, Pass, Progress};
+use shared::fanout::{FanOutKind, FanOutSegment, Pass, Progress};
 use shared::follows::{EdgePage, FollowerRange};
 use shared::values::{SortKey, Timestamp};
 
@@ -67,6 +67,11 @@ impl FanOut<'_> {
     ) -> Result<Disposition, Failure> {
         self.give_way();
         let progress = self.progress(followers).await?;
+        // A segment of the publish may come before the delete has marked the outbox row.
+        if self.kind == FanOutKind::Remove && progress == Progress::default() {
+            let (actor, deadline) = (&self.key.actor_id, self.deadline());
+            self.cx.activities.list_in_outbox(actor, &self.sort_key, true, deadline).await?;
+        }
         Segment::planned(self, followers, progress).run(None).await
     }
 
