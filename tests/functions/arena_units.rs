@@ -1,8 +1,8 @@
 //! `nagare estimate` counts the units that the tables report for votes and hits.
 
 use nagare_local::stream_source;
-use nagare_operator::cost::arena::{self, Hit};
 use nagare_operator::cost::work::Work;
+use nagare_operator::cost::{Hit, arena};
 use serde_json::{Value, json};
 use shared::values::Timestamp;
 use tests::{NOW, soon};

@@ -31,10 +31,7 @@ use crate::Projector;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::rules;
-use crate::subject::Subject;
-
-/// Changes by the view that they are counted in.
-pub(crate) type ByView<'a> = BTreeMap<SummaryView, Vec<&'a Change>>;
+use crate::subject::{ByView, Subject};
 
 /// Changes of the table of a period, by view.
 pub(crate) fn by_view<'a>(

@@ -21,9 +21,8 @@ use shared::values::{EventName, TenantId};
 use tracing::error;
 
 use crate::Projector;
-use crate::events::ByView;
 use crate::outcome::Outcome;
-use crate::subject::Subject;
+use crate::subject::{ByView, Subject};
 
 /// The names of events that a batch has of each customer.
 pub(crate) type NamesCounted = BTreeMap<Customer, BTreeSet<EventName>>;

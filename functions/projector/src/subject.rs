@@ -1,5 +1,6 @@
 //! What a change is about: facts on one subject are folded together. One line for each kind of subject.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use shared::activities::owner;
@@ -10,6 +11,9 @@ use shared::projection::{Barrier, Change};
 use shared::summaries::SummaryView;
 use shared::values::{ActivityId, BattleId, PollId};
 use shared::{battles, likes, notifications, polls};
+
+/// Changes by the view that they are counted in.
+pub(crate) type ByView<'a> = BTreeMap<SummaryView, Vec<&'a Change>>;
 
 /// What facts are about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,14 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use nagare_operator::cost::Activity;
 use nagare_operator::cost::answers::{self, Gzip};
 use nagare_operator::cost::arena::ArenaRates;
 use nagare_operator::cost::bill::{Bill, Line};
 use nagare_operator::cost::events::EventRates;
 use nagare_operator::cost::likes::LikeRates;
-use nagare_operator::cost::month::{Assumed, DAYS, Graph, Month, Rates};
+use nagare_operator::cost::month::{Assumed, Graph, Month, Rates};
 use nagare_operator::cost::prices::Prices;
-use nagare_operator::cost::work::Activity;
+use nagare_operator::cost::work::DAYS;
 use nagare_operator::progress;
 use serde::Serialize;
 use shared::events::{EventSettings, PeriodLength};

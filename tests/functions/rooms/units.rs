@@ -1,8 +1,8 @@
 //! What messages and their pages cost: `nagare estimate` counts the units that the tables report, and what is read twice for
 //! a page costs no more than its bound.
 
-use nagare_operator::cost::rooms::{self, Message};
 use nagare_operator::cost::work::Work;
+use nagare_operator::cost::{Message, rooms};
 use serde_json::{Value, json};
 use shared::rooms::{ArrivalPosition, Effort, MessageList, MessagesQuery, Rooms, Shards};
 use shared::values::{Order, RoomId, Span};

@@ -161,7 +161,8 @@ fn reads(bytes: f64) -> f64 {
 mod tests {
     use super::*;
     use nagare_operator::cost::prices::Prices;
-    use nagare_operator::cost::work::{self, Activity, Audience, Edge};
+    use nagare_operator::cost::work::{self, Audience};
+    use nagare_operator::cost::{Activity, Edge};
 
     const ACTIVITY: Activity =
         Activity { id: 10.0, actor: 10.0, kind: 4.0, payload: PAYLOAD as f64 };

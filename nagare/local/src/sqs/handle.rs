@@ -4,35 +4,17 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use super::error::QueueError;
-use super::limits;
+use super::limits::{self, millis};
 use super::message::{MessageId, NewMessage, ReceivedMessage};
-use super::queues::{Shared, State, millis};
 use super::receipt::ReceiptHandle;
-use super::store::{DeadLetters, Delivery, Scope, Store};
+use super::state::{Shared, State};
+use super::store::{Counts, DeadLetters, Delivery, Scope, Store};
 
 /// One queue of the set. Clones are the same queue.
 #[derive(Clone)]
 pub struct Queue {
     shared: Arc<Shared>,
     index: usize,
-}
-
-/// How many messages a queue holds, by what can be done with them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Can be received now.
-    pub visible: u64,
-    /// Received, hidden and not deleted.
-    pub in_flight: u64,
-    /// Sent with a delay that is not over.
-    pub delayed: u64,
-}
-
-impl Counts {
-    /// Whether the queue is drained: nothing to receive now or later.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl Queue {

@@ -104,3 +104,8 @@ pub(super) fn invalid_value(name: &str, value: &str, reason: &str) -> QueueError
     let sentence = format!("Value {value} for parameter {name} is invalid. Reason: {reason}");
     QueueError::InvalidParameterValue(sentence)
 }
+
+/// Every duration of a queue is checked to be days at most, so it always fits.
+pub(super) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,42 +1,17 @@
 //! The fixed set of queues over one storage.
 
 use std::path::Path;
-use std::sync::atomic::AtomicI64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-use tokio::sync::Notify;
+use std::sync::{Arc, Mutex};
 
 use super::config::{self, QueueConfig};
 use super::error::QueueError;
 use super::handle::Queue;
-use super::store::{QueueKey, Store};
-
-/// Says what time it is, in unix milliseconds.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+use super::state::{Clock, Shared, State};
+use super::store::Store;
 
 /// All queues of a stack. Clones share it.
 #[derive(Clone)]
 pub struct Queues(Arc<Shared>);
-
-pub(super) struct Shared {
-    /// Calls hold it for microseconds and never while waiting, so async callers may block on it.
-    store: Mutex<Store>,
-    pub(super) clock: Clock,
-    /// The time by which messages expire.
-    pub(super) expiry: Clock,
-    pub(super) queues: Vec<State>,
-}
-
-pub(super) struct State {
-    pub(super) key: QueueKey,
-    pub(super) config: QueueConfig,
-    pub(super) created_at: i64,
-    pub(super) modified_at: AtomicI64,
-    pub(super) visibility_millis: AtomicI64,
-    /// Notified whenever a message may have become visible sooner than a waiting receiver expects.
-    pub(super) changed: Notify,
-}
 
 impl Queues {
     /// Queues that live as long as the process.
@@ -78,30 +53,4 @@ impl Queues {
     pub fn iter(&self) -> impl Iterator<Item = Queue> {
         (0..self.0.queues.len()).map(|index| Queue::new(Arc::clone(&self.0), index))
     }
-}
-
-impl Shared {
-    /// A panic under the lock cannot leave it half done: SQLite has rolled the transaction back.
-    pub(super) fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn register(store: &Store, config: QueueConfig, now: i64) -> Result<Self, QueueError> {
-        let (key, created_at) = store.register(&config.name, now)?;
-        Ok(Self {
-            key,
-            created_at,
-            modified_at: AtomicI64::new(created_at),
-            visibility_millis: AtomicI64::new(millis(config.visibility_timeout)),
-            changed: Notify::new(),
-            config,
-        })
-    }
-}
-
-/// Every duration in this module is checked to be days at most, so it always fits.
-pub(super) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

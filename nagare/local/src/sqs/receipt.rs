@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::error::QueueError;
-use super::store::QueueKey;
+use super::schema::QueueKey;
 
 /// Proof of one receive of one message.
 ///

@@ -6,11 +6,10 @@ use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::attribute::Attributes;
 use super::error::QueueError;
-use super::limits;
+use super::limits::{self, millis};
 use super::message::{MessageId, NewMessage, ReceivedMessage};
-use super::queues::millis;
 use super::receipt::ReceiptHandle;
-use super::store::QueueKey;
+use super::schema::QueueKey;
 
 /// A message that is visible, as the index knows it.
 pub(super) struct Ready {

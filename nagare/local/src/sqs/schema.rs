@@ -7,6 +7,10 @@ use rusqlite::Connection;
 
 use super::error::QueueError;
 
+/// A queue's number in the file. It outlives restarts, whatever the order of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct QueueKey(pub(super) i64);
+
 /// Raised whenever the tables change: files of another version are refused, not misread.
 const VERSION: i64 = 2;
 

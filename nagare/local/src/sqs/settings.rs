@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::config::QueueConfig;
 use super::error::QueueError;
 use super::handle::Queue;
-use super::limits;
-use super::queues::millis;
+use super::limits::{self, millis};
 
 impl Queue {
     /// The queue's name.

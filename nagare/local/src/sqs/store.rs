@@ -6,17 +6,29 @@ use rusqlite::{Connection, TransactionBehavior};
 use uuid::Uuid;
 
 use super::error::QueueError;
-use super::handle::Counts;
-use super::limits::invalid_value;
+use super::limits::{invalid_value, millis};
 use super::message::{MessageId, NewMessage, ReceivedMessage};
-use super::queues::millis;
 use super::receipt::ReceiptHandle;
 use super::rows::{self, Ready};
-use super::schema;
+use super::schema::{self, QueueKey};
 
-/// A queue's number in the file. It outlives restarts, whatever the order of the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct QueueKey(pub(super) i64);
+/// How many messages a queue holds, by what can be done with them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Can be received now.
+    pub visible: u64,
+    /// Received, hidden and not deleted.
+    pub in_flight: u64,
+    /// Sent with a delay that is not over.
+    pub delayed: u64,
+}
+
+impl Counts {
+    /// Whether the queue is drained: nothing to receive now or later.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// A queue and the time of the call: what every transaction starts from.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use timeline_reader::COMPRESSED_FROM;
 
-use super::work::Activity;
+use super::sizes::Activity;
 
 /// Status line and headers, API Gateway's included.
 const HEADERS: f64 = 250.0;

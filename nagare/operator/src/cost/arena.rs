@@ -1,11 +1,8 @@
 //! What votes and hits need of the tables, the queue and the functions. Lambda does not charge for reading the stream.
 
-use super::month::DAYS;
-use super::sizes;
-use super::work::{Work, write_units};
+use super::sizes::{self, Hit, ID};
+use super::work::{DAYS, Work, write_units};
 
-/// The lengths of ids where nobody gives them.
-const ID: f64 = 24.0;
 const CHOICE: f64 = 8.0;
 /// Bytes of a vote in the view of its poll (`shared::polls`).
 const VOTE: f64 = 5.0;
@@ -53,17 +50,6 @@ pub struct ArenaMonth {
     pub folding: Work,
     /// How often it is invoked, where nothing else shares its batch.
     pub folds: f64,
-}
-
-/// The lengths of a hit's ids.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hit {
-    /// Of the battle's.
-    pub battle: f64,
-    /// Of its own.
-    pub id: f64,
-    /// Of the viewer's.
-    pub viewer: f64,
 }
 
 impl ArenaRates {

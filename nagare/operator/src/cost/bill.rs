@@ -4,9 +4,9 @@ use serde::Serialize;
 use shared::runtime::hold::Hold;
 use timeline_reader::{METRICS_PAGES, METRICS_WINDOW};
 
-use super::month::{DAYS, Month};
+use super::month::Month;
 use super::prices::Prices;
-use super::work::Work;
+use super::work::{DAYS, Work};
 
 /// What the template says of what is paid for. `tests/template` compares the two.
 #[derive(Debug, Clone, Copy, Serialize)]

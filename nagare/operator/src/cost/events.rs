@@ -2,9 +2,8 @@
 
 use shared::events::PeriodLength;
 
-use super::month::DAYS;
 use super::sizes::STORED;
-use super::work::Work;
+use super::work::{DAYS, Work};
 
 /// Events of a message.
 const TOGETHER: f64 = 100.0;

@@ -1,8 +1,7 @@
 //! What likes need of the tables, the queue and the functions.
 
-use super::month::DAYS;
-use super::sizes;
-use super::work::{Activity, Work, write_units};
+use super::sizes::{self, Activity};
+use super::work::{DAYS, Work, write_units};
 
 /// Daily numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -27,3 +27,5 @@ pub mod prices;
 pub mod rooms;
 mod sizes;
 pub mod work;
+
+pub use sizes::{Activity, Edge, Hit, Message};

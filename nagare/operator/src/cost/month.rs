@@ -8,11 +8,10 @@ use super::answers::{self, Gzip};
 use super::arena::{ArenaMonth, ArenaRates};
 use super::events::{EventMonth, EventRates};
 use super::likes::{self, LikeMonth, LikeRates};
-use super::rooms::{self, Message};
-use super::work::{self, Activity, Audience, Edge, Work};
+use super::rooms;
+use super::sizes::{Activity, Edge, Message};
+use super::work::{self, Audience, DAYS, Work};
 
-/// Days in a month.
-pub const DAYS: f64 = 30.0;
 /// The lengths of ids and kinds where no file gives them.
 const TYPICAL: Activity = Activity { id: 24.0, actor: 12.0, kind: 5.0, payload: 0.0 };
 

@@ -1,31 +1,7 @@
 //! What a message in a room needs of the tables, the queue and the functions, and a page of them.
 
-use super::sizes;
+use super::sizes::{self, Message};
 use super::work::{Work, command, read_units};
-
-/// The lengths of ids where nobody gives them.
-const ID: f64 = 24.0;
-
-/// The lengths of a message's members.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Message {
-    /// Of the room's id.
-    pub room: f64,
-    /// Of its own.
-    pub id: f64,
-    /// Of its author's.
-    pub author: f64,
-    /// Of its payload.
-    pub payload: f64,
-}
-
-impl Message {
-    /// One with ids of ordinary length.
-    #[must_use]
-    pub fn ordinary(author: f64, payload: f64) -> Self {
-        Self { room: ID, id: ID, author, payload }
-    }
-}
 
 /// What a message reads: the room, what is there of it and the marker of its delete, the last row of arrivals and what
 /// became of its message.

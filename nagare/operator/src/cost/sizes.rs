@@ -1,10 +1,6 @@
 //! The sizes of items in bytes: the lengths of the attributes' names and of their values. A boolean is
 //! one byte; a number is one byte and half a byte per digit.
 
-use super::arena::Hit;
-use super::rooms::Message;
-use super::work::{Activity, Edge};
-
 /// The length of the names of the ledger's key attributes.
 const KEY_NAMES: f64 = 4.0;
 /// An instant as text.
@@ -17,6 +13,63 @@ const LISTED: f64 = 12.0;
 const SECONDS: f64 = 6.0;
 /// What DynamoDB adds to an item when it counts what is stored.
 pub(super) const STORED: f64 = 100.0;
+
+/// The lengths of ids where nobody gives them.
+pub(super) const ID: f64 = 24.0;
+
+/// The lengths of an activity's members.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Activity {
+    /// The activity's id.
+    pub id: f64,
+    /// Its actor's.
+    pub actor: f64,
+    /// Its kind.
+    pub kind: f64,
+    /// Its payload.
+    pub payload: f64,
+}
+
+/// The lengths of the ids at both ends of an edge.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Edge {
+    /// Who follows.
+    pub follower: f64,
+    /// Who is followed.
+    pub followee: f64,
+}
+
+/// The lengths of a hit's ids.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Of the battle's.
+    pub battle: f64,
+    /// Of its own.
+    pub id: f64,
+    /// Of the viewer's.
+    pub viewer: f64,
+}
+
+/// The lengths of a message's members.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Message {
+    /// Of the room's id.
+    pub room: f64,
+    /// Of its own.
+    pub id: f64,
+    /// Of its author's.
+    pub author: f64,
+    /// Of its payload.
+    pub payload: f64,
+}
+
+impl Message {
+    /// One with ids of ordinary length.
+    #[must_use]
+    pub fn ordinary(author: f64, payload: f64) -> Self {
+        Self { room: ID, id: ID, author, payload }
+    }
+}
 
 /// An entry of a viewer's timeline.
 pub(super) fn entry(viewer: f64, activity: &Activity) -> f64 {

@@ -8,8 +8,10 @@ use std::ops::{Add, AddAssign, Mul};
 use fanout_writer::FanOutLimits;
 use shared::dynamo::{BATCH_WRITE, IN_FLIGHT};
 
-use super::sizes;
+use super::sizes::{self, Activity, Edge};
 
+/// Days in a month.
+pub const DAYS: f64 = 30.0;
 /// Entries one BatchWriteItem call writes.
 const BATCH: f64 = BATCH_WRITE as f64;
 /// Outbox rows one query reads.
@@ -40,28 +42,6 @@ pub struct Work {
     pub index_bytes: f64,
     /// Bytes that the timelines keep until retention ends.
     pub timeline_bytes: f64,
-}
-
-/// The lengths of an activity's members.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Activity {
-    /// The activity's id.
-    pub id: f64,
-    /// Its actor's.
-    pub actor: f64,
-    /// Its kind.
-    pub kind: f64,
-    /// Its payload.
-    pub payload: f64,
-}
-
-/// The lengths of the ids at both ends of an edge.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Edge {
-    /// Who follows.
-    pub follower: f64,
-    /// Who is followed.
-    pub followee: f64,
 }
 
 /// An actor's followers.
