@@ -11,6 +11,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use serde_json::Value;
 use shared::activities::RecordCache;
+use shared::dynamo::Limits;
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
 use tests::{World, api_event, soon};
@@ -30,15 +31,18 @@ pub(crate) struct KeptReader {
     ahead: i64,
     time: Clock,
     frozen: Cell<bool>,
+    /// True if a query returns fewer rows than DynamoDB's.
+    pub(crate) short_queries: bool,
 }
 
 impl KeptReader {
     /// A reader that has read nothing yet.
-    fn new(world: &World, ahead: i64, room: usize) -> Rc<Self> {
+    fn new(world: &World, ahead: i64, room: usize, short_queries: bool) -> Rc<Self> {
         let clock = Clock::manual(world.clock.now());
         let records = Arc::new(RecordCache::new(room));
         let reader = Reader { clock, records, ..world.reader.clone() };
-        let kept = Self { reader, ahead, time: world.clock.clone(), frozen: Cell::new(false) };
+        let (time, frozen) = (world.clock.clone(), Cell::new(false));
+        let kept = Self { reader, ahead, time, frozen, short_queries };
         kept.keep_time();
         Rc::new(kept)
     }
@@ -82,7 +86,8 @@ impl Readers {
         // The first keeps all that it reads, the others a few records.
         let ahead =
             fault_plan.readers_ahead.iter().zip(iter::once(usize::MAX).chain(iter::repeat(FEW)));
-        Self(ahead.map(|(ahead, room)| KeptReader::new(world, *ahead, room)).collect())
+        let short = fault_plan.limits.page_bytes < Limits::DYNAMODB.page_bytes;
+        Self(ahead.map(|(ahead, room)| KeptReader::new(world, *ahead, room, short)).collect())
     }
 
     /// Some reader that is not frozen.

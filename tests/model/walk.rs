@@ -83,6 +83,7 @@ pub(crate) async fn walk(
                 asked,
                 answered: answered(reader, observed),
                 clocks_apart: reader.is_apart(),
+                short_queries: reader.short_queries,
             },
             observed,
         )?;

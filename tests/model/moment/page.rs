@@ -22,6 +22,8 @@ pub(crate) struct Page<'a> {
     /// True if the reader's clock was not that of the writers. Then whatever passes out of retention between
     /// question and answer may be shown or not.
     pub(crate) clocks_apart: bool,
+    /// True if a query returns few rows. Then a full page may end before it has found out whether anything is beyond.
+    pub(crate) short_queries: bool,
 }
 
 /// A position in a timeline.

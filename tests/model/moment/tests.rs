@@ -82,6 +82,7 @@ fn judge<'a>(steps: &[Step], change: impl FnOnce(&mut Page<'a>)) -> Result<(), S
         asked: Instant { events: asked, now: NOW },
         answered: Instant { events: log.events(), now: NOW },
         clocks_apart: false,
+        short_queries: false,
     };
     change(&mut page);
     log.whole(&page)

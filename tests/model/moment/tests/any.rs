@@ -131,6 +131,7 @@ fn a_page_is_whole_if_some_set_of_commands_answers_it() {
             asked: Instant { events: events[0], now: NOW },
             answered: Instant { events: events[1], now: NOW + random.i64(0..3) },
             clocks_apart: false,
+            short_queries: false,
         };
         let (found, expected) = (log.whole(&page), some_set_answers(&log, &page));
         assert_eq!(found.is_ok(), expected, "{:?} {items:?} {more}: {found:?}", page.asked);
