@@ -134,7 +134,7 @@ impl SignedHttp {
         read: impl Fn(Answer) -> Result<T, E> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T, E>> {
         Box::pin(async move {
-            let mut backoff = Backoff::default();
+            let (mut backoff, mut failed) = (Backoff::default(), None);
             loop {
                 let once = (call.attempt)(deadline).bound(Box::pin(self.once(&call)));
                 let error = match once.await {
@@ -142,14 +142,16 @@ impl SignedHttp {
                         Ok(found) => return Ok(found),
                         Err(error) => error,
                     },
+                    // It failed before, so it is not time alone that is missing.
                     Err(exceeded) if deadline.has_passed() => {
-                        return Err(SignedError::from(exceeded).into());
+                        return Err(failed.unwrap_or_else(|| SignedError::from(exceeded).into()));
                     }
                     Err(_) => SignedError::Unavailable("no answer in time".to_owned()).into(),
                 };
                 if !error.is_retryable() || backoff.wait(deadline).await.is_err() {
                     return Err(error);
                 }
+                failed = Some(error);
             }
         })
     }

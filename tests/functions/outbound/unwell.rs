@@ -70,6 +70,18 @@ async fn a_busy_bus_uses_up_no_receives() {
     }
 }
 
+/// How long a caller waits between attempts is random. Whenever the last one ends, a bus that answers none is not a busy one.
+#[tokio::test(start_paused = true)]
+async fn a_dead_bus_is_never_taken_for_a_busy_one() {
+    let takes = Duration::from_secs(3600);
+    let world = World::with_bus(|inside| SharedHttpConnector::new(Slow { inside, takes }));
+    for seed in 0..400 {
+        fastrand::seed(seed);
+        let body = publish("anna", &format!("post-{seed}"), &at(1)).to_string();
+        assert_eq!(world.write(&[&body], 1).await, [0], "seed {seed}");
+    }
+}
+
 /// Takes its time for what is for the bus.
 #[derive(Debug)]
 struct Slow {
