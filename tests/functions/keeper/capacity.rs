@@ -114,6 +114,23 @@ async fn a_queue_behind_raises_the_capacity_at_once() {
     assert_eq!(capacity(&world, &table()), Some((100, 110)), "it has caught up");
 }
 
+#[tokio::test]
+async fn the_busiest_minute_and_the_latest_age_count() {
+    let (world, measured) = provisioning(keeping(World::new())).await;
+    note_weeks(&measured);
+    ticks(&world.keeper).await;
+    world.set_clock("2026-11-20T12:10:00Z");
+    measured.note(WRITES, &table(), at("2026-11-20T12:05:00Z"), 110.0 * 60.0);
+    measured.note(WRITES, &table(), at("2026-11-20T12:07:00Z"), 0.0);
+    measured.note(OLDEST, COMMANDS, at("2026-11-20T11:30:00Z"), 900.0);
+    measured.note(OLDEST, COMMANDS, at("2026-11-20T12:07:00Z"), 0.0);
+    ticks(&world.keeper).await;
+    assert_eq!(capacity(&world, &table()), Some((100, 110)), "it was behind before");
+    measured.note(OLDEST, COMMANDS, at("2026-11-20T12:08:00Z"), 301.0);
+    ticks(&world.keeper).await;
+    assert_eq!(capacity(&world, &table()), Some((100, 220)));
+}
+
 /// DynamoDB counts decreases, and refuses the fifth of a day within an hour of the fourth. (The engine counts them by its own clock,
 /// which is past this world's: its last decrease is always just now.)
 #[tokio::test]
