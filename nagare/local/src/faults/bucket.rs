@@ -49,7 +49,8 @@ impl Bucket {
 pub(super) struct Grant {
     /// The number of its items that are granted, from the first on.
     pub(super) items: usize,
-    /// The setting whose bucket was empty for the next item: that of the table if both were empty. `None` if every item is granted.
+    /// The setting that refuses the next item. If the table and the partition both refuse it, the table's. `None` if every item is
+    /// granted.
     pub(super) lacking: Option<&'static str>,
 }
 
