@@ -24,7 +24,6 @@
 use crate::dynamo::item::{Item, Key, Row};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::ledger::FORGET_AT;
-use crate::runtime::deadline::Deadline;
 
 /// The result of claiming an id. An id belongs to whatever is recorded first under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +44,7 @@ impl Facts {
         Self(table)
     }
 
-    /// The same table, with another client that counts its usage.
+    /// The same table, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self(self.0.over(dynamo))
@@ -65,12 +64,11 @@ impl Facts {
         key: Key,
         says: Item,
         is_same: impl FnOnce(&Row<'_>) -> Result<bool, DynamoError>,
-        deadline: Deadline,
     ) -> Result<Claim, DynamoError> {
         let mut item = key.into_item();
         item.extend(says);
         let absent = Condition::new("attribute_not_exists(pk)");
-        let Put::Refused(there) = self.0.put_if(item, absent, deadline).await? else {
+        let Put::Refused(there) = self.0.put_if(item, absent).await? else {
             return Ok(Claim::Recorded);
         };
         let is_that = there.contains_key(FORGET_AT) || is_same(&self.0.row(there))?;
@@ -78,12 +76,8 @@ impl Facts {
     }
 
     /// The row at a key, unless it was erased.
-    pub async fn unerased(
-        &self,
-        key: Key,
-        deadline: Deadline,
-    ) -> Result<Option<Row<'_>>, DynamoError> {
-        let row = self.0.get(key.into_item(), deadline).await?;
+    pub async fn unerased(&self, key: Key) -> Result<Option<Row<'_>>, DynamoError> {
+        let row = self.0.get(key.into_item()).await?;
         Ok(row.filter(|row| !row.item.contains_key(FORGET_AT)))
     }
 }

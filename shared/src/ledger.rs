@@ -42,7 +42,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::dynamo::item::{Item, Row, text};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
-use crate::runtime::deadline::Deadline;
 use crate::values::{Payload, Timestamp};
 
 /// The TTL attribute of ledger, facts and views, in unix seconds. The erasure of a person sets it on the remaining items. The
@@ -69,7 +68,7 @@ impl Ledger {
         Self(table)
     }
 
-    /// The same ledger, with another client that counts its usage.
+    /// The same ledger, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self(self.0.over(dynamo))
@@ -81,12 +80,8 @@ impl Ledger {
     }
 
     /// The item at a key, if there is one.
-    pub async fn get(
-        &self,
-        key: LedgerKey,
-        deadline: Deadline,
-    ) -> Result<Option<Row<'_>>, DynamoError> {
-        self.0.get(key.into_item(), deadline).await
+    pub async fn get(&self, key: LedgerKey) -> Result<Option<Row<'_>>, DynamoError> {
+        self.0.get(key.into_item()).await
     }
 
     /// Puts an item, whatever is there. Only for items that are written once, or of which nothing should stay; others are
@@ -98,9 +93,8 @@ impl Ledger {
         &self,
         key: LedgerKey,
         attributes: impl IntoIterator<Item = (String, AttributeValue)>,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        self.0.put(item(key, attributes), deadline).await
+        self.0.put(item(key, attributes)).await
     }
 
     /// Puts an item if a condition holds.
@@ -112,9 +106,8 @@ impl Ledger {
         key: LedgerKey,
         attributes: impl IntoIterator<Item = (String, AttributeValue)>,
         condition: Condition<'_>,
-        deadline: Deadline,
     ) -> Result<Put, DynamoError> {
-        self.0.put_if(item(key, attributes), condition, deadline).await
+        self.0.put_if(item(key, attributes), condition).await
     }
 
     /// Writes the known attributes of an item if a condition holds. Removes those of `optional` that are not among them, and the
@@ -128,12 +121,11 @@ impl Ledger {
         attributes: impl IntoIterator<Item = (String, AttributeValue)>,
         optional: &[&str],
         condition: Option<Condition<'_>>,
-        deadline: Deadline,
     ) -> Result<Put, DynamoError> {
         let attributes = attributes.into_iter().collect();
         // An erased item that is written again does not expire.
         let optional = [optional, &[FORGET_AT]].concat();
-        self.0.replace(key.into_item(), attributes, &optional, condition, deadline).await
+        self.0.replace(key.into_item(), attributes, &optional, condition).await
     }
 
     /// Writes a payload with its instant, unless one that wins over it is on record. The latest wins, and on a tie the payload that
@@ -146,7 +138,6 @@ impl Ledger {
         key: LedgerKey,
         at: Timestamp,
         payload: &Payload,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let (at, payload) = (text(at.to_string()), text(payload.as_json()));
         let said = [("at".to_owned(), at.clone()), ("payload".to_owned(), payload.clone())];
@@ -154,7 +145,7 @@ impl Ledger {
             "attribute_not_exists(#at) OR #at < :at OR (#at = :at AND payload < :payload)",
         );
         let wins = wins.name("#at", "at").value(":at", at).value(":payload", payload);
-        self.replace(key, said, &[], Some(wins), deadline).await.map(|_| ())
+        self.replace(key, said, &[], Some(wins)).await.map(|_| ())
     }
 
     /// Like [`put_if`](Self::put_if). Writes nothing and returns `None` if the partition is throttled.
@@ -166,17 +157,16 @@ impl Ledger {
         key: LedgerKey,
         attributes: impl IntoIterator<Item = (String, AttributeValue)>,
         condition: Condition<'_>,
-        deadline: Deadline,
     ) -> Result<Option<Put>, DynamoError> {
-        self.0.put_unless_hot(item(key, attributes), condition, deadline).await
+        self.0.put_unless_hot(item(key, attributes), condition).await
     }
 
     /// Deletes an item unconditionally.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been deleted.
-    pub async fn delete(&self, key: LedgerKey, deadline: Deadline) -> Result<(), DynamoError> {
-        self.0.delete(key.into_item(), None, deadline).await.map(|_| ())
+    pub async fn delete(&self, key: LedgerKey) -> Result<(), DynamoError> {
+        self.0.delete(key.into_item(), None).await.map(|_| ())
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! values         what cannot be invalid: ids, instants, payloads, sort keys, retention
 //! crypto         seals and digests
-//! runtime        clock, deadline, retries, environment, logs, metrics
+//! runtime        clock, retries, environment, logs, metrics
 //! dynamo         how DynamoDB is called, and how fast: it knows no domain
 //! signed         signed calls of services that have no SDK here
 //! objects        how S3 is called

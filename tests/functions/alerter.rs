@@ -19,10 +19,10 @@ async fn a_letter_is_kept_completely_and_counted_by_reason() {
         let response = world.alerter.handle(batch.clone(), soon()).await.unwrap();
         assert_eq!(unfinished(&response), [0_usize; 0]);
     }
-    let letter = world.tables.dead_letters.get("0", soon()).await.unwrap().unwrap();
+    let letter = world.tables.dead_letters.get("0").await.unwrap().unwrap();
     assert_eq!(letter.body, long);
     assert_eq!(letter.reason, "not-json");
-    let letter = world.tables.dead_letters.get("1", soon()).await.unwrap().unwrap();
+    let letter = world.tables.dead_letters.get("1").await.unwrap().unwrap();
     assert_eq!((letter.reason.as_str(), letter.receive_count), ("receives-exhausted", 5));
 
     let lines = world.metrics.lines();
@@ -41,10 +41,10 @@ async fn a_letter_that_was_dropped_takes_its_parts_along() {
     let long = "x".repeat(700_000);
     world.alerter.handle(event([message("0", &long, 1)]), soon()).await.unwrap();
     let letters = &world.tables.dead_letters;
-    let letter = letters.get("0", soon()).await.unwrap().unwrap();
-    letters.remove(&letter, soon()).await.unwrap();
-    letters.remove(&letter, soon()).await.unwrap();
-    assert!(letters.get("0", soon()).await.unwrap().is_none());
+    let letter = letters.get("0").await.unwrap().unwrap();
+    letters.remove(&letter).await.unwrap();
+    letters.remove(&letter).await.unwrap();
+    assert!(letters.get("0").await.unwrap().is_none());
     let table = &schema::names().dead_letters;
     let left = world.tables.ledger.table().client().scan().table_name(table).send().await.unwrap();
     assert_eq!(left.count, 0);
@@ -59,7 +59,7 @@ async fn a_forged_origin_overwrites_nothing() {
     forged.message_attributes = serde_json::from_value(origin).unwrap();
     world.alerter.handle(event([forged]), soon()).await.unwrap();
     for (id, body) in [("0", "mine"), ("1", "theirs")] {
-        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id).await.unwrap().unwrap();
         assert_eq!(letter.body, body);
     }
 }
@@ -76,7 +76,7 @@ async fn a_forged_origin_takes_nobodys_place() {
     let kept = world.kept_letters().await;
     assert_eq!(kept.len(), 2);
     for (id, body) in [("0", "theirs"), ("0-1", "mine")] {
-        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id).await.unwrap().unwrap();
         assert_eq!(letter.body, body);
     }
 }
@@ -124,7 +124,7 @@ async fn what_a_stranger_says_of_a_letter_is_cut_and_marked() {
         let batch = event([claiming(id, body, &claims)]);
         let response = world.alerter.handle(batch, soon()).await.unwrap();
         assert_eq!(unfinished(&response), [0_usize; 0]);
-        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id).await.unwrap().unwrap();
         assert_eq!(
             (letter.reason.as_str(), &letter.body, letter.evidence),
             ("conflict", body, None)
@@ -148,7 +148,7 @@ async fn a_letter_that_nothing_vouches_for_is_unverified_whatever_it_says() {
     ] {
         let batch = event([claiming(id, body, &claims(reason))]);
         world.alerter.handle(batch, soon()).await.unwrap();
-        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id).await.unwrap().unwrap();
         assert_eq!((letter.reason.as_str(), letter.evidence), (expected, None), "{body} {reason}");
         assert_eq!(letter.detail == "their words", expected == "conflict", "{body} {reason}");
     }
@@ -174,7 +174,7 @@ async fn what_the_command_queue_gave_up_is_verified_and_judged_by_its_body() {
     let forged = claiming("3", &good, &[(SOURCE, COMMAND_QUEUE_ARN)]);
     let batch = event([moved("0", "not json"), claimed, from_elsewhere, forged]);
     world.alerter.handle(batch, soon()).await.unwrap();
-    let get = async |id| world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+    let get = async |id| world.tables.dead_letters.get(id).await.unwrap().unwrap();
     for (id, reason) in [("0", "not-json"), ("1", "receives-exhausted")] {
         let letter = get(id).await;
         assert_eq!((letter.reason.as_str(), letter.evidence), (reason, Some(Evidence::Redrive)));
@@ -239,7 +239,7 @@ async fn evidence_is_neither_lost_nor_made_up_later() {
     for _ in 0..2 {
         world.alerter.handle(event([copy.clone()]), soon()).await.unwrap();
     }
-    let get = async |id| world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+    let get = async |id| world.tables.dead_letters.get(id).await.unwrap().unwrap();
     assert_eq!(get("0").await.evidence, Some(Evidence::Redrive));
     assert_eq!((get("1").await.evidence, get("1").await.reason.as_str()), (None, "conflict"));
     assert_eq!(world.kept_letters().await.len(), 2);
@@ -261,7 +261,7 @@ async fn parts_that_no_letter_needs_are_found() {
         let batch = event([claiming(id, body, attributes)]);
         world.alerter.handle(batch, soon()).await.unwrap();
     };
-    let spare = async || letters.spare_parts(soon).await.unwrap();
+    let spare = async || letters.spare_parts().await.unwrap();
     keep("0", &long, &[]).await;
     // Of 60,000 bytes.
     let parts = 700_000_usize.div_ceil(60_000);
@@ -270,9 +270,9 @@ async fn parts_that_no_letter_needs_are_found() {
     keep("1", &"y".repeat(700_000), &[("nagare.origin", "0")]).await;
     assert_eq!(spare().await.len(), parts);
     // Overtaken: the same letter comes in another message. Whoever read the former one cannot drop it.
-    let seen = letters.get("0", soon()).await.unwrap().unwrap();
+    let seen = letters.get("0").await.unwrap().unwrap();
     keep("2", &long, &[("nagare.origin", "0")]).await;
-    assert!(!letters.remove(&seen, soon()).await.unwrap());
+    assert!(!letters.remove(&seen).await.unwrap());
     assert_eq!(spare().await.len(), 2 * parts);
     // Interrupted: the letter is gone, and its parts are not.
     let request = json!({"TableName": "nagare-dead-letters", "Key": {"id": {"S": "1"}, "part": {"S": "letter"}}});
@@ -285,11 +285,11 @@ async fn parts_that_no_letter_needs_are_found() {
     keep("1", &"y".repeat(700_000), &[]).await;
     let mut dropped = 0;
     for part in &spare_parts {
-        dropped += usize::from(letters.remove_spare_part(part, soon()).await.unwrap());
+        dropped += usize::from(letters.remove_spare_part(part).await.unwrap());
     }
     assert_eq!((dropped, spare().await.len()), (2 * parts, 0));
     for (id, body) in [("0", long), ("1", "y".repeat(700_000))] {
-        assert_eq!(letters.get(id, soon()).await.unwrap().unwrap().body, body);
+        assert_eq!(letters.get(id).await.unwrap().unwrap().body, body);
     }
 }
 
@@ -335,7 +335,7 @@ async fn no_item_of_a_letter_is_above_64_kb() {
         let mut letter = claiming(id, &"x".repeat(bytes), &claims);
         letter.attributes.insert("MessageGroupId".to_owned(), "g".repeat(128));
         world.alerter.handle(event([letter]), soon()).await.unwrap();
-        let kept = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+        let kept = world.tables.dead_letters.get(id).await.unwrap().unwrap();
         assert_eq!(kept.body.len(), bytes);
     }
     let mut longest = 0;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::battles::{Contradiction, keys};
 use shared::dynamo::item::{Item, Key, number};
 use shared::values::{BattleId, ViewerId};
-use tests::{World, soon};
+use tests::World;
 
 use crate::projecting::{projecting, projecting_behind};
 
@@ -56,7 +56,7 @@ async fn audit_behind(
 }
 
 async fn stored(world: &World, key: Key) -> Item {
-    world.tables.views.table().get(key.into_item(), soon()).await.unwrap().unwrap().item
+    world.tables.views.table().get(key.into_item()).await.unwrap().unwrap().item
 }
 
 async fn shown(world: &World, query: &str) -> Value {
@@ -76,17 +76,17 @@ async fn what_differs_from_the_log_is_found_and_mended() {
     item.insert("hp_left".to_owned(), number(77));
     item.insert("hits".to_owned(), number(41));
     item.remove("last_hit");
-    world.tables.views.table().put(item, soon()).await.unwrap();
+    world.tables.views.table().put(item).await.unwrap();
     // One viewer has lost an item, another has one too many.
     let all = crate::projecting::everything(world.tables.views.table()).await;
     let of = |viewer: &str| all.iter().find(|item| item["pk"].as_s().unwrap() == &share(viewer));
     let key =
         |item: &Item| Item::from(["pk", "sk"].map(|name| (name.to_owned(), item[name].clone())));
     let lost = key(of("v3").unwrap());
-    world.tables.views.table().delete(lost, None, soon()).await.unwrap();
+    world.tables.views.table().delete(lost, None).await.unwrap();
     let mut forged = of("v4").unwrap().clone();
     forged.insert("sk".to_owned(), shared::dynamo::item::text("00000000000000000001"));
-    world.tables.views.table().put(forged, soon()).await.unwrap();
+    world.tables.views.table().put(forged).await.unwrap();
     let found = audit(&world, false).await;
     assert_eq!((found.differences.len(), found.mended), (3, 0), "{found:?}");
     let BattleDifference::View { stored, replayed, .. } = &found.differences[0] else {
@@ -114,7 +114,7 @@ async fn a_log_that_lacks_hits_mends_nothing() {
     let before = shown(&world, "").await;
     let block = Key { pk: keys::view(&battle()).pk, sk: keys::log(0) };
     let there = stored(&world, block.clone()).await;
-    world.tables.views.table().delete(block.into_item(), None, soon()).await.unwrap();
+    world.tables.views.table().delete(block.into_item(), None).await.unwrap();
     for repair in [false, true] {
         let found = audit(&world, repair).await;
         let told = |wanted: Contradiction| {
@@ -128,7 +128,7 @@ async fn a_log_that_lacks_hits_mends_nothing() {
         assert_eq!(found.mended, 0);
     }
     assert_eq!(shown(&world, "").await, before);
-    world.tables.views.table().put(there, soon()).await.unwrap();
+    world.tables.views.table().put(there).await.unwrap();
     assert!(audit(&world, false).await.differences.is_empty());
 }
 
@@ -138,9 +138,9 @@ async fn what_is_on_record_is_compared_with_the_log() {
     let world = fought(100, 10).await;
     let facts = world.tables.facts.table();
     let key = keys::hit(&battle(), &shared::values::HitId::new("h4").unwrap());
-    let mut item = facts.get(key.into_item(), soon()).await.unwrap().unwrap().item;
+    let mut item = facts.get(key.into_item()).await.unwrap().unwrap().item;
     item.insert("damage".to_owned(), number(3));
-    facts.put(item, soon()).await.unwrap();
+    facts.put(item).await.unwrap();
     let found = audit(&world, true).await;
     let [BattleDifference::Log { hit_id, contradiction, .. }] = &found.differences[..] else {
         panic!("{found:?}")
@@ -156,7 +156,7 @@ async fn a_view_that_is_lost_is_made_again_from_the_log() {
     let view = keys::view(&battle());
     assert!(!stored(&world, view.clone()).await.contains_key("latest"), "all is in blocks");
     let before = shown(&world, "").await;
-    world.tables.views.table().delete(view.into_item(), None, soon()).await.unwrap();
+    world.tables.views.table().delete(view.into_item(), None).await.unwrap();
     // The projector has gone on: nothing of before comes again.
     let last = world.engine.stream_behind(0, usize::MAX).unwrap().last().unwrap().number;
     let found = audit_behind(&world, last, true).await;

@@ -8,7 +8,7 @@ use shared::dynamo::item::{Item, number};
 use shared::likes::keys::count;
 use shared::notifications::keys::inbox;
 use shared::values::{ActivityId, ViewerId};
-use tests::{World, publish, soon};
+use tests::{World, publish};
 
 use crate::projecting::{projecting, projecting_behind};
 
@@ -35,9 +35,9 @@ async fn audit(world: &World, ids: &[&str], repair: bool) -> Found<LikesDifferen
 /// Changes an attribute of a view as nobody should.
 async fn damage(world: &World, key: Item, name: &str, value: i64) {
     let views = world.tables.views.table();
-    let mut item = views.get(key, soon()).await.unwrap().unwrap().item;
+    let mut item = views.get(key).await.unwrap().unwrap().item;
     item.insert(name.to_owned(), number(value));
-    views.put(item, soon()).await.unwrap();
+    views.put(item).await.unwrap();
 }
 
 async fn shown(world: &World) -> (Value, Value) {
@@ -55,7 +55,7 @@ async fn what_differs_is_found_and_mended() {
     assert!(audit(&world, &["a", "b", "unknown"], false).await.differences.is_empty());
     let (a, anna) = (activities(&["a"]), [ViewerId::new("anna").unwrap()]);
     damage(&world, count(&a[0]).into_item(), "count", 44).await;
-    world.tables.views.table().delete(inbox(&anna[0]).into_item(), None, soon()).await.unwrap();
+    world.tables.views.table().delete(inbox(&anna[0]).into_item(), None).await.unwrap();
     assert_eq!(shown(&world).await, (json!(44), json!(0)));
     let found = audit(&world, &["a", "b"], false).await;
     let [difference] = found.differences.as_slice() else { panic!("{found:?}") };
@@ -83,7 +83,7 @@ async fn what_is_lost_is_made_again() {
     world.done(&(0..300).map(|n| like(n, "a")).collect::<Vec<_>>()).await;
     let a = activities(&["a"]);
     audit(&world, &["a"], false).await;
-    world.tables.views.table().delete(count(&a[0]).into_item(), None, soon()).await.unwrap();
+    world.tables.views.table().delete(count(&a[0]).into_item(), None).await.unwrap();
     // The projector has gone on: nothing of before comes again.
     let last = world.engine.stream_behind(0, usize::MAX).unwrap().last().unwrap().number;
     let auditor = auditor(&world);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::dynamo::item::{Item, Key, list};
 use shared::polls::keys::view;
 use shared::values::PollId;
-use tests::{World, soon};
+use tests::World;
 
 use crate::projecting::{everything, projecting, projecting_behind};
 
@@ -87,11 +87,11 @@ async fn voted(votes: usize) -> World {
 }
 
 async fn stored(world: &World, key: Key) -> Item {
-    world.tables.views.table().get(key.into_item(), soon()).await.unwrap().unwrap().item
+    world.tables.views.table().get(key.into_item()).await.unwrap().unwrap().item
 }
 
 async fn put(world: &World, item: Item) {
-    world.tables.views.table().put(item, soon()).await.unwrap();
+    world.tables.views.table().put(item).await.unwrap();
 }
 
 /// Votes and an early end after a repair are folded as after none.
@@ -131,7 +131,7 @@ async fn sums_that_differ_are_found_and_mended() {
 async fn events_that_are_lost_are_found_and_mended() {
     let world = voted(400).await;
     let block = Key { pk: view(&poll()).pk, sk: format!("events#{:020}", 0) };
-    world.tables.views.table().delete(block.into_item(), None, soon()).await.unwrap();
+    world.tables.views.table().delete(block.into_item(), None).await.unwrap();
     assert!(found_and_mended(&world, 0).await.events_differ);
     goes_on(&world, 400, 600).await;
     // What is past is marked, and the rest is in use.
@@ -150,7 +150,7 @@ async fn what_is_lost_is_made_again() {
     let world = voted(300).await;
     world.done(&[close("p", 40)]).await;
     world.project("a").await;
-    world.tables.views.table().delete(view(&poll()).into_item(), None, soon()).await.unwrap();
+    world.tables.views.table().delete(view(&poll()).into_item(), None).await.unwrap();
     assert_eq!(sums(&world).await, [0, 0]);
     // The projector has gone on: nothing of before comes again.
     let last = world.engine.stream_behind(0, usize::MAX).unwrap().last().unwrap().number;
@@ -166,7 +166,7 @@ async fn what_is_lost_is_made_again() {
 async fn votes_go_on_while_it_is_mended() {
     let world = voted(300).await;
     let block = Key { pk: view(&poll()).pk, sk: format!("events#{:020}", 0) };
-    world.tables.views.table().delete(block.into_item(), None, soon()).await.unwrap();
+    world.tables.views.table().delete(block.into_item(), None).await.unwrap();
     let votes = async {
         for number in 300..310 {
             world.done(&[vote("p", number)]).await;

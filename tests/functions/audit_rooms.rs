@@ -8,7 +8,7 @@ use shared::dynamo::item::{Item, number, text, truth};
 use shared::ledger::LedgerKey;
 use shared::rooms::{Reason, Rooms, keys};
 use shared::values::{MessageId, RoomId, ViewerId};
-use tests::{World, soon};
+use tests::World;
 
 use crate::rooms::{delete, ids, instant, join, post};
 
@@ -83,8 +83,8 @@ async fn what_is_wrong_is_found_and_repaired_as_the_claims_say() {
     let world = a_room().await;
     let ledger = &world.tables.ledger;
     let before = ids(&world, "r", "viewer=ann").await;
-    let put = async |key: &LedgerKey, item| ledger.put(key.clone(), item, soon()).await.unwrap();
-    let remove = async |key: &LedgerKey| ledger.delete(key.clone(), soon()).await.unwrap();
+    let put = async |key: &LedgerKey, item| ledger.put(key.clone(), item).await.unwrap();
+    let remove = async |key: &LedgerKey| ledger.delete(key.clone()).await.unwrap();
     remove(&places("m1", 1)[0]).await;
     remove(&places("m2", 2)[1]).await;
     put(&places("m3", 3)[0], said("bob", "something else")).await;
@@ -137,12 +137,12 @@ async fn what_is_wrong_is_found_and_repaired_as_the_claims_say() {
 async fn a_message_that_no_row_says_is_left_until_it_is_sent_again() {
     let world = a_room().await;
     for place in places("m3", 3) {
-        world.tables.ledger.delete(place, soon()).await.unwrap();
+        world.tables.ledger.delete(place).await.unwrap();
     }
     let [shard, _] = places("m4", 4);
-    world.tables.ledger.put(shard, said("bob", "another"), soon()).await.unwrap();
+    world.tables.ledger.put(shard, said("bob", "another")).await.unwrap();
     let [_, authors] = places("m4", 4);
-    world.tables.ledger.delete(authors, soon()).await.unwrap();
+    world.tables.ledger.delete(authors).await.unwrap();
     let found = differences(&world, &["r"]).await;
     let expected = [
         ("m3", 'r', Reason::Absent),
@@ -171,9 +171,9 @@ async fn a_room_has_the_shards_and_the_members_that_it_needs() {
         ("digest".to_owned(), text("0")),
     ]);
     let other = keys::claim(&room("r"), &MessageId::new("m").unwrap());
-    ledger.put(other, claimed, soon()).await.unwrap();
-    ledger.delete(keys::room(&room("r")), soon()).await.unwrap();
-    assert!(ledger.get(claim, soon()).await.unwrap().is_some());
+    ledger.put(other, claimed).await.unwrap();
+    ledger.delete(keys::room(&room("r"))).await.unwrap();
+    assert!(ledger.get(claim).await.unwrap().is_some());
     let found = differences(&world, &["r"]).await;
     let of_room: Vec<_> =
         found.iter().filter(|one| !matches!(one, RoomDifference::Row { .. })).collect();
@@ -193,12 +193,12 @@ async fn what_was_erased_stays_away() {
     crate::rooms::erasure(&world, "bob").run().await.unwrap();
     assert_eq!(differences(&world, &["r"]).await, []);
     let [shard, authors] = places("m2", 2);
-    world.tables.ledger.put(shard, said("bob", "m2"), soon()).await.unwrap();
+    world.tables.ledger.put(shard, said("bob", "m2")).await.unwrap();
     let found = differences(&world, &["r"]).await;
     assert_eq!(rows(&found), [("m2", 'r', Reason::Deleted)]);
     auditor(&world).repair(&found).await.unwrap();
     assert_eq!(differences(&world, &["r"]).await, []);
-    world.tables.ledger.put(authors, said("bob", "m2"), soon()).await.unwrap();
+    world.tables.ledger.put(authors, said("bob", "m2")).await.unwrap();
     assert_eq!(ids(&world, "r", "viewer=ann").await, [""; 0]);
 }
 
@@ -209,27 +209,27 @@ async fn what_comes_meanwhile_is_not_taken_out() {
     let (ledger, rooms) = (&world.tables.ledger, Rooms::new(&world.tables.ledger));
     let read = async |id: &str, key: &LedgerKey| {
         let message = MessageId::new(id).unwrap();
-        let record = rooms.on_record(&room("r"), &message, [key.clone()], soon()).await.unwrap();
+        let record = rooms.on_record(&room("r"), &message, [key.clone()]).await.unwrap();
         (message, record)
     };
     let [new, _] = places("new", 11);
-    ledger.put(new.clone(), said("bob", "new"), soon()).await.unwrap();
+    ledger.put(new.clone(), said("bob", "new")).await.unwrap();
     let (message, record) = read("new", &new).await;
     world.done(&[post("r", "new", "bob", 11)]).await;
     let now = world.clock.now();
-    rooms.repair_message(&room("r"), &message, &record, now, soon()).await.unwrap();
+    rooms.repair_message(&room("r"), &message, &record, now).await.unwrap();
     // Hidden when it was read, and deleted since.
     let [hidden, _] = places("m2", 2);
-    ledger.put(hidden.clone(), tombstone(), soon()).await.unwrap();
+    ledger.put(hidden.clone(), tombstone()).await.unwrap();
     let (message, record) = read("m2", &hidden).await;
     world.done(&[delete("r", "m2", "bob")]).await;
-    rooms.repair_message(&room("r"), &message, &record, now, soon()).await.unwrap();
+    rooms.repair_message(&room("r"), &message, &record, now).await.unwrap();
     // Missing when it was read, and deleted since.
     let [missing, _] = places("m3", 3);
-    ledger.delete(missing.clone(), soon()).await.unwrap();
+    ledger.delete(missing.clone()).await.unwrap();
     let (message, record) = read("m3", &missing).await;
     world.done(&[delete("r", "m3", "bob")]).await;
-    rooms.repair_message(&room("r"), &message, &record, now, soon()).await.unwrap();
+    rooms.repair_message(&room("r"), &message, &record, now).await.unwrap();
     assert_eq!(ids(&world, "r", "viewer=ann").await.join(" "), "new m8 m7 m6 m5 m4 m1");
     assert_eq!(differences(&world, &["r"]).await, []);
 }
@@ -251,11 +251,11 @@ async fn a_busy_room_is_compared_shard_by_shard() {
     let mut removed = Vec::new();
     for n in (0..100).step_by(7) {
         let message = MessageId::new(format!("m{n}")).unwrap();
-        let claimed = rooms.claimed(&room("r"), &message, soon()).await.unwrap().unwrap();
+        let claimed = rooms.claimed(&room("r"), &message).await.unwrap().unwrap();
         assert_eq!(claimed.author_id, ViewerId::new("bob").unwrap());
         let [row, _] = claimed.rows(&room("r"), &message);
         removed.push(row.pk.clone());
-        ledger.delete(row, soon()).await.unwrap();
+        ledger.delete(row).await.unwrap();
     }
     let found = differences(&world, &["r"]).await;
     assert_eq!(found.len(), removed.len());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared::dynamo::item::{Item, text, truth};
 use shared::ledger::LedgerKey;
 use shared::values::{ActivityId, ViewerId};
-use tests::{World, publish, soon};
+use tests::{World, publish};
 
 const AT: &str = "2026-11-20T11:00:00.000Z";
 const LATER: &str = "2026-11-20T11:30:00.000Z";
@@ -66,10 +66,10 @@ async fn what_is_wrong_is_found_and_repaired_as_the_tags_say() {
             ("tagged".to_owned(), truth(true)),
             ("actor_id".to_owned(), text(actor)),
         ]);
-        ledger.put(key, item, soon()).await.unwrap();
+        ledger.put(key, item).await.unwrap();
     };
-    ledger.delete(key("v000", "img-1"), soon()).await.unwrap();
-    ledger.delete(key("v199", "img-1"), soon()).await.unwrap();
+    ledger.delete(key("v000", "img-1")).await.unwrap();
+    ledger.delete(key("v199", "img-1")).await.unwrap();
     put(key("v007", "img-1"), LATER, "anna").await;
     put(key("v008", "img-1"), AT, "eve").await;
     put(key("v150", "img-1"), LATER, "anna").await;

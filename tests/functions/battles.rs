@@ -90,12 +90,12 @@ async fn a_viewer_is_shown_no_hit_that_the_battle_does_not_know_yet() {
     world.project("a").await;
     let (views, key) =
         (world.projector.views.table(), keys::view(&BattleId::new("dragon").unwrap()));
-    let read_before = views.get(key.into_item(), soon()).await.unwrap().unwrap().item;
+    let read_before = views.get(key.into_item()).await.unwrap().unwrap().item;
     world.done(&[hit("dragon", "h2", "bob", 7)]).await;
     world.project("a").await;
     let shown = battle(&world, "dragon", "viewer=bob").await;
     assert_eq!((&shown["hits"], &shown["viewer"]), (&json!(2), &json!({"hits": 2, "damage": 67})));
-    views.put(read_before, soon()).await.unwrap();
+    views.put(read_before).await.unwrap();
     let shown = battle(&world, "dragon", "viewer=bob").await;
     assert_eq!((&shown["hits"], &shown["viewer"]), (&json!(1), &json!({"hits": 1, "damage": 60})));
 }

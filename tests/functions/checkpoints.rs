@@ -60,7 +60,7 @@ fn batches(records: &[StreamRecord]) -> Vec<(String, &[StreamRecord])> {
 
 async fn view(world: &World) -> Item {
     let key = keys::view(&"p".parse().unwrap()).into_item();
-    world.tables.views.table().get(key, soon()).await.unwrap().unwrap().item
+    world.tables.views.table().get(key).await.unwrap().unwrap().item
 }
 
 /// Whether the poll's view has dropped marks: an earlier version cannot read the rest.
@@ -305,7 +305,7 @@ async fn a_view_that_is_made_again_knows_of_checkpoints() {
         project(&world, &shard(record.number), std::slice::from_ref(record)).await;
     }
     let key = keys::view(&"p".parse().unwrap()).into_item();
-    world.tables.views.table().delete(key, None, soon()).await.unwrap();
+    world.tables.views.table().delete(key, None).await.unwrap();
     let auditor = ViewsAuditor::new(&world.tables.facts, &world.tables.views, world.clock.clone());
     let polls = ["p".parse().unwrap()];
     let projecting = async {

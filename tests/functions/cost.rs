@@ -11,7 +11,7 @@ use futures::{StreamExt, stream};
 use shared::follows::{FollowChange, FollowState};
 use shared::paging::INLINE;
 use shared::values::{ActorId, ViewerId};
-use tests::{NOW, World, publish, soon};
+use tests::{NOW, World, publish};
 
 /// Records the operation of each call.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ async fn follow_up_to(world: &World, from: usize, to: usize) {
     });
     let recorded = stream::iter(follows).map(|follow| async move {
         Follows::new(&world.tables.ledger)
-            .record_edge(&follow, NOW.parse().unwrap(), soon())
+            .record_edge(&follow, NOW.parse().unwrap())
             .await
             .unwrap();
     });

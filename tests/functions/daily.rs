@@ -231,9 +231,9 @@ async fn what_cannot_be_read_holds_up_nobody_else() {
     let ledger = month.world.writer.ledger.clone();
     let said = || [("at".to_owned(), text("no instant"))];
     let tenant = TenantId::new("bad").unwrap();
-    ledger.put(keys::rule(&tenant, &"gone".parse().unwrap()), said(), soon()).await.unwrap();
+    ledger.put(keys::rule(&tenant, &"gone".parse().unwrap()), said()).await.unwrap();
     let customer = "acme#c2".parse().unwrap();
-    ledger.put(keys::daily_decisions(&customer), said(), soon()).await.unwrap();
+    ledger.put(keys::daily_decisions(&customer), said()).await.unwrap();
     month.ticks(3, "02:00:00").await;
     let told = ["gone c1 2026-11-02 1", "gone c3 2026-11-02 1"];
     assert_eq!(month.said().await, lines(&told));
@@ -243,7 +243,7 @@ async fn what_cannot_be_read_holds_up_nobody_else() {
     };
     assert_eq!(undecided(), 3, "a tenant, and a customer on two days");
     // Once repaired, they are decided by the next day.
-    ledger.delete(keys::daily_decisions(&customer), soon()).await.unwrap();
+    ledger.delete(keys::daily_decisions(&customer)).await.unwrap();
     month.ticks(4, "02:00:00").await;
     assert!(month.said().await.contains("gone c2 2026-11-03 1"));
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use shared::dynamo::item::{text, truth};
 use shared::follows::{TOMBSTONE_KEPT, keys};
 use shared::values::{ActorId, Retention, Timestamp, ViewerId};
-use tests::{NOW, World, follow, soon, unfollow};
+use tests::{NOW, World, follow, unfollow};
 
 use crate::lists::{at, followers, following, walk};
 
@@ -113,7 +113,7 @@ async fn a_tombstone_expires_and_the_edge_keeps_earlier_follows_out() {
     world.done(&[follow("bob", "anna", &at(1)), unfollow("bob", "anna", &at(2))]).await;
     let row = || async {
         let key = keys::followee(&ViewerId::new("bob").unwrap(), &ActorId::new("anna").unwrap());
-        world.tables.ledger.get(key, soon()).await.unwrap().map(|row| row.item)
+        world.tables.ledger.get(key).await.unwrap().map(|row| row.item)
     };
     let kept = i64::try_from(TOMBSTONE_KEPT.as_millis()).unwrap();
     let expiry = NOW.parse::<Timestamp>().unwrap().plus_millis(kept);
@@ -137,7 +137,7 @@ async fn an_erased_row_comes_back_by_a_later_follow_only() {
     world.done(&[follow("bob", "anna", &at(5))]).await;
     let key = keys::followee(&ViewerId::new("bob").unwrap(), &ActorId::new("anna").unwrap());
     let marks = Marks(world.tables.ledger.clone());
-    assert!(marks.empty(&key, &at(5), 2_000_000_000, soon()).await.unwrap());
+    assert!(marks.empty(&key, &at(5), 2_000_000_000).await.unwrap());
     world.done(&[follow("bob", "anna", &at(5)), follow("bob", "anna", &at(4))]).await;
     assert_eq!(walk(&world, &following("bob"), 9).await, []);
     world.done(&[follow("bob", "anna", &at(6))]).await;
@@ -161,10 +161,10 @@ async fn an_audit_finds_and_restores_what_is_not_as_the_edges_say() {
     let key = |actor: &str| keys::followee(&bob, &ActorId::new(actor).unwrap());
     let put = async |actor: &str, minute: u8| {
         let row = [("at".to_owned(), text(at(minute))), ("following".to_owned(), truth(true))];
-        world.tables.ledger.put(key(actor), row, soon()).await.unwrap();
+        world.tables.ledger.put(key(actor), row).await.unwrap();
     };
     // One that is missing, as of an edge from before there were rows; others that no command ever wrote.
-    world.tables.ledger.delete(key("anna"), soon()).await.unwrap();
+    world.tables.ledger.delete(key("anna")).await.unwrap();
     for (actor, minute) in [("carl", 4), ("dora", 6), ("left", 7), ("stranger", 8)] {
         put(actor, minute).await;
     }

@@ -10,7 +10,7 @@ use shared::activities::ActivityKey;
 use shared::fanout::{FanOutKind, FanOuts, Pass, Progress};
 use shared::follows::FollowerRange;
 use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
-use tests::{NOW, World, delete, follow, publish, soon, unfollow};
+use tests::{NOW, World, delete, follow, publish, unfollow};
 use tokio::time::Instant;
 
 use crate::projecting::projecting;
@@ -34,7 +34,7 @@ fn edge() -> Tombstone {
 
 async fn mark(world: &World, tombstone: &Tombstone) -> bool {
     let until = until().unix_millis() / 1000;
-    Marks(world.tables.ledger.clone()).mark_expired(tombstone, until, soon()).await.unwrap()
+    Marks(world.tables.ledger.clone()).mark_expired(tombstone, until).await.unwrap()
 }
 
 async fn mark_activity(world: &World) -> [bool; 3] {
@@ -111,7 +111,7 @@ async fn a_mark_stays_as_it_was_first_set() {
     mark(&world, &edge()).await;
     let before = ledger(&world);
     let later = until().unix_millis() / 1000 + 1_000_000;
-    assert!(Marks(world.tables.ledger.clone()).mark_expired(&edge(), later, soon()).await.unwrap());
+    assert!(Marks(world.tables.ledger.clone()).mark_expired(&edge(), later).await.unwrap());
     assert_eq!(ledger(&world), before);
 }
 
@@ -153,14 +153,12 @@ async fn what_is_done_names_no_follower() {
     for done in [false, true] {
         let progress = Progress { position: Some("2612#bob".to_owned()), written: 1, done };
         fan_outs
-            .note_progress(&key, FanOutKind::Insert, range, Pass::Main, &progress, soon())
+            .note_progress(&key, FanOutKind::Insert, range, Pass::Main, &progress)
             .await
             .unwrap();
         assert_eq!(ledger(&world)[0].to_string().contains("bob"), !done);
     }
-    assert!(
-        fan_outs.progress(&key, FanOutKind::Insert, range, Pass::Main, soon()).await.unwrap().done
-    );
+    assert!(fan_outs.progress(&key, FanOutKind::Insert, range, Pass::Main).await.unwrap().done);
 }
 
 /// People in what was published, and what the person is in: calls of up to 20 ms, for each tag three.

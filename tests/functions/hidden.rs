@@ -60,11 +60,11 @@ async fn leave_behind(counter: &UnitCounter, actor: &str, seconds: impl Iterator
             let (follows, timelines) =
                 (Follows::new(&world.tables.ledger), &world.tables.timelines);
             follows
-                .record(&unfollow, NOW.parse().unwrap(), Retention::default(), Hold::NONE, soon())
+                .record(&unfollow, NOW.parse().unwrap(), Retention::default(), Hold::NONE)
                 .await
                 .unwrap();
             assert_eq!(
-                timelines.write(entries, soon(), soon()).await.unwrap().usage.written,
+                timelines.write(entries, soon()).await.unwrap().usage.written,
                 keys.len() as u64
             );
         })
@@ -97,7 +97,7 @@ async fn a_page_costs_little_more_while_a_purge_of_30_000_entries_runs() {
     let counter = with_activities(SHOWN, |n| 16 * n + 15).await;
     let usual = costs(&counter).await;
     leave_behind(&counter, "xaver", (0..16 * SHOWN).filter(|n| n % 16 != 15)).await;
-    let count = async |world: &World| world.entry_count(soon()).await;
+    let count = async |world: &World| world.entry_count().await;
     assert_eq!(counter.uncounted(count).await, (HIDDEN + SHOWN) as u64);
     for more in compare("interleaved", &usual, &costs(&counter).await) {
         assert!(more <= MORE, "{more} read units more than usual");

@@ -264,7 +264,7 @@ async fn a_period_goes_from_planned_to_dropped() {
     let world = keeping(World::new());
     ticks(&world.keeper).await;
     assert_eq!(state(&world), PeriodState::Current);
-    let periods = world.keeper.periods.newest_until(|_| false, soon()).await.unwrap();
+    let periods = world.keeper.periods.newest_until(|_| false).await.unwrap();
     let states = periods.iter().fold(String::new(), |mut states, row| {
         write!(states, "{} {} ", row.period, row.state).unwrap();
         states
@@ -300,7 +300,7 @@ async fn a_period_goes_from_planned_to_dropped() {
     assert!(expired.expired && expired.state == PeriodState::Dropped);
     let left = world.bucket.objects().into_keys().filter(|key| key.contains(PERIOD));
     assert_eq!(left.collect::<Vec<_>>(), [""; 0]);
-    let (objects, _) = world.keeper.archives.of_period(period(), None, 10, soon()).await.unwrap();
+    let (objects, _) = world.keeper.archives.of_period(period(), None, 10).await.unwrap();
     assert_eq!(objects, []);
 }
 

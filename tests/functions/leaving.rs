@@ -38,7 +38,7 @@ async fn left_behind_of(world: &World, actor: &str, activity: &str) {
         actor: &actor,
         expires_at: 2_000_000_000,
     };
-    world.tables.timelines.write([entry], soon(), soon()).await.unwrap().whole().unwrap();
+    world.tables.timelines.write([entry], soon()).await.unwrap().whole().unwrap();
 }
 
 /// The attributes of the item that says whom bob is not shown.
@@ -97,7 +97,7 @@ async fn recorded(world: &World, actor: &str, following: bool, at: &str) {
     let change = FollowChange { follower_id, followee_id, state };
     let (now, retention) = (world.clock.now(), Retention::default());
     let follows = Follows::new(&world.tables.ledger);
-    follows.record(&change, now, retention, Hold::NONE, soon()).await.unwrap();
+    follows.record(&change, now, retention, Hold::NONE).await.unwrap();
 }
 
 /// Follows that never end cost no viewer more than some kilobytes, and hide what they bring in anyway.
@@ -143,7 +143,7 @@ async fn an_earlier_follow_does_not_show_what_a_later_one_is_bringing_in() {
         left_behind_of(&world, "anna", "a").await;
         let (bob, anna) = (ViewerId::new("bob").unwrap(), ActorId::new("anna").unwrap());
         let follows = Follows::new(&world.tables.ledger);
-        follows.show(&bob, &anna, minutes[0].parse().unwrap(), soon()).await.unwrap();
+        follows.show(&bob, &anna, minutes[0].parse().unwrap()).await.unwrap();
         assert_eq!(world.ids("bob", "").await, [] as [String; 0], "{left} {given_up_before}");
         world.done(&[follow("bob", "anna", minutes[2])]).await;
         assert_eq!(world.ids("bob", "").await, ["b", "a"], "{left} {given_up_before}");

@@ -40,9 +40,9 @@ async fn the_store_counts_what_it_sends_and_what_it_sends_again() {
             actor: &actor,
             expires_at: 1_797_000_000,
         });
-        let dynamo = world.tables.dynamo.metered();
+        let dynamo = world.tables.dynamo.for_work(soon());
         let timelines = world.tables.timelines.over(&dynamo);
-        timelines.write(puts, soon(), soon()).await.unwrap().whole().unwrap();
+        timelines.write(puts, soon()).await.unwrap().whole().unwrap();
         let Usage { written: entries, sends, unprocessed: back, retries } = dynamo.usage();
         assert_eq!(entries, 1_000, "{settings}");
         assert_eq!((back > 0, retries > 0), (unprocessed, failed), "{settings}");
@@ -149,7 +149,7 @@ async fn segments_that_erase_without_a_plan_end_nothing() {
     let command = shared::command::Command::parse(&body, world.clock.now()).unwrap();
     let shared::command::Command::Delete(delete) = command else { unreachable!() };
     let (key, change) = delete.into();
-    Activities::new(&world.tables.ledger).merge(&key, change, soon()).await.unwrap();
+    Activities::new(&world.tables.ledger).merge(&key, change).await.unwrap();
     let answer = world.writer.handle(event(segments), soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures.len(), 0);
     assert_eq!(all(&world, "FanOutLatency").len(), 0);

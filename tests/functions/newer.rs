@@ -107,14 +107,14 @@ async fn stored(world: &World) -> Vec<(LedgerKey, i64)> {
         values: vec![(":pk", item::text(seen_sets("bob")))],
         ..Query::default()
     };
-    let rows = world.tables.ledger.table().all(query, soon).await.unwrap();
+    let rows = world.tables.ledger.table().all(query).await.unwrap();
     let sets = rows.iter().map(|row| (LedgerKey::of(row).unwrap(), row.number(FORGET_AT).unwrap()));
     sets.collect()
 }
 
 async fn forget_stored(world: &World) {
     for (key, _) in stored(world).await {
-        world.tables.ledger.delete(key, soon()).await.unwrap();
+        world.tables.ledger.delete(key).await.unwrap();
     }
 }
 

@@ -292,7 +292,6 @@ async fn what_is_not_listed_is_found_and_listed_again() {
     use nagare_operator::audit::PagesAuditor;
     use shared::ledger::LedgerKey;
     use shared::values::ActivityId;
-    use tests::soon;
 
     let world = World::new();
     let rows = |id: &str, n: usize, kind: &str| {
@@ -306,10 +305,10 @@ async fn what_is_not_listed_is_found_and_listed_again() {
     world.done(&[becomes("b", "anna", "clip", 3), publish("anna", "c", &at(3))]).await;
     world.done(&[publish("anna", "d", &at(4)), delete("anna", "d")]).await;
     let [outbox, kind] = rows("a", 1, "image");
-    world.tables.ledger.delete(outbox, soon()).await.unwrap();
-    world.tables.ledger.delete(kind, soon()).await.unwrap();
+    world.tables.ledger.delete(outbox).await.unwrap();
+    world.tables.ledger.delete(kind).await.unwrap();
     let [_, kind] = rows("b", 2, "clip");
-    world.tables.ledger.delete(kind, soon()).await.unwrap();
+    world.tables.ledger.delete(kind).await.unwrap();
     assert_eq!(ids(&page(&world, "anna", "").await), ["c", "b"]);
     let auditor = PagesAuditor::new(&world.tables.ledger);
     let all: Vec<_> = ["a", "b", "c", "d", "e"].map(|id| ActivityId::new(id).unwrap()).to_vec();

@@ -4,7 +4,7 @@ use nagare_operator::erasure::marks::Marks;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::ledger::LedgerKey;
-use tests::{World, soon};
+use tests::World;
 
 fn update(viewer: &str, minute: u8, says: u8) -> Value {
     let at = format!("2026-11-20T11:{minute:02}:00.000Z");
@@ -56,8 +56,8 @@ async fn an_erased_profile_comes_back_by_a_later_update_only() {
     let key = LedgerKey { pk: "person#bob#profile".to_owned(), sk: "profile".to_owned() };
     let marks = Marks(world.tables.ledger.clone());
     let [seen, other] = ["2026-11-20T11:05:00.000Z", "2026-11-20T11:04:00.000Z"];
-    assert!(!marks.empty(&key, other, 2_000_000_000, soon()).await.unwrap());
-    assert!(marks.empty(&key, seen, 2_000_000_000, soon()).await.unwrap());
+    assert!(!marks.empty(&key, other, 2_000_000_000).await.unwrap());
+    assert!(marks.empty(&key, seen, 2_000_000_000).await.unwrap());
     for stale in [update("bob", 5, 7), update("bob", 4, 9), update("bob", 5, 9)] {
         world.done(&[stale]).await;
         assert_eq!(read(&world, "bob").await.0, 404);

@@ -49,7 +49,7 @@ pub(crate) async fn projecting_behind<T>(
 }
 
 pub(crate) async fn everything(table: &Table) -> Vec<Item> {
-    let rows = table.all(Query::default(), soon).await.unwrap();
+    let rows = table.all(Query::default()).await.unwrap();
     rows.into_iter().map(|Row { item, .. }| item).collect()
 }
 

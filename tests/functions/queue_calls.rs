@@ -98,7 +98,7 @@ async fn entries_after_all_segments(world: &World) -> u64 {
     loop {
         let segments = world.take_commands().await;
         if segments.is_empty() {
-            return world.entry_count(within(ENOUGH)).await;
+            return world.entry_count().await;
         }
         let answer = world.writer.handle(event(segments), within(ENOUGH)).await.unwrap();
         assert_eq!(unfinished(&answer), [0_usize; 0]);

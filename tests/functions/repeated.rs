@@ -93,7 +93,7 @@ async fn who_leaves_takes_everything_out_once() {
     let (first, left) = (follow("bob", "anna", NOW), unfollow("bob", "anna", LATER));
     counter.apply(std::slice::from_ref(&first)).await;
     assert_much(cost(&counter, &left).await, "the unfollow");
-    assert_eq!(counter.world.entry_count(tests::soon()).await, 0);
+    assert_eq!(counter.world.entry_count().await, 0);
     assert_little(cost(&counter, &left).await, "the same again");
     assert_little(cost(&counter, &first).await, "a follow that it has overtaken");
     let again = follow("bob", "anna", LATEST);
@@ -169,16 +169,16 @@ async fn the_rest_of_a_command_removes_what_it_has_noted() {
             world.done(std::slice::from_ref(command)).await;
         }
         let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };
-        FanOuts::new(ledger).note_reconciled(of, state, &position, tests::soon()).await.unwrap();
+        FanOuts::new(ledger).note_reconciled(of, state, &position).await.unwrap();
         world.writer.apply(command(handed_on), rest.clone()).await.unwrap();
         assert_eq!(noted(world), [""; 0], "{handed_on}");
     }
     let (key, now) =
         (ActivityKey { activity_id: activity.clone(), actor_id: actor.clone() }, world.clock.now());
     let (fan_outs, insert) = (FanOuts::new(ledger), FanOutKind::Insert);
-    fan_outs.note_ended(&key, insert, [now, now], 0, tests::soon()).await.unwrap();
+    fan_outs.note_ended(&key, insert, [now, now], 0).await.unwrap();
     let tagged = ViewerId::new("v0").unwrap();
-    Tags::new(ledger).note_listed(&activity, &origin, &tagged, tests::soon()).await.unwrap();
+    Tags::new(ledger).note_listed(&activity, &origin, &tagged).await.unwrap();
     world.writer.apply(command(&posts()[0]), rest).await.unwrap();
     assert_eq!(noted(world), [""; 0]);
 }
@@ -206,7 +206,7 @@ async fn a_note_is_of_one_state() {
     let (status, answer) = counter.world.engine.call("UpdateItem", request.to_string().as_bytes());
     assert_eq!(status, 200, "{answer}");
     assert_much(cost(&counter, &unfollow("bob", "anna", LATER)).await, "what is left of it");
-    assert_eq!(counter.world.entry_count(tests::soon()).await, 0);
+    assert_eq!(counter.world.entry_count().await, 0);
 }
 
 /// Before the edge is written, hides the actor as an unfollow does that has read the edge from before.
@@ -259,10 +259,10 @@ async fn an_activity_reaches_everybody_once() {
     let (published, deleted) = (publish("anna", "live", NOW), delete("anna", "live"));
     assert_much(cost(&counter, &published).await, "the publish");
     assert_little(cost(&counter, &published).await, "the same again");
-    assert_eq!(counter.world.entry_count(tests::soon()).await, MANY as u64);
+    assert_eq!(counter.world.entry_count().await, MANY as u64);
     assert_much(cost_of_a_redelivery(&counter, &published).await, "after one that may have died");
     assert_much(cost(&counter, &deleted).await, "the delete");
-    assert_eq!(counter.world.entry_count(tests::soon()).await, 0);
+    assert_eq!(counter.world.entry_count().await, 0);
     // An edit goes to the change log in each of its copies.
     assert!(cost(&counter, &deleted).await.writes <= 12.0);
     assert_little(cost(&counter, &published).await, "a publish of what is deleted");

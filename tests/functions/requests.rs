@@ -264,12 +264,12 @@ async fn archived(world: &World) {
     let mut period = "2020-01".parse::<Period>().unwrap();
     for _ in 0..20 {
         let dropped = PeriodRow { state: PeriodState::Dropped, ..PeriodRow::planned(period) };
-        world.keeper.periods.plan(period, soon()).await.unwrap();
-        assert!(world.keeper.periods.replace(&dropped, soon()).await.unwrap());
+        world.keeper.periods.plan(period).await.unwrap();
+        assert!(world.keeper.periods.replace(&dropped).await.unwrap());
         let packed = archive::pack(["{}"]);
         let tenant = TenantId::new(id("acme")).unwrap();
         let object = ArchivedObject::of(&tenant, period, (0, 0), &packed);
-        world.keeper.archives.note(&object, soon()).await.unwrap();
+        world.keeper.archives.note(&object).await.unwrap();
         period = period.next();
     }
 }

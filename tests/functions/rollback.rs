@@ -240,36 +240,36 @@ async fn progress(world: &World, n: u32) {
     let key = ActivityKey { activity_id: activity.clone(), actor_id: actor.clone() };
     let progress = Progress { position: Some("x".to_owned()), written: u64::from(n), done: n > 1 };
     let (kind, now) = (FanOutKind::Insert, instant(n));
-    fan_outs.plan(&key, kind, 1, now, soon()).await.unwrap();
-    fan_outs.note_progress(&key, kind, segment, Pass::Main, &progress, soon()).await.unwrap();
-    assert_eq!(fan_outs.end(&key, kind, now, soon()).await.unwrap().is_some(), n > 1);
+    fan_outs.plan(&key, kind, 1, now).await.unwrap();
+    fan_outs.note_progress(&key, kind, segment, Pass::Main, &progress).await.unwrap();
+    assert_eq!(fan_outs.end(&key, kind, now).await.unwrap().is_some(), n > 1);
     let of = Reconciliation { viewer: &viewer, actor: &actor, origin: &origin };
     let state = FollowState { following: true, changed_at: instant(1) };
     let position = SortKey { published_at: instant(n), activity_id: activity.clone() };
-    fan_outs.note_reconciled(of, state, &position, soon()).await.unwrap();
+    fan_outs.note_reconciled(of, state, &position).await.unwrap();
     let tagged = ViewerId::new(format!("v{n}")).unwrap();
     let tags = Tags::new(&world.writer.ledger);
-    tags.note_listed(&activity, &origin, &tagged, soon()).await.unwrap();
+    tags.note_listed(&activity, &origin, &tagged).await.unwrap();
     let (tenant, customer) = (TenantId::new("acme"), CustomerId::new(format!("c{n}")));
     let (tenant, customer) = (tenant.unwrap(), customer.unwrap());
     let rules = Rules::new(&world.writer.ledger);
-    rules.note_decided(&tenant, &origin, &customer, soon()).await.unwrap();
+    rules.note_decided(&tenant, &origin, &customer).await.unwrap();
     archived(world, &tenant, n).await;
     let (shard, through) = (Shard::of("busy"), n.to_string().parse().unwrap());
-    world.projector.views.note_checkpoint(shard, through, now, soon()).await.unwrap();
+    world.projector.views.note_checkpoint(shard, through, now).await.unwrap();
 }
 
 async fn archived(world: &World, tenant: &TenantId, n: u32) {
     let (archives, period) = (&world.keeper.archives, "2020-01".parse::<Period>().unwrap());
-    let read = archives.segment(period, 0, soon()).await.unwrap();
+    let read = archives.segment(period, 0).await.unwrap();
     let next = SegmentProgress { chunk: n, done: n > 1, ..read };
-    assert!(archives.replace_segment(period, 0, &next, soon()).await.unwrap());
-    let read = archives.read_back(period, soon()).await.unwrap();
+    assert!(archives.replace_segment(period, 0, &next).await.unwrap());
+    let read = archives.read_back(period).await.unwrap();
     let next = ReadBack { position: None, ..read };
-    assert!(archives.replace_read_back(period, &next, soon()).await.unwrap());
+    assert!(archives.replace_read_back(period, &next).await.unwrap());
     let line = format!("{{\"n\":{n}}}");
     let object = ArchivedObject::of(tenant, period, (0, 0), &archive::pack([line.as_str()]));
-    archives.note(&object, soon()).await.unwrap();
+    archives.note(&object).await.unwrap();
 }
 
 /// A command that gave up comes to the alerter, for the n-th time.

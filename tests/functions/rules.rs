@@ -11,7 +11,7 @@ use shared::events::{Customer, PeriodLength};
 use shared::summaries::CustomerSummary;
 use shared::tenants::{Customers, Definitions, Rules, When};
 use shared::values::{CustomerId, EventName, TenantId, Timestamp};
-use tests::{World, soon};
+use tests::World;
 use timeline_reader::Authorization;
 
 use crate::blows::{Blow, Steps};
@@ -55,9 +55,9 @@ fn login() -> BTreeSet<EventName> {
 
 async fn decide(world: &World, id: &str, summary: &CustomerSummary) {
     let rules = Rules::new(&world.writer.ledger);
-    for rule in rules.counting(&tenant(), &login(), soon()).await.unwrap() {
+    for rule in rules.counting(&tenant(), &login()).await.unwrap() {
         let now = world.clock.now();
-        rules.decide(&rule, &customer(id), summary, now, soon()).await.unwrap();
+        rules.decide(&rule, &customer(id), summary, now).await.unwrap();
     }
 }
 
@@ -78,7 +78,7 @@ fn said(alerts: &[Value]) -> BTreeSet<String> {
 
 async fn in_force(world: &World) -> Vec<(String, String)> {
     let definitions = Definitions::new(&world.writer.ledger);
-    let rules = definitions.of(&customer("c").tenant_id, soon()).await.unwrap().rules;
+    let rules = definitions.of(&customer("c").tenant_id).await.unwrap().rules;
     rules.into_iter().map(|it| (it.rule_id.to_string(), it.when.to_string())).collect()
 }
 
@@ -130,12 +130,11 @@ async fn what_is_said_of_a_customer_last_is_kept() {
     };
     world.done(&[update(2, "b"), update(1, "c"), update(2, "a")]).await;
     let customers = Customers::new(&world.writer.ledger);
-    let kept = customers.get(&customer("c-9"), soon()).await.unwrap().unwrap();
+    let kept = customers.get(&customer("c-9")).await.unwrap().unwrap();
     assert_eq!(kept.payload.as_json(), r#"{"name":"b"}"#);
-    let (page, more) = customers.page(&customer("c").tenant_id, None, 1, soon()).await.unwrap();
+    let (page, more) = customers.page(&customer("c").tenant_id, None, 1).await.unwrap();
     assert_eq!((page[0].0.as_str(), page.len()), ("c-9", 1));
-    let after =
-        customers.page(&customer("c").tenant_id, Some(&page[0].0), 1, soon()).await.unwrap();
+    let after = customers.page(&customer("c").tenant_id, Some(&page[0].0), 1).await.unwrap();
     assert!(after.0.is_empty() && more, "{after:?}");
 }
 
@@ -196,7 +195,7 @@ async fn what_was_read_stays_read_and_pages_skip_nothing() {
     world.done(&[read.clone(), read]).await;
     // Whoever has no memory of what was decided decides it again, and changes nothing.
     let forgotten = shared::tenants::keys::decided(&customer("c-9"), &"a".parse().unwrap());
-    world.writer.ledger.clone().delete(forgotten, soon()).await.unwrap();
+    world.writer.ledger.clone().delete(forgotten).await.unwrap();
     decide(&world, "c-9", &all).await;
     let expected: Vec<_> =
         (0..9).filter(|nth| *nth != 3).map(|nth| alerts[nth]["alert_id"].clone()).collect();
@@ -227,8 +226,8 @@ async fn decided_twice(blow: Option<(usize, Blow)>) -> usize {
         world.set_clock(&format!("2026-11-20T12:0{minute}:00Z"));
         let customer = customer("c-9");
         let decision = async {
-            for rule in rules.counting(&tenant(), &login(), soon()).await? {
-                rules.decide(&rule, &customer, &counted, world.clock.now(), soon()).await?;
+            for rule in rules.counting(&tenant(), &login()).await? {
+                rules.decide(&rule, &customer, &counted, world.clock.now()).await?;
             }
             Ok::<_, shared::tenants::DecideError>(())
         };

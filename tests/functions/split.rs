@@ -44,7 +44,7 @@ pub(crate) async fn with_followers(mut world: World) -> World {
     let follows = Follows::new(&world.tables.ledger);
     stream::iter(changes)
         .for_each_concurrent(16, async |change| {
-            follows.record_edge(&change, NOW.parse().unwrap(), soon()).await.unwrap();
+            follows.record_edge(&change, NOW.parse().unwrap()).await.unwrap();
         })
         .await;
     world
@@ -68,7 +68,7 @@ async fn apply(world: &World, messages: Vec<SqsMessage>) -> Vec<usize> {
 }
 
 async fn entries(world: &World) -> u64 {
-    world.entry_count(soon()).await
+    world.entry_count().await
 }
 
 async fn ranges_done(world: &World, kind: FanOutKind) -> (usize, usize, u64) {
@@ -76,8 +76,7 @@ async fn ranges_done(world: &World, kind: FanOutKind) -> (usize, usize, u64) {
         activity_id: ActivityId::new("live").unwrap(),
         actor_id: ActorId::new("star").unwrap(),
     };
-    let fan_out =
-        FanOuts::new(&world.tables.ledger).fan_out(&key, kind, soon()).await.unwrap().unwrap();
+    let fan_out = FanOuts::new(&world.tables.ledger).fan_out(&key, kind).await.unwrap().unwrap();
     let done: BTreeSet<_> = fan_out.begun.iter().filter(|(_, p)| p.done).map(|(r, _)| *r).collect();
     let written = fan_out.begun.iter().map(|(_, progress)| progress.written).sum();
     (fan_out.segments, done.len(), written)
@@ -201,7 +200,7 @@ async fn a_segment_that_was_a_dead_letter_is_applied_as_it_was_sealed() {
     let mut kept = Vec::new();
     for segment in &segments {
         let id = segment.message_id.as_deref().unwrap();
-        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id).await.unwrap().unwrap();
         assert_eq!(letter.reason, RECEIVES_EXHAUSTED);
         assert_eq!(letter.evidence, Some(Evidence::Redrive));
         assert_eq!(Some(&letter.body), segment.body.as_ref());

@@ -91,7 +91,7 @@ fn recounted(events: &[Sent]) -> BTreeMap<Customer, CustomerSummary> {
 async fn check(world: &World, events: &[Sent]) {
     let summaries = Summaries::new(&world.tables.views);
     for (customer, recounted) in recounted(events) {
-        let folded = summaries.customer(&customer, soon()).await.unwrap();
+        let folded = summaries.customer(&customer).await.unwrap();
         assert_eq!(folded, Some(recounted.clone()), "{customer}");
         let Customer { tenant_id, customer_id } = &customer;
         let path = format!("/v1/tenants/{tenant_id}/customers/{customer_id}");
@@ -138,10 +138,10 @@ async fn check_witnesses(world: &World) {
         let period = name.parse().unwrap();
         let table = world.tables.events.tables().table(period);
         let mut tally = Tally::default();
-        for row in table.all(Query::default(), soon).await.unwrap() {
+        for row in table.all(Query::default()).await.unwrap() {
             tally.add(Tally::of_line(&shared::events::Event::read(&row).unwrap().line()));
         }
-        assert_eq!(summaries.witness(period, soon()).await.unwrap(), tally);
+        assert_eq!(summaries.witness(period).await.unwrap(), tally);
     }
 }
 
@@ -246,7 +246,7 @@ async fn a_tenant_with_one_event_does_not_wait_for_one_with_many() {
     let customers = events.iter().map(|(tenant, customer, ..)| format!("{tenant}#{customer}"));
     let mut is_there = Vec::new();
     for customer in customers {
-        let found = summaries.customer(&customer.parse().unwrap(), soon()).await.unwrap();
+        let found = summaries.customer(&customer.parse().unwrap()).await.unwrap();
         is_there.push(found.is_some());
     }
     assert_eq!(is_there.last(), Some(&true));
@@ -269,7 +269,7 @@ async fn what_is_too_much_for_a_view_is_in_blocks() {
         check(&world, &events).await;
     }
     let table = world.tables.views.table();
-    let keys = table.all(Query::default(), soon).await.unwrap();
+    let keys = table.all(Query::default()).await.unwrap();
     let blocks =
         |of: &str| keys.iter().filter(|row| row.text("sk").unwrap().starts_with(of)).count();
     assert!(
@@ -280,7 +280,7 @@ async fn what_is_too_much_for_a_view_is_in_blocks() {
     );
     // Days are asked for that are in blocks alone.
     let customer = "acme#c-0".parse().unwrap();
-    let summary = Summaries::new(&world.tables.views).customer(&customer, soon()).await.unwrap();
+    let summary = Summaries::new(&world.tables.views).customer(&customer).await.unwrap();
     let summary = summary.unwrap();
     let at = |text: &str| text.parse::<Timestamp>().unwrap();
     let (from, to) = (at("2026-10-01T00:00:00Z"), at("2026-10-08T00:00:00Z"));
@@ -314,7 +314,7 @@ async fn a_name_that_has_no_room_is_set_aside_alone() {
     let summaries = Summaries::new(&world.tables.views);
     let of = async |customer: &str| {
         let customer = customer.parse().unwrap();
-        summaries.customer(&customer, soon()).await.unwrap().unwrap().events()
+        summaries.customer(&customer).await.unwrap().unwrap().events()
     };
     assert_eq!(of("acme#c-0").await as usize + letters.len(), 240);
     assert_eq!(of("acme#c-1").await, 1);

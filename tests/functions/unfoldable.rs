@@ -70,8 +70,7 @@ fn repair_view(world: &World, activity: &str) {
 }
 
 async fn count(world: &World, activity: &str) -> u64 {
-    let counts =
-        LikeCounts::new(&world.tables.views).of(&[activity.parse().unwrap()], soon()).await;
+    let counts = LikeCounts::new(&world.tables.views).of(&[activity.parse().unwrap()]).await;
     counts.unwrap().into_values().next().unwrap_or_default().count
 }
 
@@ -95,7 +94,7 @@ async fn kept(world: &World) -> Vec<DeadLetter> {
     }
     let mut letters = Vec::new();
     for listed in world.kept_letters().await {
-        letters.extend(world.tables.dead_letters.get(&listed.id, soon()).await.unwrap());
+        letters.extend(world.tables.dead_letters.get(&listed.id).await.unwrap());
     }
     letters
 }
@@ -354,7 +353,7 @@ async fn a_batch_that_was_given_up_is_kept_and_not_redriven() {
     });
     let sent = message("0", &body.to_string(), 1);
     world.alerter.handle(event([sent]), soon()).await.unwrap();
-    let letter = world.tables.dead_letters.get("0", soon()).await.unwrap().unwrap();
+    let letter = world.tables.dead_letters.get("0").await.unwrap().unwrap();
     assert_eq!(
         (letter.reason.as_str(), letter.evidence),
         ("stream-batch", None),

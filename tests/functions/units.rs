@@ -355,7 +355,7 @@ async fn of_a_graph_and_its_posts() {
         counter.apply(&[command]).await;
     }
     expect(graph.published(), counter.take(), "the posts");
-    let entries = counter.world.entry_count(soon()).await;
+    let entries = counter.world.entry_count().await;
     assert_eq!(graph.published().entries, entries as f64);
 }
 

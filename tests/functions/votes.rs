@@ -34,7 +34,7 @@ fn small() -> World {
 
 async fn row(world: &World, viewer: &str) -> Item {
     let key = keys::vote(&viewer.parse().unwrap(), &"p".parse().unwrap());
-    world.tables.facts.table().get(key.into_item(), soon()).await.unwrap().unwrap().item
+    world.tables.facts.table().get(key.into_item()).await.unwrap().unwrap().item
 }
 
 async fn shown(world: &World, viewer: &str) -> [Value; 3] {
@@ -167,7 +167,7 @@ async fn a_change_of_a_full_row_comes_back() {
     }
     world.alerter.handle(event(vec![letter.clone()]), soon()).await.unwrap();
     let [kept] = &world.kept_letters().await[..] else { panic!("one letter") };
-    let kept = world.tables.dead_letters.get(&kept.id, soon()).await.unwrap().unwrap();
+    let kept = world.tables.dead_letters.get(&kept.id).await.unwrap().unwrap();
     nagare_operator::letters::redrive(&world.tables.dead_letters, &world.sender, &kept)
         .await
         .unwrap();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use shared::dead_letters::DeadLetter;
 use shared::values::{Order, Span};
 use shared::values::{Timestamp, ViewerId};
-use tests::{World, soon};
+use tests::World;
 
 use crate::features;
 use crate::feed::{Feed, key};
@@ -174,7 +174,7 @@ async fn nothing_left_behind(
     let span = Span { from: Timestamp::from_unix_millis(0), to: None, order: Order::Oldest };
     let (mut start, mut kept) = (None::<String>, Vec::new());
     loop {
-        let entries = world.tables.timelines.entries(&owner, span, start.as_deref(), 100, soon());
+        let entries = world.tables.timelines.entries(&owner, span, start.as_deref(), 100);
         let (rows, next) = entries.await.unwrap();
         kept.extend(rows.iter().map(|row| (row.target().unwrap(), row.expires_at.unwrap())));
         match next {

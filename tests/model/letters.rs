@@ -18,10 +18,10 @@ const REFUSED: [&str; 3] = ["conflict", "event-conflict", "event-too-late"];
 /// Redrives some letter, as the command line does.
 pub(crate) async fn redrive_one(world: &World, mut random: Rng) {
     let letters = &world.tables.dead_letters;
-    let Ok(mut listed) = letters.all(soon).try_collect::<Vec<_>>().await else { return };
+    let Ok(mut listed) = letters.all().try_collect::<Vec<_>>().await else { return };
     listed.sort_by(|a, b| a.id.cmp(&b.id));
     let Some(listed) = random.choice(listed) else { return };
-    if let Ok(Some(letter)) = letters.get(&listed.id, soon()).await {
+    if let Ok(Some(letter)) = letters.get(&listed.id).await {
         let _ = redrive(letters, &world.sender, &letter).await;
     }
 }
@@ -72,7 +72,7 @@ async fn work_off_commands(world: &World) -> Result<(), String> {
 async fn kept(world: &World) -> Vec<DeadLetter> {
     let mut letters = Vec::new();
     for listed in world.kept_letters().await {
-        letters.extend(world.tables.dead_letters.get(&listed.id, soon()).await.unwrap());
+        letters.extend(world.tables.dead_letters.get(&listed.id).await.unwrap());
     }
     letters
 }

@@ -62,7 +62,7 @@ pub(crate) fn followers(world: &World, actor: &str, count: usize) {
 }
 
 pub(crate) async fn entries(world: &World) -> u64 {
-    world.entry_count(Deadline::after(INVOCATION)).await
+    world.entry_count().await
 }
 
 pub(crate) async fn entries_of(world: &World, viewer: &str) -> usize {
@@ -70,8 +70,8 @@ pub(crate) async fn entries_of(world: &World, viewer: &str) -> usize {
     let (timelines, viewer) = (&world.tables.timelines, ViewerId::new(viewer).unwrap());
     let (mut count, mut start) = (0, None);
     loop {
-        let soon = Deadline::after(INVOCATION);
-        let page = timelines.entries(&viewer, span, start.as_deref(), 10_000, soon).await.unwrap();
+        let timelines = timelines.until(Deadline::after(INVOCATION));
+        let page = timelines.entries(&viewer, span, start.as_deref(), 10_000).await.unwrap();
         count += page.0.len();
         start = page.1;
         if start.is_none() {

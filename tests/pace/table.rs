@@ -75,7 +75,7 @@ async fn write(timelines: Timelines, name: impl Display, entries: usize) -> (Usa
     let viewers: Vec<_> = viewers.collect();
     let puts = viewers.iter().map(|viewer| put(viewer, &actor));
     let deadline = Deadline::after(LONG);
-    let usage = timelines.write(puts, deadline, deadline).await.unwrap().whole().unwrap();
+    let usage = timelines.until(deadline).write(puts, deadline).await.unwrap().whole().unwrap();
     assert_eq!(usage.written, entries as u64);
     (usage, begun.elapsed().as_secs_f64())
 }
@@ -181,7 +181,8 @@ async fn pace(rate: u32, writers: Writers, entries: usize) -> Pace {
         Writers::One => vec![process(&table).in_bulk()],
         Writers::InOneProcess(n) => {
             let timelines = process(&table).in_bulk();
-            (0..n).map(|_| timelines.over(&timelines.table().dynamo().metered())).collect()
+            let one = || timelines.table().dynamo().for_work(Deadline::after(LONG));
+            (0..n).map(|_| timelines.over(&one())).collect()
         }
         Writers::Processes(n) => (0..n).map(|_| process(&table).in_bulk()).collect(),
     };
@@ -211,7 +212,7 @@ async fn bit_by_bit(timelines: &Timelines, name: usize, entries: usize) -> (Usag
         let puts = viewers[done..].iter().take(2_500).map(|viewer| put(viewer, &actor));
         let (begin_until, deadline) = (Duration::from_secs(5), Duration::from_secs(15));
         let (begin_until, deadline) = (Deadline::after(begin_until), Deadline::after(deadline));
-        let written = timelines.write(puts, begin_until, deadline).await.unwrap();
+        let written = timelines.until(deadline).write(puts, begin_until).await.unwrap();
         sum += written.usage;
         done += written.leading;
         if written.leading > 0 {
@@ -297,7 +298,7 @@ async fn a_busy_partition_does_not_pass_for_a_slow_table() {
     let timelines = timelines_over(SharedHttpConnector::new(BusyPartition(table))).in_bulk();
     let end = Instant::now() + Duration::from_secs(120);
     let fan_outs = (0..16).map(async |name| {
-        let dynamo = timelines.table().dynamo().metered();
+        let dynamo = timelines.table().dynamo().for_work(Deadline::after(LONG));
         let timelines = timelines.over(&dynamo);
         while Instant::now() < end {
             fan_out_to_busy(&timelines, name).await;
@@ -318,7 +319,7 @@ async fn fan_out_to_busy(timelines: &Timelines, name: usize) {
     let puts = viewers.iter().map(|viewer| put(viewer, &actor));
     let (begin_until, deadline) = (Duration::from_secs(8), Duration::from_secs(10));
     let (begin_until, deadline) = (Deadline::after(begin_until), Deadline::after(deadline));
-    let written = timelines.write(puts, begin_until, deadline).await.unwrap();
+    let written = timelines.until(deadline).write(puts, begin_until).await.unwrap();
     assert!(!written.complete, "the busy one was served");
 }
 

@@ -57,7 +57,6 @@ use shared::paging::CursorSeal;
 use shared::queue;
 use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::summaries::Summaries;
@@ -398,10 +397,10 @@ impl World {
     }
 
     /// How many entries there are.
-    pub async fn entry_count(&self, deadline: Deadline) -> u64 {
+    pub async fn entry_count(&self) -> u64 {
         let table = self.tables.timelines.table();
         let describe = || table.client().describe_table().table_name(table.name()).send();
-        let description = table.attempt(deadline, describe).await.unwrap().table.unwrap();
+        let description = table.attempt(describe).await.unwrap().table.unwrap();
         u64::try_from(description.item_count.unwrap()).unwrap()
     }
 

@@ -9,15 +9,15 @@ use nagare_local::sqs::Wire;
 use serde_json::{Value, json};
 use shared::events::{MadeTable, Period, PeriodRow, PeriodState};
 
-use crate::{World, soon};
+use crate::World;
 
 impl World {
     /// The row of a period, which is planned if there was none.
     pub async fn period(&self, name: &str) -> PeriodRow {
         let (period, events) = (name.parse::<Period>().unwrap(), self.direct().events);
         let periods = events.periods();
-        periods.plan(period, soon()).await.unwrap();
-        periods.row(period, soon()).await.unwrap().unwrap()
+        periods.plan(period).await.unwrap();
+        periods.row(period).await.unwrap().unwrap()
     }
 
     /// Makes the table of a period, and says so in its row.
@@ -27,7 +27,7 @@ impl World {
         let table = self.direct().events.tables().name(row.period);
         row.table = Some(MadeTable { arn: table, created_millis: 0 });
         row.state = PeriodState::Made;
-        assert!(self.direct().events.periods().replace(&row, soon()).await.unwrap());
+        assert!(self.direct().events.periods().replace(&row).await.unwrap());
     }
 
     /// Makes the table of a period, and maps its stream; its row is left as it is.
@@ -45,13 +45,13 @@ impl World {
     pub async fn spread_in_period(&self, name: &str, customer: &str, keys: u32) {
         let mut row = self.period(name).await;
         row.spread.insert(customer.parse().unwrap(), keys);
-        assert!(self.direct().events.periods().replace(&row, soon()).await.unwrap());
+        assert!(self.direct().events.periods().replace(&row).await.unwrap());
     }
 
     /// Says of a period that it has come so far.
     pub async fn move_period(&self, name: &str, state: PeriodState) {
         let row = PeriodRow { state, ..self.period(name).await };
-        assert!(self.direct().events.periods().replace(&row, soon()).await.unwrap());
+        assert!(self.direct().events.periods().replace(&row).await.unwrap());
     }
 
     /// Drops the table of a period; its row is left as it is.
@@ -74,7 +74,7 @@ impl World {
     /// The events in the table of a period.
     pub async fn events_in(&self, name: &str) -> usize {
         let table = self.direct().events.tables().table(name.parse().unwrap());
-        table.all(shared::dynamo::Query::default(), soon).await.unwrap().len()
+        table.all(shared::dynamo::Query::default()).await.unwrap().len()
     }
 
     /// The tables, whatever is between them and the functions.

@@ -8,7 +8,7 @@ use nagare_local::sqs::ReceivedMessage;
 use nagare_local::sqs_event;
 use shared::dead_letters::DeadLetter;
 
-use crate::{COMMANDS, DEAD_LETTERS, World, soon};
+use crate::{COMMANDS, DEAD_LETTERS, World};
 
 impl World {
     /// What is on the dead-letter queue.
@@ -24,7 +24,7 @@ impl World {
 
     /// The dead letters that are kept, without their bodies.
     pub async fn kept_letters(&self) -> Vec<DeadLetter> {
-        self.tables.dead_letters.all(soon).try_collect().await.unwrap()
+        self.tables.dead_letters.all().try_collect().await.unwrap()
     }
 
     /// Takes what is on the queue of commands, as the writer is given it.

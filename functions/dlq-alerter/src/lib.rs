@@ -59,7 +59,8 @@ impl Alerter {
             let ids =
                 message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
             let messages = ids.iter().zip(&event.records);
-            let kept = join_all(messages.map(|(id, m)| self.keep(id, m, deadline))).await;
+            let letters = self.letters.until(deadline);
+            let kept = join_all(messages.map(|(id, m)| self.keep(&letters, id, m))).await;
             let mut response = SqsBatchResponse::default();
             for (id, result) in ids.into_iter().zip(kept) {
                 if let Err(failure) = result {
@@ -76,13 +77,13 @@ impl Alerter {
     /// Stores one letter, then logs and counts it.
     async fn keep(
         &self,
+        letters: &DeadLetters,
         id: &str,
         message: &SqsMessage,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let mut letter = letter::read(self, id, message);
         let mut tries = 0_u32;
-        while !self.letters.put(&letter, deadline).await? {
+        while !letters.put(&letter).await? {
             letter.id = other_id(id, tries);
             tries += 1;
         }

@@ -45,7 +45,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// A delivery to a writer. Its calls of tables count towards the usage of `dynamo`.
+    /// A delivery to a writer, whose calls of tables go over `dynamo`, to the deadline of the delivery.
     pub(crate) fn new(
         writer: &Writer,
         dynamo: &Dynamo,

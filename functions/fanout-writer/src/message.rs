@@ -29,9 +29,9 @@ struct Connections {
 }
 
 impl Connections {
-    fn of(writer: &Writer) -> Self {
+    fn of(writer: &Writer, delivery: &Delivery) -> Self {
         Self {
-            dynamo: writer.ledger.table().dynamo().metered(),
+            dynamo: writer.ledger.table().dynamo().for_work(delivery.deadline),
             commands: writer.commands.metered(),
             dead_letters: writer.dead_letters.metered(),
         }
@@ -86,10 +86,10 @@ impl Writer {
         deadline: Deadline,
     ) -> Handled {
         let begun = Instant::now();
-        let connections = Connections::of(self);
         // A message without a body is no command, and cannot become a dead letter here: the queue moves it.
         let body = message.body.as_deref().unwrap_or("");
         let delivery = Delivery::of(message, deadline);
+        let connections = Connections::of(self, &delivery);
         let receives = delivery.receives;
         let opened = connections.commands.parse(body, self.clock.now());
         let opened = opened.map(|command| delivery.open(command));
@@ -134,9 +134,9 @@ impl Writer {
         command: Command,
         delivery: Delivery,
     ) -> Result<Disposition, Failure> {
-        let dynamo = self.ledger.table().dynamo();
+        let dynamo = self.ledger.table().dynamo().until(delivery.deadline);
         let (commands, letters) = (self.commands.clone(), self.dead_letters.clone());
-        apply(&Context::new(self, dynamo, commands, letters, delivery), command).await
+        apply(&Context::new(self, &dynamo, commands, letters, delivery), command).await
     }
 }
 

@@ -49,7 +49,7 @@ impl Reconciler {
     }
 
     /// Makes a viewer's entries of one actor agree with the state of the edge: all that the actor published within
-    /// retention, or nothing. `deadline` makes the deadline of each step, for callers without a deadline of their own.
+    /// retention, or nothing.
     ///
     /// # Errors
     /// [`DynamoError`]; reconciling again completes it.
@@ -58,10 +58,10 @@ impl Reconciler {
         viewer: &ViewerId,
         actor: &ActorId,
         state: FollowState,
-        deadline: impl Fn() -> Deadline,
     ) -> Result<(), DynamoError> {
         let mut pair = self.pair(viewer, actor, state, None);
-        while pair.go_on(deadline().within(SLICE), deadline()).await? == Step::Stopped {}
+        let slice = || self.timelines.table().deadline().within(SLICE);
+        while pair.go_on(slice()).await? == Step::Stopped {}
         Ok(())
     }
 
@@ -131,13 +131,9 @@ pub(crate) enum Step {
 
 impl Pair<'_> {
     /// Processes the outbox from where it is, beginning nothing after `checkpoint_at`.
-    pub(crate) async fn go_on(
-        &mut self,
-        checkpoint_at: Deadline,
-        deadline: Deadline,
-    ) -> Result<Step, DynamoError> {
+    pub(crate) async fn go_on(&mut self, checkpoint_at: Deadline) -> Result<Step, DynamoError> {
         if std::mem::take(&mut self.is_complete) {
-            match self.show(deadline).await? {
+            match self.show().await? {
                 None => return Ok(Step::Whole),
                 Some(later) => (self.state, self.position) = (later, None),
             }
@@ -145,16 +141,15 @@ impl Pair<'_> {
         loop {
             let from = self.of.retention.start(self.of.clock.now());
             let (activities, after) = (&self.of.activities, self.position.as_ref());
-            let OutboxPage { rows, more } =
-                activities.outbox(self.actor, from, after, deadline).await?;
+            let OutboxPage { rows, more } = activities.outbox(self.actor, from, after).await?;
             let passed = match self.state.following {
                 true => {
                     self.has_copied |= !rows.is_empty();
-                    self.backfill(&rows, checkpoint_at, deadline).await?
+                    self.backfill(&rows, checkpoint_at).await?
                 }
                 false => {
                     self.wait_before_purge(&rows).await;
-                    self.clear(&rows, checkpoint_at, deadline).await?
+                    self.clear(&rows, checkpoint_at).await?
                 }
             };
             let passed = match passed {
@@ -173,7 +168,7 @@ impl Pair<'_> {
                 self.position = Some(last.sort_key.clone());
             }
             if passed == rows.len() && !more {
-                match self.show(deadline).await? {
+                match self.show().await? {
                     None => return Ok(Step::Whole),
                     Some(later) => (self.state, self.position) = (later, None),
                 }
@@ -192,7 +187,7 @@ impl Pair<'_> {
     }
 
     /// Shows the actor, now that the timeline is complete. Returns a later follow that the timeline has to be completed for.
-    async fn show(&self, deadline: Deadline) -> Result<Option<FollowState>, DynamoError> {
+    async fn show(&self) -> Result<Option<FollowState>, DynamoError> {
         let Reconciler { follows, hold, .. } = self.of;
         if !self.state.following {
             return Ok(None);
@@ -201,7 +196,7 @@ impl Pair<'_> {
             hold.wait().await;
         }
         let followed_at = self.state.changed_at;
-        let later = follows.show(self.viewer, self.actor, followed_at, deadline).await?;
+        let later = follows.show(self.viewer, self.actor, followed_at).await?;
         if self.has_copied && later.is_none() {
             hold.long().wait().await;
         }
@@ -213,17 +208,16 @@ impl Pair<'_> {
         &mut self,
         rows: &[OutboxRow],
         checkpoint_at: Deadline,
-        deadline: Deadline,
     ) -> Result<ChunkOutcome, DynamoError> {
-        let passed = self.copy(rows, checkpoint_at, deadline).await?;
+        let passed = self.copy(rows, checkpoint_at).await?;
         let copied = &rows[..passed];
         let (Some(newest), Some(oldest)) = (copied.first(), copied.last()) else {
             return Ok(ChunkOutcome::Rows(0));
         };
         let Reconciler { follows, activities, .. } = self.of;
         let (edge, mut deleted) = try_join(
-            follows.state(self.viewer, self.actor, deadline),
-            activities.deleted_between(self.actor, &oldest.sort_key, &newest.sort_key, deadline),
+            follows.state(self.viewer, self.actor),
+            activities.deleted_between(self.actor, &oldest.sort_key, &newest.sort_key),
         )
         .await?;
         if let Some(now) = edge.filter(|now| *now != self.state) {
@@ -231,12 +225,12 @@ impl Pair<'_> {
                 return Ok(ChunkOutcome::Again(now));
             }
             self.wait_before_purge(copied).await;
-            self.purge(now, copied, deadline, deadline).await?.whole()?;
+            self.purge(now, copied, self.timeline.table().deadline()).await?.whole()?;
             return Ok(ChunkOutcome::Over);
         }
         // Deleted since they were copied.
         deleted.retain(|row| !copied.contains(row));
-        if self.copy(&deleted, deadline, deadline).await? < deleted.len() {
+        if self.copy(&deleted, self.timeline.table().deadline()).await? < deleted.len() {
             return Err(DynamoError::Throttled);
         }
         Ok(ChunkOutcome::Rows(passed))
@@ -248,11 +242,10 @@ impl Pair<'_> {
         &self,
         rows: &[OutboxRow],
         checkpoint_at: Deadline,
-        deadline: Deadline,
     ) -> Result<usize, DynamoError> {
         let sort_keys: Vec<_> = rows.iter().map(|row| row.sort_key.to_string()).collect();
         let writes = rows.iter().zip(&sort_keys).map(|(row, key)| self.write(row, key));
-        Ok(self.timeline.write(writes, checkpoint_at, deadline).await?.leading)
+        Ok(self.timeline.write(writes, checkpoint_at).await?.leading)
     }
 
     fn write<'w>(&'w self, row: &OutboxRow, sort_key: &'w str) -> EntryWrite<'w> {
@@ -268,9 +261,8 @@ impl Pair<'_> {
         &self,
         rows: &[OutboxRow],
         checkpoint_at: Deadline,
-        deadline: Deadline,
     ) -> Result<ChunkOutcome, DynamoError> {
-        Ok(match self.purge(self.state, rows, checkpoint_at, deadline).await? {
+        Ok(match self.purge(self.state, rows, checkpoint_at).await? {
             Purge::Done => ChunkOutcome::Rows(rows.len()),
             Purge::Stopped(passed) => ChunkOutcome::Rows(passed),
             Purge::Overtaken => ChunkOutcome::Over,
@@ -282,10 +274,9 @@ impl Pair<'_> {
         unfollowed: FollowState,
         rows: &[OutboxRow],
         checkpoint_at: Deadline,
-        deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         let keys: Vec<_> = rows.iter().map(|row| row.sort_key.clone()).collect();
         let timelines = &self.of.timelines;
-        timelines.purge(self.viewer, self.actor, unfollowed, &keys, checkpoint_at, deadline).await
+        timelines.purge(self.viewer, self.actor, unfollowed, &keys, checkpoint_at).await
     }
 }

@@ -107,9 +107,6 @@ impl CloudWatch {
     }
 
     /// What is known at an instant of the load of the current period.
-    ///
-    /// # Errors
-    /// [`ServiceError`]
     pub(crate) async fn measured(
         &self,
         tables: &EventTables,

@@ -38,13 +38,6 @@ const BUSES: usize = 4;
 /// The time between two notes of progress: a walk that dies loses at most this much.
 const SLICE: Duration = Duration::from_secs(5);
 
-/// When to stop beginning pages, and the deadline of all calls.
-#[derive(Clone, Copy)]
-struct Time {
-    checkpoint_at: Deadline,
-    deadline: Deadline,
-}
-
 /// A customer with what is known of them.
 type DecidableCustomer = (CustomerId, CustomerView, Decisions);
 
@@ -59,39 +52,30 @@ struct Counts {
 
 impl Keeper {
     /// Decides the due days of all tenants, for up to half of the time. Failures are logged and counted.
-    pub(crate) async fn decide_days(
-        &self,
-        now: Timestamp,
-        deadline: Deadline,
-        tick: &mut Tick,
-        ticked: &mut Ticked,
-    ) {
+    pub(crate) async fn decide_days(&self, now: Timestamp, tick: &mut Tick, ticked: &mut Ticked) {
         let counts = Counts::default();
-        self.decide_all(now, deadline, &counts).await;
+        let (half, deadline) = (self.deadline().remaining() / 2, self.deadline());
+        let keeper = self.until(deadline.within(half + half / 4));
+        keeper.decide_all(now, deadline.within(half), &counts).await;
         tick.undecided_rules += counts.undecided.into_inner();
         ticked.done += counts.days.into_inner();
         ticked.failed += counts.failed.into_inner();
         ticked.more_due |= counts.more_due.into_inner();
     }
 
-    async fn decide_all(&self, now: Timestamp, deadline: Deadline, counts: &Counts) {
-        let half = deadline.remaining() / 2;
-        let time = Time {
-            checkpoint_at: deadline.within(half),
-            deadline: deadline.within(half + half / 4),
-        };
+    /// Begins no page after `checkpoint_at`.
+    async fn decide_all(&self, now: Timestamp, checkpoint_at: Deadline, counts: &Counts) {
         let mut after = None;
         loop {
-            let tenants =
-                match self.daily.tenants(after.as_ref(), TENANTS_PER_PAGE, time.deadline).await {
-                    Ok(tenants) => tenants,
-                    Err(failure) => return counts.note("the register of tenants", &failure.into()),
-                };
+            let tenants = match self.daily.tenants(after.as_ref(), TENANTS_PER_PAGE).await {
+                Ok(tenants) => tenants,
+                Err(failure) => return counts.note("the register of tenants", &failure.into()),
+            };
             let is_last = tenants.len() < TENANTS_PER_PAGE;
             after = tenants.last().map(|(tenant, _)| tenant.clone());
             let walks = tenants.into_iter().map(|(tenant, progress)| async move {
                 let decided = match progress {
-                    Ok(progress) => self.decide_tenant(progress, now, time, counts).await,
+                    Ok(progress) => self.decide_tenant(progress, now, checkpoint_at, counts).await,
                     Err(failure) => Err(failure.into()),
                 };
                 if let Err(failure) = decided {
@@ -111,18 +95,18 @@ impl Keeper {
         &self,
         mut progress: DailyProgress,
         now: Timestamp,
-        time: Time,
+        checkpoint_at: Deadline,
         counts: &Counts,
     ) -> Result<(), DecideError> {
         let last_due = last_due(now);
         while progress.decided < last_due {
-            if time.checkpoint_at.has_passed() {
+            if checkpoint_at.has_passed() {
                 return Err(out_of_time());
             }
             let tenant = &progress.tenant_id;
-            let definitions = self.daily.definitions(tenant, time.deadline).await?;
+            let definitions = self.daily.definitions(tenant).await?;
             let Some(due) = progress.next(definitions, last_due) else {
-                self.daily.note(progress.done(last_due), time.deadline).await?;
+                self.daily.note(progress.done(last_due)).await?;
                 return Ok(());
             };
             let DueDay { tenant_id: tenant, day, given_up, .. } = &due;
@@ -130,7 +114,7 @@ impl Keeper {
             if *given_up > 0 {
                 warn!(%tenant, given_up, "days before are not decided any more: they are too many");
             }
-            let Some(decided) = self.walk(&due, progress, time, counts).await? else {
+            let Some(decided) = self.walk(&due, progress, checkpoint_at, counts).await? else {
                 // Another keeper continues.
                 counts.more_due.store(true, Relaxed);
                 return Ok(());
@@ -147,32 +131,32 @@ impl Keeper {
         &self,
         due: &DueDay,
         mut progress: DailyProgress,
-        time: Time,
+        checkpoint_at: Deadline,
         counts: &Counts,
     ) -> Result<Option<DailyProgress>, DecideError> {
         let DueDay { tenant_id: tenant, day, .. } = due;
         let mut position = progress.position(*day).cloned();
-        let mut slice = time.checkpoint_at.within(SLICE);
+        let mut slice = checkpoint_at.within(SLICE);
         let deciders: [Daily; BUSES] = array::from_fn(|_| self.daily.apart());
         loop {
-            let ids = self.summaries.ids(tenant, position.as_ref(), PAGE, time.deadline).await?;
+            let ids = self.summaries.ids(tenant, position.as_ref(), PAGE).await?;
             let is_last = ids.len() < PAGE;
             if let Some(last) = ids.last() {
                 position = Some(last.clone());
-                self.decide_page(due, &deciders, ids, time, counts).await?;
+                self.decide_page(due, &deciders, ids, counts).await?;
             }
             if is_last {
-                return Ok(self.daily.note(progress.done(*day), time.deadline).await?);
+                return Ok(self.daily.note(progress.done(*day)).await?);
             }
             if slice.has_passed() {
                 let come = progress.behind(*day, position.clone());
-                let Some(noted) = self.daily.note(come, time.deadline).await? else {
+                let Some(noted) = self.daily.note(come).await? else {
                     return Ok(None);
                 };
-                if time.checkpoint_at.has_passed() {
+                if checkpoint_at.has_passed() {
                     return Err(out_of_time());
                 }
-                (progress, slice) = (noted, time.checkpoint_at.within(SLICE));
+                (progress, slice) = (noted, checkpoint_at.within(SLICE));
             }
         }
     }
@@ -182,14 +166,13 @@ impl Keeper {
         due: &DueDay,
         deciders: &[Daily],
         ids: Vec<CustomerId>,
-        time: Time,
         counts: &Counts,
     ) -> Result<(), DecideError> {
-        let known = self.known(&due.tenant_id, ids, time.deadline).await?;
+        let known = self.known(&due.tenant_id, ids).await?;
         let known = known.into_iter().zip(deciders.iter().cycle());
         let deciding = known.map(|((customer, known), daily)| async move {
             let decided = match known {
-                Ok(known) => self.decide_customer(due, daily, known, time.deadline).await,
+                Ok(known) => self.decide_customer(due, daily, known).await,
                 Err(failure) => Err(failure.into()),
             };
             match decided {
@@ -211,12 +194,11 @@ impl Keeper {
         &self,
         tenant: &TenantId,
         ids: Vec<CustomerId>,
-        deadline: Deadline,
     ) -> Result<Vec<(CustomerId, Result<DecidableCustomer, DynamoError>)>, DynamoError> {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(Vec::new()) };
         let (views, mut decisions): (_, BTreeMap<_, _>) = futures::try_join!(
-            self.summaries.each_view(tenant, &ids, deadline),
-            self.daily.decisions(tenant, first, last, deadline),
+            self.summaries.each_view(tenant, &ids),
+            self.daily.decisions(tenant, first, last),
         )?;
         let known = ids.into_iter().zip(views).map(|(customer, view)| {
             let decisions = decisions.remove(&customer).unwrap_or_else(|| Ok(Decisions::default()));
@@ -232,12 +214,11 @@ impl Keeper {
         due: &DueDay,
         daily: &Daily,
         (customer_id, view, before): DecidableCustomer,
-        deadline: Deadline,
     ) -> Result<(), DecideError> {
         let customer = Customer { tenant_id: due.tenant_id.clone(), customer_id };
-        let summary = Daily::summary(&self.summaries, &customer, view, due, deadline).await?;
+        let summary = Daily::summary(&self.summaries, &customer, view, due).await?;
         let now = self.clock.now();
-        daily.decide(due, &customer, &summary, before, now, deadline).await
+        daily.decide(due, &customer, &summary, before, now).await
     }
 }
 

@@ -238,24 +238,43 @@ impl Keeper {
     /// [`KeeperError`]: it is unknown what is due.
     pub fn tick(&self, deadline: Deadline) -> BoxFuture<'_, Result<Ticked, KeeperError>> {
         Box::pin(async move {
-            let at_work = self.keepers.begin(deadline).await?;
-            let ticked = self.tick_at_work(deadline).await;
+            let keeper = self.until(deadline);
+            let at_work = keeper.keepers.begin().await?;
+            let ticked = keeper.tick_at_work().await;
             // If that fails, erasures wait for this keeper a little longer.
-            let _ = self.keepers.end(at_work, deadline).await;
+            let _ = keeper.keepers.end(at_work).await;
             ticked
         })
     }
 
-    fn tick_at_work(&self, deadline: Deadline) -> BoxFuture<'_, Result<Ticked, KeeperError>> {
+    /// The same keeper, whose tables know the deadline of a piece of its work.
+    fn until(&self, deadline: Deadline) -> Self {
+        let dynamo = &self.tables.dynamo().until(deadline);
+        Self {
+            periods: self.periods.over(dynamo),
+            archives: self.archives.over(dynamo),
+            keepers: self.keepers.over(dynamo),
+            tables: self.tables.over(dynamo),
+            daily: self.daily.over(dynamo),
+            summaries: self.summaries.over(dynamo),
+            ..self.clone()
+        }
+    }
+
+    fn deadline(&self) -> Deadline {
+        self.tables.dynamo().deadline()
+    }
+
+    fn tick_at_work(&self) -> BoxFuture<'_, Result<Ticked, KeeperError>> {
         Box::pin(async move {
             let now = self.clock.now();
             let (mut tick, mut ticked) = (Tick::default(), Ticked::default());
-            let mut rows = self.periods.newest_until(|_| false, deadline).await?;
+            let mut rows = self.periods.newest_until(|_| false).await?;
             // Before all that takes long: somebody may be waiting for it.
             for row in &mut rows {
-                self.provision(row, now, deadline, &mut ticked).await;
+                self.provision(row, now, &mut ticked).await;
             }
-            self.decide_days(now, deadline, &mut tick, &mut ticked).await;
+            self.decide_days(now, &mut tick, &mut ticked).await;
             for period in keeping::planned(&self.settings, now) {
                 if rows.iter().any(|row| row.period == period) {
                     continue;
@@ -265,12 +284,12 @@ impl Keeper {
                     tick.disputed_periods += 1;
                     continue;
                 }
-                self.periods.plan(period, deadline).await?;
-                rows.extend(self.periods.row(period, deadline).await?);
+                self.periods.plan(period).await?;
+                rows.extend(self.periods.row(period).await?);
             }
             rows.sort_by_key(|row| row.period.from());
             for row in rows {
-                let row = self.keep(row, now, deadline, &mut ticked).await;
+                let row = self.keep(row, now, &mut ticked).await;
                 tick.see(&row, &self.settings, now);
             }
             tick.keeper_steps += ticked.done;
@@ -282,16 +301,10 @@ impl Keeper {
     }
 
     /// Has a period's table the capacity that it needs now.
-    async fn provision(
-        &self,
-        row: &mut PeriodRow,
-        now: Timestamp,
-        deadline: Deadline,
-        ticked: &mut Ticked,
-    ) {
-        let deadline = deadline.within(PROVISIONING);
+    async fn provision(&self, row: &mut PeriodRow, now: Timestamp, ticked: &mut Ticked) {
+        let keeper = self.until(self.deadline().within(PROVISIONING));
         loop {
-            let ended = self.set_capacity(row, now, deadline).await;
+            let ended = keeper.set_capacity(row, now).await;
             match ticked.count(row, &"set the capacity", ended) {
                 Some(moved) => *row = moved,
                 None => return,
@@ -300,15 +313,9 @@ impl Keeper {
     }
 
     /// Does what is due for a period. Returns its new row.
-    async fn keep(
-        &self,
-        mut row: PeriodRow,
-        now: Timestamp,
-        deadline: Deadline,
-        ticked: &mut Ticked,
-    ) -> PeriodRow {
+    async fn keep(&self, mut row: PeriodRow, now: Timestamp, ticked: &mut Ticked) -> PeriodRow {
         while let Some(care) = keeping::stream_care(&row) {
-            let ended = self.care_for_stream(care, &row, deadline).await;
+            let ended = self.care_for_stream(care, &row).await;
             match ticked.count(&row, &care, ended) {
                 Some(moved) => row = moved,
                 None => break,
@@ -318,7 +325,7 @@ impl Keeper {
             if due.at > now {
                 break;
             }
-            let ended = self.step(due.step, &row, deadline).await;
+            let ended = self.step(due.step, &row).await;
             match ticked.count(&row, &due.step, ended) {
                 Some(moved) => row = moved,
                 None => break,
@@ -327,46 +334,36 @@ impl Keeper {
         row
     }
 
-    async fn step(
-        &self,
-        step: Step,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<Outcome, KeeperError> {
-        if deadline.has_passed() {
+    async fn step(&self, step: Step, row: &PeriodRow) -> Result<Outcome, KeeperError> {
+        if self.deadline().has_passed() {
             return Err(DeadlineExceeded.into());
         }
         let to = |state| PeriodRow { state, ..row.clone() };
         match step {
-            Step::Make => self.make(row, deadline).await,
-            Step::Begin => self.moved(to(PeriodState::Current), deadline).await,
-            Step::End => self.moved(to(PeriodState::Past), deadline).await,
-            Step::Seal => self.seal(row, deadline).await,
-            Step::Archive => self.archive(row, deadline).await,
-            Step::Verify => self.verify(row, deadline).await,
-            Step::Drop => self.drop_table(row, deadline).await,
-            Step::Expire => self.expire(row, deadline).await,
+            Step::Make => self.make(row).await,
+            Step::Begin => self.moved(to(PeriodState::Current)).await,
+            Step::End => self.moved(to(PeriodState::Past)).await,
+            Step::Seal => self.seal(row).await,
+            Step::Archive => self.archive(row).await,
+            Step::Verify => self.verify(row).await,
+            Step::Drop => self.drop_table(row).await,
+            Step::Expire => self.expire(row).await,
         }
     }
 
     /// Writes a row, or reads the row that somebody else has written meanwhile.
-    async fn moved(&self, row: PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
-        if self.periods.replace(&row, deadline).await? {
+    async fn moved(&self, row: PeriodRow) -> Result<Outcome, KeeperError> {
+        if self.periods.replace(&row).await? {
             let version = row.version + 1;
             return Ok(Outcome::Moved(PeriodRow { version, ..row }));
         }
-        let now = self.periods.row(row.period, deadline).await?;
+        let now = self.periods.row(row.period).await?;
         Ok(now.map_or(Outcome::Waiting, Outcome::Moved))
     }
 
     /// Stops everything for a period, until an operator has resolved it.
-    async fn dispute(
-        &self,
-        row: &PeriodRow,
-        why: String,
-        deadline: Deadline,
-    ) -> Result<Outcome, KeeperError> {
-        self.disputed(PeriodRow { dispute: Some(why), heals: false, ..row.clone() }, deadline).await
+    async fn dispute(&self, row: &PeriodRow, why: String) -> Result<Outcome, KeeperError> {
+        self.disputed(PeriodRow { dispute: Some(why), heals: false, ..row.clone() }).await
     }
 
     /// Stops everything for a period, until its stream has brought everything in its archive.
@@ -374,14 +371,13 @@ impl Keeper {
         &self,
         row: &PeriodRow,
         why: String,
-        deadline: Deadline,
     ) -> Result<Outcome, KeeperError> {
-        self.disputed(PeriodRow { dispute: Some(why), heals: true, ..row.clone() }, deadline).await
+        self.disputed(PeriodRow { dispute: Some(why), heals: true, ..row.clone() }).await
     }
 
-    async fn disputed(&self, row: PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
+    async fn disputed(&self, row: PeriodRow) -> Result<Outcome, KeeperError> {
         let disputed = PeriodRow { state: PeriodState::Disputed, ..row };
-        let outcome = self.moved(disputed, deadline).await?;
+        let outcome = self.moved(disputed).await?;
         // Not if another keeper was ahead and caused the difference.
         if let Outcome::Moved(PeriodRow { period, dispute: Some(why), .. }) = &outcome {
             error!(%period, "disputed: {why}");

@@ -7,7 +7,6 @@
 use shared::battles::{BattleRow, BattleState, BattleStatus, keys};
 use shared::outbound::{Happened, LastHit, OutboundEvent};
 use shared::projection::{Change, Shard, View};
-use shared::runtime::deadline::Deadline;
 use shared::values::BattleId;
 
 use crate::failure::Failure;
@@ -21,17 +20,16 @@ pub(crate) async fn fold(
     shard: Shard,
     subject: Subject,
     changes: Vec<&Change>,
-    deadline: Deadline,
 ) -> Outcome {
     let told = match &subject {
         Subject::Battle(battle) if projector.bus.is_on() => Some((battle.clone(), changes.clone())),
         _ => None,
     };
-    let outcome = blocks::fold::<BattleState>(projector, shard, subject, changes, deadline).await;
+    let outcome = blocks::fold::<BattleState>(projector, shard, subject, changes).await;
     let Some((battle, changes)) = told.filter(|_| outcome.failure.is_none()) else {
         return outcome;
     };
-    match tell_if_over(projector, battle, &changes, deadline).await {
+    match tell_if_over(projector, battle, &changes).await {
         Ok(()) => outcome,
         Err(failure) => outcome.failed(failure.into()),
     }
@@ -41,10 +39,9 @@ async fn tell_if_over(
     projector: &Projector,
     battle: BattleId,
     changes: &[&Change],
-    deadline: Deadline,
 ) -> Result<(), Failure> {
     let (views, view) = (&projector.views, keys::view(&battle));
-    let view = views.read(view, View::<BattleState>::read_from, deadline).await?;
+    let view = views.read(view, View::<BattleState>::read_from).await?;
     let status = view.state.status().filter(|status| status.hp_left == 0);
     let Some(BattleStatus { actor_id, hp, hits, last_hit: Some(last), .. }) = status else {
         return Ok(());
@@ -59,5 +56,5 @@ async fn tell_if_over(
     let last_hit = LastHit { hit_id, viewer_id, damage };
     let happened = Happened::BattleDefeated { battle_id: battle, actor_id, hp, hits, last_hit };
     let event = OutboundEvent::new(&happened, last.at, change.at)?;
-    Ok(projector.bus.send(vec![event], deadline).await?)
+    Ok(projector.bus.send(vec![event], projector.deadline()).await?)
 }

@@ -13,7 +13,6 @@ use shared::projection::{
     BlockRange, Blocks, Change, Folded, PendingItems, Refused, Shard, SideWrites, View, Write,
     weight,
 };
-use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use tracing::error;
 
@@ -104,12 +103,11 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
     shard: Shard,
     subject: Subject,
     changes: Vec<&Change>,
-    deadline: Deadline,
 ) -> Outcome {
     let key = subject.view();
     let mut outcome = Outcome::of(subject, &changes);
     let (mut backoff, mut failed, mut notes) = (Backoff::default(), None, ViewNotes::default());
-    let attempt = Attempt { projector, shard, key: &key, deadline };
+    let attempt = Attempt { projector, shard, key: &key };
     let (mut budget, mut begin) = (WriteBudget::MOST, 0);
     // An earlier delivery that folded some of these may have died before all derived items were written.
     let mut is_repeated = false;
@@ -124,7 +122,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                 is_repeated |= is_folded && folded.new < end - begin;
                 outcome = outcome.written(folded);
                 if let Some(PendingItems { decisions, items }) = pending {
-                    match projector.views.put_all(&items, deadline).await {
+                    match projector.views.put_all(&items).await {
                         Ok(()) => notes.written.extend(decisions),
                         // It stays pending.
                         Err(failure) if failure.is_refusal() => error!(view = key.pk, "{failure}"),
@@ -166,7 +164,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
             }
             Err(failure) => return outcome.refused(failure, &changes[begin..]),
         }
-        if let Err(late) = backoff.wait(deadline).await {
+        if let Err(late) = backoff.wait(projector.deadline()).await {
             let late = || Arc::new(DynamoError::from(late).into());
             return outcome.failed(failed.unwrap_or_else(late));
         }
@@ -204,7 +202,6 @@ struct Attempt<'a> {
     projector: &'a Projector,
     shard: Shard,
     key: &'a Key,
-    deadline: Deadline,
 }
 
 impl Attempt<'_> {
@@ -217,7 +214,7 @@ impl Attempt<'_> {
     ) -> Result<Round, DynamoError> {
         let Projector { views, facts, clock, .. } = self.projector;
         let (key, now) = (self.key.clone(), clock.now());
-        let mut view = views.read_to_fold::<S>(key, self.shard, now, self.deadline).await?;
+        let mut view = views.read_to_fold::<S>(key, self.shard, now).await?;
         let (before, passed) = (view.state.clone(), view.passed(self.shard, changes));
         written.iter().for_each(|decision| view.state.mark_written(*decision));
         let mut wanted = view.state.needed_blocks(false);
@@ -268,7 +265,7 @@ impl Attempt<'_> {
         if self.is_too_much(&writes) && work.half(budget).is_some() {
             return Ok(Round::TooMuch(work));
         }
-        match views.write(writes, self.deadline).await {
+        match views.write(writes).await {
             Ok(true) => {
                 let is_folded = wanted.is_none() && view.state.needed_blocks(false).is_none();
                 let has_pending = view.state.needed_blocks(true).is_some();
@@ -321,22 +318,20 @@ impl Attempt<'_> {
             limit: Some(limit.min(budget.blocks)),
             ..Query::default()
         };
-        let page = self.projector.views.table().page(&query, self.deadline).await?;
+        let page = self.projector.views.table().page(&query).await?;
         let before = view.state.clone();
         let why = match view.state.absorb(&page.rows, page.next.is_none()) {
-            Ok(items) if view.state != before => {
-                match self.projector.views.put_all(&items, self.deadline).await {
-                    Ok(()) => return Ok(Absorbed::All),
-                    Err(failure) if failure.is_refusal() => failure.to_string(),
-                    Err(failure) => return Err(failure),
-                }
-            }
+            Ok(items) if view.state != before => match self.projector.views.put_all(&items).await {
+                Ok(()) => return Ok(Absorbed::All),
+                Err(failure) if failure.is_refusal() => failure.to_string(),
+                Err(failure) => return Err(failure),
+            },
             Ok(_) => format!("blocks from {first} on are not there"),
             Err(failure) => failure.to_string(),
         };
         // A later write of the view may have deleted them.
         let key = self.key.clone();
-        let now = self.projector.views.read(key, View::<S>::read_to_fold, self.deadline).await?;
+        let now = self.projector.views.read(key, View::<S>::read_to_fold).await?;
         Ok(match now.version() == view.version() {
             true => Absorbed::Unreadable(why),
             false => Absorbed::ViewChanged,

@@ -20,7 +20,6 @@ use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, IN_FLIGHT};
 use shared::events::Period;
 use shared::projection::{Change, Refused, Shard, View, Write};
-use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use shared::summaries::{
     CustomerView, NameView, Summaries, SummaryState, SummaryView, WitnessView, views_of,
@@ -57,12 +56,7 @@ pub(crate) fn by_view<'a>(
 }
 
 /// Folds changes of one shard into these views.
-pub(crate) async fn fold(
-    projector: &Projector,
-    shard: Shard,
-    by_view: ByView<'_>,
-    deadline: Deadline,
-) -> Vec<Outcome> {
+pub(crate) async fn fold(projector: &Projector, shard: Shard, by_view: ByView<'_>) -> Vec<Outcome> {
     let (mut customers, mut names, mut witnesses) = (Vec::new(), Vec::new(), Vec::new());
     let counted = rules::counted(&by_view);
     for (view, changes) in by_view {
@@ -73,12 +67,12 @@ pub(crate) async fn fold(
         };
         tasks.push(Task::new(view, changes));
     }
-    let folding = Folding { projector, shard, deadline };
+    let folding = Folding { projector, shard };
     let (names, customers) = futures::join!(
         folding.fold_all::<NameView>(in_turns(names)),
         folding.fold_all::<CustomerView>(in_turns(customers)),
     );
-    let customers = rules::decide(projector, customers, &counted, deadline).await;
+    let customers = rules::decide(projector, customers, &counted).await;
     let mut outcomes: Vec<_> = names.into_iter().chain(customers).collect();
     let failure = outcomes.iter().find_map(|outcome| outcome.failure.clone());
     outcomes.extend(match failure {
@@ -152,7 +146,6 @@ impl<'a> Task<'a> {
 struct Folding<'p> {
     projector: &'p Projector,
     shard: Shard,
-    deadline: Deadline,
 }
 
 impl Folding<'_> {
@@ -175,7 +168,7 @@ impl Folding<'_> {
                 backoff.reset();
             }
             if !tasks.is_empty()
-                && let Err(late) = backoff.wait(self.deadline).await
+                && let Err(late) = backoff.wait(self.projector.deadline()).await
             {
                 let failure = failed.unwrap_or_else(|| Arc::new(DynamoError::from(late).into()));
                 let end = |task: Task<'_>| task.outcome.failed(failure.clone());
@@ -188,7 +181,7 @@ impl Folding<'_> {
     async fn attempt_all<'a, S: SummaryState>(self, tasks: Vec<Task<'a>>) -> Vec<End<'a>> {
         let Projector { views, clock, .. } = self.projector;
         let keys: Vec<Key> = tasks.iter().map(|task| task.view.key()).collect();
-        let read = views.read_all_to_fold::<S>(&keys, self.shard, clock.now(), self.deadline);
+        let read = views.read_all_to_fold::<S>(&keys, self.shard, clock.now());
         let read = match read.await {
             Ok(read) => read,
             Err(failure) => {
@@ -242,7 +235,7 @@ impl Folding<'_> {
                 Err(whole) => task = whole,
             }
         }
-        match self.projector.views.write(writes, self.deadline).await {
+        match self.projector.views.write(writes).await {
             Ok(true) => {
                 task.outcome = task.outcome.written(folded);
                 task.go_on(end)
@@ -269,7 +262,7 @@ impl Folding<'_> {
             return Ok(());
         }
         let summaries = Summaries::new(views);
-        let found = summaries.needed(&needed, self.deadline).await?;
+        let found = summaries.needed(&needed).await?;
         view.state.absorb(&needed, &found)
     }
 

@@ -93,53 +93,70 @@ impl Projector {
         event: StreamEvent,
         deadline: Deadline,
     ) -> BoxFuture<'_, Result<StreamResponse, EventError>> {
-        Box::pin(async move {
-            let read = event.read(&self.tables);
-            let (source, shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
-            if let Source::Events(period) = source {
-                let by_view = events::by_view(self, &changes, period, shard);
-                let outcomes = events::fold(self, shard, by_view, deadline).await;
-                return Ok(self.answer(shard, &changes, outcomes, deadline).await);
+        Box::pin(async move { self.for_work(deadline).fold(event).await })
+    }
+
+    /// The same projector, whose tables know the deadline of one batch.
+    fn for_work(&self, deadline: Deadline) -> Self {
+        let dynamo = &self.views.table().dynamo().for_work(deadline);
+        Self {
+            facts: self.facts.over(dynamo),
+            views: self.views.over(dynamo),
+            tables: self.tables.over(dynamo),
+            rules: self.rules.over(dynamo),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Deadline {
+        self.views.table().deadline()
+    }
+
+    async fn fold(&self, event: StreamEvent) -> Result<StreamResponse, EventError> {
+        let read = event.read(&self.tables);
+        let (source, shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
+        if let Source::Events(period) = source {
+            let by_view = events::by_view(self, &changes, period, shard);
+            let outcomes = events::fold(self, shard, by_view).await;
+            return Ok(self.answer(shard, &changes, outcomes).await);
+        }
+        let mut by_subject: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+        let changes = self.open(changes);
+        for change in &changes {
+            let subject = Subject::of(change);
+            if let Some(subject) = subject.filter(|it| change.concerns(&it.view())) {
+                by_subject.entry(subject).or_default().push(change);
             }
-            let mut by_subject: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
-            let changes = self.open(changes);
-            for change in &changes {
-                let subject = Subject::of(change);
-                if let Some(subject) = subject.filter(|it| change.concerns(&it.view())) {
-                    by_subject.entry(subject).or_default().push(change);
+        }
+        let (mut activities, mut barriers) = (BTreeMap::new(), Vec::new());
+        let mut summaries = BTreeMap::new();
+        let mut folds: Vec<BoxFuture<'_, Outcome>> = Vec::new();
+        for (subject, changes) in by_subject {
+            match subject {
+                Subject::Activity(id) => drop(activities.insert(id, changes)),
+                Subject::Barrier(_) => barriers.push((subject, changes)),
+                Subject::Summary(view) => drop(summaries.insert(view, changes)),
+                Subject::Poll(_) => {
+                    let fold = blocks::fold::<PollTally>(self, shard, subject, changes);
+                    folds.push(fold.boxed());
+                }
+                Subject::Battle(_) => {
+                    let fold = battles::fold(self, shard, subject, changes);
+                    folds.push(fold.boxed());
                 }
             }
-            let (mut activities, mut barriers) = (BTreeMap::new(), Vec::new());
-            let mut summaries = BTreeMap::new();
-            let mut folds: Vec<BoxFuture<'_, Outcome>> = Vec::new();
-            for (subject, changes) in by_subject {
-                match subject {
-                    Subject::Activity(id) => drop(activities.insert(id, changes)),
-                    Subject::Barrier(_) => barriers.push((subject, changes)),
-                    Subject::Summary(view) => drop(summaries.insert(view, changes)),
-                    Subject::Poll(_) => {
-                        let fold =
-                            blocks::fold::<PollTally>(self, shard, subject, changes, deadline);
-                        folds.push(fold.boxed());
-                    }
-                    Subject::Battle(_) => {
-                        let fold = battles::fold(self, shard, subject, changes, deadline);
-                        folds.push(fold.boxed());
-                    }
-                }
-            }
-            let mut outcomes = likes::fold(self, shard, activities, deadline).await;
-            outcomes.extend(stream::iter(folds).buffered(IN_FLIGHT).collect::<Vec<_>>().await);
-            outcomes.extend(events::fold(self, shard, summaries, deadline).await);
-            // Last, because a barrier says that everything before it is folded: one after a failed change waits.
-            let end = first_failed(&outcomes);
-            for (barrier, mut changes) in barriers {
-                changes.retain(|change| end.is_none_or(|end| change.sequence < end));
-                let rows = single::fold::<BarrierProgress>(self, shard, barrier, changes, deadline);
-                outcomes.push(rows.await);
-            }
-            Ok(self.answer(shard, &changes, outcomes, deadline).await)
-        })
+        }
+        let mut outcomes = likes::fold(self, shard, activities).await;
+        outcomes.extend(stream::iter(folds).buffered(IN_FLIGHT).collect::<Vec<_>>().await);
+        outcomes.extend(events::fold(self, shard, summaries).await);
+        // Last, because a barrier says that everything before it is folded: one after a failed change waits.
+        let end = first_failed(&outcomes);
+        for (barrier, mut changes) in barriers {
+            changes.retain(|change| end.is_none_or(|end| change.sequence < end));
+            let rows = single::fold::<BarrierProgress>(self, shard, barrier, changes);
+            outcomes.push(rows.await);
+        }
+        Ok(self.answer(shard, &changes, outcomes).await)
     }
 
     /// The response to a batch, after the dead letters were sent.
@@ -148,13 +165,12 @@ impl Projector {
         shard: Shard,
         changes: &[Change],
         outcomes: Vec<Outcome>,
-        deadline: Deadline,
     ) -> StreamResponse {
-        let outcomes = self.set_aside(shard, changes, outcomes, deadline).await;
+        let outcomes = self.set_aside(shard, changes, outcomes).await;
         self.report(changes, &outcomes);
         let first = first_failed(&outcomes);
         if first.is_none() {
-            self.checkpoint(shard, changes, &outcomes, deadline).await;
+            self.checkpoint(shard, changes, &outcomes).await;
         }
         let failed = first.map(|sequence| Failed { item_identifier: sequence.to_string() });
         StreamResponse {
@@ -181,7 +197,6 @@ impl Projector {
         shard: Shard,
         changes: &[Change],
         outcomes: Vec<Outcome>,
-        deadline: Deadline,
     ) -> Vec<Outcome> {
         let mut kept = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
@@ -191,7 +206,9 @@ impl Projector {
             let (view, unfolded) = (outcome.subject.view(), &outcome.unfolded);
             let sent = match unfolded.is_empty() {
                 true => Ok(()),
-                false => self.dead_letters.send(&view, shard, changes, unfolded, deadline).await,
+                false => {
+                    self.dead_letters.send(&view, shard, changes, unfolded, self.deadline()).await
+                }
             };
             kept.push(match sent {
                 Ok(()) => outcome,
@@ -202,17 +219,11 @@ impl Projector {
     }
 
     /// Notes the checkpoint of the shard, if a view needs it. If that fails, marks stay.
-    async fn checkpoint(
-        &self,
-        shard: Shard,
-        changes: &[Change],
-        outcomes: &[Outcome],
-        deadline: Deadline,
-    ) {
+    async fn checkpoint(&self, shard: Shard, changes: &[Change], outcomes: &[Outcome]) {
         let is_wanted = outcomes.iter().any(|outcome| outcome.wants_checkpoint);
         let last = changes.iter().map(|change| change.sequence).max();
         let Some(last) = last.filter(|_| is_wanted) else { return };
-        let noted = self.views.note_checkpoint(shard, last, self.clock.now(), deadline);
+        let noted = self.views.note_checkpoint(shard, last, self.clock.now());
         if let Err(failure) = noted.await {
             warn!(%shard, "no checkpoint: {failure}");
         }

@@ -23,7 +23,6 @@ use shared::likes::{self, Recorded};
 use shared::notifications::keys;
 use shared::notifications::{ActivityLikes, Inbox};
 use shared::projection::{Change, Refused, Shard, View};
-use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
@@ -39,7 +38,6 @@ pub(crate) async fn fold(
     projector: &Projector,
     shard: Shard,
     changes: BTreeMap<ActivityId, Vec<&Change>>,
-    deadline: Deadline,
 ) -> Vec<Outcome> {
     let mut tasks: Vec<_> = changes
         .into_iter()
@@ -61,7 +59,7 @@ pub(crate) async fn fold(
     loop {
         let left = tasks.len();
         let mut failed = None;
-        let attempt = Attempt { projector, shard, deadline };
+        let attempt = Attempt { projector, shard };
         let ends = attempt.fold_all(std::mem::take(&mut tasks)).await;
         for end in ends {
             match end {
@@ -78,7 +76,7 @@ pub(crate) async fn fold(
         if tasks.len() < left {
             backoff.reset();
         }
-        if let Err(late) = backoff.wait(deadline).await {
+        if let Err(late) = backoff.wait(projector.deadline()).await {
             let late = || Arc::new(DynamoError::from(late).into());
             let failure = failed.unwrap_or_else(late);
             outcomes.extend(tasks.into_iter().map(|task| task.outcome.failed(failure.clone())));
@@ -91,7 +89,6 @@ pub(crate) async fn fold(
 struct Attempt<'p> {
     projector: &'p Projector,
     shard: Shard,
-    deadline: Deadline,
 }
 
 impl<'p> Attempt<'p> {
@@ -163,8 +160,7 @@ impl<'p> Attempt<'p> {
     ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, OwnerFacts), DynamoError> {
         let keys: Vec<_> = tasks.iter().map(|task| likes::keys::count(&task.activity)).collect();
         let Projector { views, clock, .. } = self.projector;
-        let views =
-            views.read_all_to_fold::<ActivityLikes>(&keys, self.shard, clock.now(), self.deadline);
+        let views = views.read_all_to_fold::<ActivityLikes>(&keys, self.shard, clock.now());
         let views = views.await?;
         // Nothing is known of an activity that nobody has liked.
         let lack = |(task, view): &(&Task<'_>, &Result<View<ActivityLikes>, _>)| {
@@ -183,7 +179,7 @@ impl<'p> Attempt<'p> {
         let mut known = OwnerFacts::default();
         for some in activities.chunks(BATCH_GET) {
             let keys = some.iter().map(|activity| owner::key(activity).into_item()).collect();
-            for row in table.batch_get(keys, self.deadline).await? {
+            for row in table.batch_get(keys).await? {
                 let activity = owner::of_key(&Key::of(&row)?);
                 let activity = activity.ok_or_else(|| row.corrupt("pk", "the key of an owner"))?;
                 match Owner::read(&row) {
@@ -195,7 +191,7 @@ impl<'p> Attempt<'p> {
         let own: Vec<_> = known.owners.iter().filter_map(|(a, owner)| own_like(a, owner)).collect();
         for some in own.chunks(BATCH_GET) {
             let keys = some.iter().cloned().map(Key::into_item).collect();
-            for row in table.batch_get(keys, self.deadline).await? {
+            for row in table.batch_get(keys).await? {
                 let like = likes::keys::of_key(&Key::of(&row)?);
                 let (_, activity) = like.ok_or_else(|| row.corrupt("pk", "the key of a like"))?;
                 match Recorded::read(&row) {
@@ -240,7 +236,7 @@ impl<'p> Attempt<'p> {
     {
         Box::pin(async move {
             let write = ready.view.write(likes::keys::count(&ready.task.activity));
-            let end = match self.projector.views.write(vec![write], self.deadline).await {
+            let end = match self.projector.views.write(vec![write]).await {
                 Ok(true) if ready.is_unowned() => End::Again(ready.asking_again()),
                 Ok(true) => ready.written(),
                 Ok(false) => End::Again(ready.task.conflicted()),
@@ -276,7 +272,7 @@ impl<'p> Attempt<'p> {
         ready: &mut Peekable<IntoIter<Ready<'a>>>,
     ) -> Vec<End<'a>> {
         let Projector { views, read_notifications, .. } = self.projector;
-        let inbox = views.read(keys::inbox(viewer), View::<Inbox>::read_from, self.deadline).await;
+        let inbox = views.read(keys::inbox(viewer), View::<Inbox>::read_from).await;
         let inbox = match inbox {
             Ok(inbox) => inbox,
             Err(failure) => return not_notified(ready.by_ref(), failure),
@@ -307,7 +303,7 @@ impl<'p> Attempt<'p> {
                 break;
             }
         }
-        match views.write(gathered.writes(), self.deadline).await {
+        match views.write(gathered.writes()).await {
             Ok(true) => some.into_iter().map(Ready::written).collect(),
             Ok(false) => some.into_iter().map(|r| End::Again(r.task.conflicted())).collect(),
             Err(failure) if failure.is_refusal() && some.len() == 1 => {

@@ -14,7 +14,6 @@ use futures::{StreamExt, stream};
 use shared::dynamo::IN_FLIGHT;
 use shared::events::Customer;
 use shared::projection::Change;
-use shared::runtime::deadline::Deadline;
 use shared::summaries::{Summaries, SummaryView, name_of};
 use shared::tenants::{DecideError, RuleDefinition};
 use shared::values::{EventName, TenantId};
@@ -43,14 +42,13 @@ pub(crate) async fn decide(
     projector: &Projector,
     outcomes: Vec<Outcome>,
     counted: &NamesCounted,
-    deadline: Deadline,
 ) -> Vec<Outcome> {
     let mut names = BTreeMap::<TenantId, BTreeSet<EventName>>::new();
     for (customer, of_them) in counted {
         names.entry(customer.tenant_id.clone()).or_default().extend(of_them.iter().cloned());
     }
     let reading = names.into_iter().map(|(tenant, names)| async move {
-        let read = projector.rules.counting(&tenant, &names, deadline).await;
+        let read = projector.rules.counting(&tenant, &names).await;
         (tenant, read.map_err(|failure| Arc::new(DecideError::from(failure))))
     });
     let reading: Vec<_> = reading.collect();
@@ -67,7 +65,7 @@ pub(crate) async fn decide(
                 return outcome;
             };
             let decided = match rules {
-                Ok(rules) => of_customer(projector, customer, rules, names, deadline).await,
+                Ok(rules) => of_customer(projector, customer, rules, names).await,
                 Err(failure) => Err(Arc::clone(failure)),
             };
             match decided {
@@ -90,17 +88,16 @@ async fn of_customer(
     customer: &Customer,
     rules: &[RuleDefinition],
     names: &BTreeSet<EventName>,
-    deadline: Deadline,
 ) -> Result<(), Arc<DecideError>> {
     let rules: Vec<_> = rules.iter().filter(|rule| rule.counts_one_of(names)).collect();
     if rules.is_empty() {
         return Ok(());
     }
     let summaries = Summaries::new(&projector.views);
-    let summary = summaries.customer(customer, deadline).await.map_err(DecideError::from)?;
+    let summary = summaries.customer(customer).await.map_err(DecideError::from)?;
     let Some(summary) = summary else { return Ok(()) };
     for rule in rules {
-        projector.rules.decide(rule, customer, &summary, projector.clock.now(), deadline).await?;
+        projector.rules.decide(rule, customer, &summary, projector.clock.now()).await?;
     }
     Ok(())
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use shared::dynamo::DynamoError;
 use shared::projection::{Change, Fold, Refused, Shard};
-use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 
 use crate::Projector;
@@ -17,14 +16,13 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
     shard: Shard,
     subject: Subject,
     changes: Vec<&Change>,
-    deadline: Deadline,
 ) -> Outcome {
     let key = subject.view();
     let mut outcome = Outcome::of(subject, &changes);
     let (views, now) = (&projector.views, projector.clock.now());
     let (facts, mut backoff) = (projector.facts.table().name(), Backoff::default());
     loop {
-        let mut view = match views.read_to_fold::<F>(key.clone(), shard, now, deadline).await {
+        let mut view = match views.read_to_fold::<F>(key.clone(), shard, now).await {
             Ok(view) => view,
             Err(failure) => return outcome.refused(failure, &changes),
         };
@@ -34,12 +32,12 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
         if view.state == before && !folded.is_noted {
             return outcome.known(folded);
         }
-        match views.write(vec![view.write(key.clone())], deadline).await {
+        match views.write(vec![view.write(key.clone())]).await {
             Ok(true) => return outcome.written(folded),
             Ok(false) => outcome.conflicts += 1,
             Err(failure) => return outcome.refused(failure, &changes),
         }
-        if let Err(late) = backoff.wait(deadline).await {
+        if let Err(late) = backoff.wait(projector.deadline()).await {
             return outcome.failed(Arc::new(DynamoError::from(late).into()));
         }
     }

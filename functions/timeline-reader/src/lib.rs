@@ -117,16 +117,14 @@ pub struct Reader {
     pub clock: Clock,
 }
 
-/// One request to an existing path, and the handles that it may use. The usage of its calls is counted separately.
+/// One request to an existing path.
 pub(crate) struct Context<'a> {
     pub(crate) event: &'a ApiGatewayV2httpRequest,
     pub(crate) path: &'a Path<'a>,
     pub(crate) caller: Caller<'a>,
+    /// The reader, for this request alone: its tables know the deadline and count the usage.
     pub(crate) reader: &'a Reader,
-    /// The client for calls of the tables.
-    pub(crate) dynamo: &'a Dynamo,
     pub(crate) now: Timestamp,
-    pub(crate) deadline: Deadline,
 }
 
 impl Context<'_> {
@@ -151,10 +149,11 @@ impl Reader {
             if let Some(answer) = preflight::answer(event) {
                 return answer;
             }
-            let (begun, dynamo) = (Instant::now(), self.ledger.table().dynamo().metered());
+            let begun = Instant::now();
+            let dynamo = self.ledger.table().dynamo().for_work(deadline);
             let matched = router::matched(event);
             let result = match &matched {
-                Some((route, path)) => self.read(*route, path, event, &dynamo, deadline).await,
+                Some((route, path)) => self.over(&dynamo).read(*route, path, event).await,
                 // Only `POST` of this path goes to the intake; everything else comes here.
                 None if Path::of(event, Route(EVENTS_ROUTE)).is_some() => {
                     Err(Problem::MethodNotAllowed("POST"))
@@ -172,13 +171,23 @@ impl Reader {
         })
     }
 
+    /// The same reader, with the client of one request.
+    fn over(&self, dynamo: &Dynamo) -> Self {
+        Self {
+            ledger: self.ledger.over(dynamo),
+            facts: self.facts.over(dynamo),
+            views: self.views.over(dynamo),
+            timelines: self.timelines.over(dynamo),
+            events: self.events.over(dynamo),
+            ..self.clone()
+        }
+    }
+
     async fn read(
         &self,
         route: Route,
         path: &Path<'_>,
         event: &ApiGatewayV2httpRequest,
-        dynamo: &Dynamo,
-        deadline: Deadline,
     ) -> Result<Shareable, Problem> {
         if event.request_context.http.method != "GET" {
             return Err(Problem::MethodNotAllowed("GET"));
@@ -188,9 +197,7 @@ impl Reader {
             path,
             caller: self.authorization.caller(event, &self.tenant_claim)?,
             reader: self,
-            dynamo,
             now: self.clock.now(),
-            deadline,
         };
         router::answer(route, &cx).await
     }

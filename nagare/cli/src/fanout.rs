@@ -7,7 +7,6 @@ use indicatif::ProgressBar;
 use nagare_client::remote::Remote;
 use nagare_operator::fanout::{Report, Work, work};
 use nagare_operator::progress;
-use nagare_operator::soon;
 use shared::activities::ActivityKey;
 use shared::fanout::{FanOutKind, FanOuts};
 use shared::values::ActivityId;
@@ -35,8 +34,7 @@ impl Fanout {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let ledger = Remote::from_environment().await?.ledger()?;
         let unknown = || Failure::No(format!("nobody has published an activity {}", self.activity));
-        let Work { key, kind } =
-            work(&ledger, &self.activity, soon()).await?.ok_or_else(unknown)?;
+        let Work { key, kind } = work(&ledger, &self.activity).await?.ok_or_else(unknown)?;
         match self.watch(&FanOuts::new(&ledger), &key, kind).await? {
             Some(report) => self.print(&report)?,
             None => say!(
@@ -58,7 +56,7 @@ impl Fanout {
         let (bar, begun) = (progress::bar(0, "timelines"), Instant::now());
         let mut at_first = None;
         loop {
-            let Some(fan_out) = fan_outs.fan_out(key, kind, soon()).await? else { return Ok(None) };
+            let Some(fan_out) = fan_outs.fan_out(key, kind).await? else { return Ok(None) };
             let mut report = Report::of(&key.activity_id, kind, &fan_out);
             let before = *at_first.get_or_insert(report.delivered);
             let seconds = begun.elapsed().as_secs_f64();

@@ -13,7 +13,6 @@ use futures::StreamExt;
 use nagare_client::api::Api;
 use nagare_client::remote::Remote;
 use nagare_client::target::Target;
-use nagare_operator::soon;
 use serde::Serialize;
 use shared::dead_letters::DeadLetters;
 use shared::runtime::env;
@@ -244,7 +243,7 @@ async fn queue_counts(client: &Client, url: &str) -> Result<QueueCounts, Failure
 }
 
 async fn letter_count(letters: &DeadLetters) -> Result<LetterCount, Failure> {
-    let mut all = pin!(letters.all(soon));
+    let mut all = pin!(letters.all());
     let mut kept = 0;
     while let Some(letter) = all.next().await {
         letter?;

@@ -14,7 +14,6 @@ use http::StatusCode;
 use maud::{Markup, html};
 use nagare_client::failure::Failure;
 use nagare_operator::letters::redrive;
-use nagare_operator::soon;
 use shared::dead_letters::DeadLetter;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
@@ -165,7 +164,7 @@ fn plot(name: &str, all: &[Depth], of: &dyn Fn(&Depth) -> u64) -> Markup {
 async fn all(console: &Console) -> Result<Vec<DeadLetter>, Failure> {
     let letters = console.remote.dead_letters()?;
     let mut listed = Vec::new();
-    let mut all = pin!(letters.all(soon));
+    let mut all = pin!(letters.all());
     while let Some(letter) = all.try_next().await? {
         listed.push(letter);
     }
@@ -233,7 +232,7 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
     let id = fields.get("id").unwrap_or_default();
     let shown = async {
         let letter = match is_message_id(id) {
-            true => console.remote.dead_letters()?.get(id, soon()).await?,
+            true => console.remote.dead_letters()?.get(id).await?,
             false => None,
         };
         let Some(letter) = letter else { return Ok(None) };
@@ -335,14 +334,14 @@ async fn act_on(
 ) -> Option<String> {
     let done = async {
         let letters = console.remote.dead_letters()?;
-        let found = if is_message_id(&id) { letters.get(&id, soon()).await? } else { None };
+        let found = if is_message_id(&id) { letters.get(&id).await? } else { None };
         // Where it is gone somebody else was faster.
         let Some(letter) = found else { return Ok(()) };
         match action {
             Action::Redrive if !is_named && !letter.is_verified() => Ok(()),
             Action::Redrive => redrive(&letters, &console.remote.sender()?, &letter).await,
             Action::Drop => {
-                letters.remove(&letter, soon()).await?;
+                letters.remove(&letter).await?;
                 Ok(())
             }
         }

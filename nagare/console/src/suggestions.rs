@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use futures::TryStreamExt;
 use maud::{Markup, html};
 use nagare_client::failure::Failure;
-use nagare_operator::soon;
 use serde_json::Value;
 use shared::dynamo::item::{Key, text};
 use shared::dynamo::{Query, Table};
@@ -161,7 +160,7 @@ async fn look_through(
     mut each: impl FnMut(Key),
 ) -> Result<(), Failure> {
     let mut scanned = 0;
-    let mut pages = pin!(table.pages(query, soon));
+    let mut pages = pin!(table.pages(query));
     while scanned < LOOKED_THROUGH
         && let Some(page) = pages.try_next().await?
     {

@@ -131,7 +131,7 @@ impl Keeping {
         let next = self.next_step(clock.now()).await?;
         let Some(goal) = [next, to].into_iter().flatten().min() else { return Ok(clock.now()) };
         loop {
-            let day = self.keeper.daily.next_due(clock.now(), Deadline::after(TIMEOUT)).await?;
+            let day = self.keeper.daily.next_due(clock.now()).await?;
             let at = day.map_or(goal, |day| day.min(goal));
             clock.set(at);
             if let Some(dir) = &self.data_dir {
@@ -166,7 +166,7 @@ impl Keeping {
 
     /// The instant of the next step that is not due yet.
     async fn next_step(&self, now: Timestamp) -> Result<Option<Timestamp>, AdvanceError> {
-        let rows = self.keeper.periods.newest_until(|_| false, Deadline::after(TIMEOUT)).await?;
+        let rows = self.keeper.periods.newest_until(|_| false).await?;
         let due = rows.iter().filter_map(|row| keeping::next(row, &self.keeper.settings, now));
         Ok(due.map(|due| due.at).filter(|at| *at > now).min())
     }

@@ -9,8 +9,6 @@ use shared::dynamo::{DynamoError, Query};
 use shared::events::{Customer, EventTables, PeriodRow, keys};
 use shared::values::{CustomerId, TenantId};
 
-use super::soon;
-
 /// All events of a tenant, or those of one of its customers.
 #[derive(Debug, Clone)]
 pub struct EventScope {
@@ -49,7 +47,7 @@ impl EventScope {
     ) -> Result<bool, DynamoError> {
         let table = tables.table(row.period);
         for query in self.queries(row) {
-            let mut pages = pin!(table.pages(query, soon));
+            let mut pages = pin!(table.pages(query));
             loop {
                 let page = match pages.try_next().await {
                     Ok(Some(page)) => page,

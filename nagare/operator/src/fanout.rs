@@ -6,7 +6,6 @@ use shared::dynamo::DynamoError;
 use shared::fanout::{FanOut, FanOutKind, FanOuts, Progress};
 use shared::follows::FollowerRange;
 use shared::ledger::Ledger;
-use shared::runtime::deadline::Deadline;
 use shared::values::ActivityId;
 
 /// The fan-out of an activity.
@@ -21,17 +20,13 @@ pub struct Work {
 ///
 /// # Errors
 /// [`DynamoError`]
-pub async fn work(
-    ledger: &Ledger,
-    activity_id: &ActivityId,
-    deadline: Deadline,
-) -> Result<Option<Work>, DynamoError> {
+pub async fn work(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<Work>, DynamoError> {
     let activities = Activities::new(ledger);
-    let Some((actor_id, _)) = activities.claimed(activity_id, deadline).await? else {
+    let Some((actor_id, _)) = activities.claimed(activity_id).await? else {
         return Ok(None);
     };
     let key = ActivityKey { activity_id: activity_id.clone(), actor_id };
-    let kind = match activities.activity(&key, deadline).await?.deleted {
+    let kind = match activities.activity(&key).await?.deleted {
         true => FanOutKind::Remove,
         false => FanOutKind::Insert,
     };
@@ -45,12 +40,11 @@ pub async fn work(
 pub async fn report(
     ledger: &Ledger,
     activity_id: &ActivityId,
-    deadline: Deadline,
 ) -> Result<Option<Report>, DynamoError> {
-    let Some(Work { key, kind }) = work(ledger, activity_id, deadline).await? else {
+    let Some(Work { key, kind }) = work(ledger, activity_id).await? else {
         return Ok(None);
     };
-    let fan_out = FanOuts::new(ledger).fan_out(&key, kind, deadline).await?;
+    let fan_out = FanOuts::new(ledger).fan_out(&key, kind).await?;
     Ok(fan_out.map(|fan_out| Report::of(activity_id, kind, &fan_out)))
 }
 

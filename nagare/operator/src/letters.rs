@@ -5,8 +5,6 @@ use nagare_client::sender::Sender;
 use shared::dead_letters::{DeadLetter, DeadLetters, ORIGIN, StreamBatch, fits};
 use shared::queue::Message;
 
-use super::soon;
-
 /// Refuses a letter that Lambda sent when it gave up changes: it says which changes they are, but does not contain them.
 fn check(letter: &DeadLetter) -> Result<(), Failure> {
     match StreamBatch::read(&letter.body) {
@@ -36,6 +34,6 @@ pub async fn redrive(
     let message = Message { body, group, attributes, delay_seconds: None };
     sender.send_batch(&[message]).await?;
     // A letter that has come back already stays.
-    letters.remove(letter, soon()).await?;
+    letters.remove(letter).await?;
     Ok(())
 }

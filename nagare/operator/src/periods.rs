@@ -6,8 +6,6 @@ use shared::events::keeping::{self, Step};
 use shared::events::{Events, PeriodRow};
 use shared::values::Timestamp;
 
-use super::soon;
-
 /// The state of a period, and its next step.
 #[derive(Debug, Clone, Serialize)]
 pub struct PeriodReport {
@@ -37,7 +35,7 @@ impl PeriodReport {
     /// The reports of all periods, the newest first.
     pub async fn all(events: &Events, now: Timestamp) -> Result<Vec<Self>, DynamoError> {
         let mut reports = Vec::new();
-        for row in events.periods().newest_until(|_| false, soon()).await? {
+        for row in events.periods().newest_until(|_| false).await? {
             let size = size(events, &row).await?;
             let due = keeping::next(&row, &events.settings, now);
             reports.push(Self {
@@ -66,7 +64,7 @@ async fn size(events: &Events, row: &PeriodRow) -> Result<Option<(u64, u64)>, Dy
     }
     let table = events.tables().table(row.period);
     let describe = || table.client().describe_table().table_name(table.name()).send();
-    let answer = match table.attempt(soon(), describe).await {
+    let answer = match table.attempt(describe).await {
         // It was dropped meanwhile.
         Err(DynamoError::TableMissing(_)) => return Ok(None),
         answer => answer?,

@@ -2,12 +2,10 @@
 
 use std::pin::pin;
 
+use crate::progress;
 use futures::TryStreamExt;
 use shared::dynamo::item::Row;
 use shared::dynamo::{DynamoError, Query, Table};
-
-use super::soon;
-use crate::progress;
 
 /// Shows each item of a table that a query finds. `what` names the items for the progress bar.
 ///
@@ -20,7 +18,7 @@ pub async fn scan(
     mut each: impl FnMut(&Row<'_>) -> Result<(), DynamoError>,
 ) -> Result<(), DynamoError> {
     let bar = progress::counter(what);
-    let mut pages = pin!(table.pages(query, soon));
+    let mut pages = pin!(table.pages(query));
     while let Some(page) = pages.try_next().await? {
         bar.inc(page.scanned);
         page.rows.iter().try_for_each(&mut each)?;

@@ -33,7 +33,6 @@ use super::changes::{Changes, Copies, Fingerprint, copy};
 use crate::dynamo::item::{Item, list, number, text};
 use crate::dynamo::{Changed, DynamoError, Update};
 use crate::ledger::Ledger;
-use crate::runtime::deadline::Deadline;
 
 /// Entries that a copy holds at most: 90 of 10 bytes, and its keys and numbers, are less than 1 KB.
 const ROOM: usize = 90;
@@ -92,14 +91,14 @@ impl ChangeLog {
         &self,
         ledger: &Ledger,
         changes: Vec<Fingerprint>,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         if changes.is_empty() {
             return Ok(());
         }
         let Inner { copies, waiting, turn } = &*self.0;
         let ticket = Self::bring(waiting, changes.clone());
-        let turn = deadline.within(PATIENCE).bound(turn.lock()).await;
+        let patience = ledger.table().deadline().within(PATIENCE);
+        let turn = patience.bound(turn.lock()).await;
         if !waiting.lock().brought.contains_key(&ticket.number) {
             return Ok(());
         }
@@ -110,7 +109,7 @@ impl ChangeLog {
         let mut changes: Vec<_> = group.values().flatten().copied().collect();
         changes.sort_unstable();
         changes.dedup();
-        Append { ledger, changes: &changes, least: *copies, deadline }.to_all().await?;
+        Append { ledger, changes: &changes, least: *copies }.to_all().await?;
         waiting.lock().brought.retain(|number, _| !group.contains_key(number));
         Ok(())
     }
@@ -129,7 +128,6 @@ struct Append<'a> {
     ledger: &'a Ledger,
     changes: &'a [Fingerprint],
     least: Copies,
-    deadline: Deadline,
 }
 
 impl Append<'_> {
@@ -240,7 +238,7 @@ impl Append<'_> {
 
     async fn change(&self, number: usize, update: Update<'_>) -> Result<Changed, DynamoError> {
         let key: Item = copy(number).into_item();
-        self.ledger.table().change(key, update, self.deadline).await
+        self.ledger.table().change(key, update).await
     }
 }
 

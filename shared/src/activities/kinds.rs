@@ -42,7 +42,6 @@ use super::{Activities, Change, keys};
 use crate::dynamo::item::text;
 use crate::dynamo::{Condition, DynamoError, Update};
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{Kind, SortKey, Timestamp};
 
 /// Stands for the instant of the published kind. It is earlier than any edit.
@@ -83,7 +82,6 @@ impl Listing {
         key: &ActivityKey,
         known: &ActivityRecord,
         now: &ActivityRecord,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let (Some(published), Some(current)) = (&now.published, KindSince::of(now)) else {
             return Ok(());
@@ -92,7 +90,7 @@ impl Listing {
         if is_known || self.0.contains(&current.kind) {
             return Ok(());
         }
-        activities.list_by_kind(key, &published.sort_key(key), &current, deadline).await?;
+        activities.list_by_kind(key, &published.sort_key(key), &current).await?;
         self.0.push(current.kind);
         Ok(())
     }
@@ -145,7 +143,6 @@ impl Activities {
         key: &ActivityKey,
         sort_key: &SortKey,
         current: &KindSince,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let later = Update {
             expression: "SET #at = :at",
@@ -154,21 +151,17 @@ impl Activities {
             values: vec![(":at", text(current.since()))],
         };
         let row = row_key(key, sort_key, &current.kind).into_item();
-        self.ledger.table().update(row, later, deadline).await.map(|_| ())
+        self.ledger.table().update(row, later).await.map(|_| ())
     }
 
     /// Removes rows, unless their edit wins over the one in the record.
-    pub(super) async fn unlist(
-        &self,
-        Leaving { rows, now }: Leaving,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub(super) async fn unlist(&self, Leaving { rows, now }: Leaving) -> Result<(), DynamoError> {
         for (row, kind) in rows {
             let loses = now.as_ref().map(|now| {
                 let loses = if kind < now.kind { "#at <= :at" } else { "#at < :at" };
                 Condition::new(loses).name("#at", "at").value(":at", text(now.since()))
             });
-            self.ledger.table().delete(row.into_item(), loses, deadline).await?;
+            self.ledger.table().delete(row.into_item(), loses).await?;
         }
         Ok(())
     }

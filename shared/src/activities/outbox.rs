@@ -7,7 +7,6 @@ use super::{Activities, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
 use crate::dynamo::{Condition, DynamoError, Query, Update};
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp};
 
 /// Rows of one query: a few batches of writes.
@@ -50,7 +49,6 @@ impl Activities {
         actor: &ActorId,
         sort_key: &SortKey,
         deleted: bool,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let key = LedgerKey { pk: keys::outbox(actor), sk: sort_key.to_string() };
         let activity = text(sort_key.activity_id.as_str());
@@ -58,7 +56,7 @@ impl Activities {
         if !deleted {
             let row = Item::from([("activity_id".to_owned(), activity)]);
             let none = Condition::new("attribute_not_exists(pk)");
-            return self.ledger.put_if(key, row, none, deadline).await.map(|_| ());
+            return self.ledger.put_if(key, row, none).await.map(|_| ());
         }
         let mark = Update {
             expression: "SET activity_id = :activity, deleted = :yes",
@@ -66,7 +64,7 @@ impl Activities {
             values: vec![(":activity", activity), (":yes", truth(true))],
             ..Update::default()
         };
-        self.ledger.table().update(key.into_item(), mark, deadline).await.map(|_| ())
+        self.ledger.table().update(key.into_item(), mark).await.map(|_| ())
     }
 
     /// Reads what an actor published since an instant, newest first, after a row if one is given.
@@ -75,7 +73,6 @@ impl Activities {
         actor: &ActorId,
         from: Timestamp,
         after: Option<&SortKey>,
-        deadline: Deadline,
     ) -> Result<OutboxPage, DynamoError> {
         // The row may be older than retention, and so is everything after it.
         if after.is_some_and(|after| after.published_at < from) {
@@ -85,7 +82,7 @@ impl Activities {
         let after = after.map(ToString::to_string);
         let asked =
             OutboxQuery { actor, first, last, after, limit: Some(OUTBOX_PAGE), deleted: false };
-        let (rows, next) = self.query_outbox(&asked, deadline).await?;
+        let (rows, next) = self.query_outbox(&asked).await?;
         Ok(OutboxPage { rows, more: next.is_some() })
     }
 
@@ -95,13 +92,12 @@ impl Activities {
         actor: &ActorId,
         oldest: &SortKey,
         newest: &SortKey,
-        deadline: Deadline,
     ) -> Result<Vec<OutboxRow>, DynamoError> {
         let (first, last) = (oldest.to_string(), newest.to_string());
         let mut asked = OutboxQuery { actor, first, last, after: None, limit: None, deleted: true };
         let mut found = Vec::new();
         loop {
-            let (rows, next) = self.query_outbox(&asked, deadline).await?;
+            let (rows, next) = self.query_outbox(&asked).await?;
             found.extend(rows);
             asked.after = next;
             if asked.after.is_none() {
@@ -115,16 +111,14 @@ impl Activities {
         &self,
         actor: &ActorId,
         sort_key: &SortKey,
-        deadline: Deadline,
     ) -> Result<Option<OutboxRow>, DynamoError> {
         let key = LedgerKey { pk: keys::outbox(actor), sk: sort_key.to_string() };
-        self.ledger.get(key, deadline).await?.as_ref().map(outbox_row).transpose()
+        self.ledger.get(key).await?.as_ref().map(outbox_row).transpose()
     }
 
     async fn query_outbox(
         &self,
         asked: &OutboxQuery<'_>,
-        deadline: Deadline,
     ) -> Result<(Vec<OutboxRow>, Option<String>), DynamoError> {
         let pk = keys::outbox(asked.actor);
         let start = asked.after.clone().map(|sk| LedgerKey { pk: pk.clone(), sk }.into_item());
@@ -144,7 +138,7 @@ impl Activities {
             query.filter = Some("deleted = :yes");
             query.values.push((":yes", truth(true)));
         }
-        let page = self.ledger.table().page(&query, deadline).await?;
+        let page = self.ledger.table().page(&query).await?;
         let rows = page.rows.iter().map(outbox_row).collect::<Result<_, _>>()?;
         let next = page.next.and_then(|mut key| key.remove("sk"));
         Ok((rows, next.and_then(|sk| sk.as_s().ok().cloned())))

@@ -5,7 +5,6 @@
 use crate::dynamo::item::{Key, Row, text, truth};
 use crate::dynamo::{DynamoError, Update};
 use crate::facts::Facts;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ActorId};
 
 const PREFIX: &str = "activity#";
@@ -46,12 +45,7 @@ impl Owner {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn record(
-        &self,
-        facts: &Facts,
-        activity: &ActivityId,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn record(&self, facts: &Facts, activity: &ActivityId) -> Result<(), DynamoError> {
         let mark = Update {
             expression: "SET actor = :actor, deleted = :deleted",
             condition: Some(match self.deleted {
@@ -64,6 +58,6 @@ impl Owner {
             ],
             ..Update::default()
         };
-        facts.table().update(key(activity).into_item(), mark, deadline).await.map(|_| ())
+        facts.table().update(key(activity).into_item(), mark).await.map(|_| ())
     }
 }

@@ -7,7 +7,6 @@ use super::{Activities, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::paging::{RowChunk, merged};
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Kind, SortKey, Span};
 
 impl Activities {
@@ -19,10 +18,9 @@ impl Activities {
         span: Span,
         after: Option<&str>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<RowChunk<SortKey>, DynamoError> {
         let pk = keys::outbox(actor);
-        RowChunk::read(&self.ledger, &pk, span, after, limit, published_row, deadline).await
+        RowChunk::read(&self.ledger, &pk, span, after, limit, published_row).await
     }
 
     /// Reads rows of activities that may be of these kinds; the records decide. One Query for each kind, all at once.
@@ -33,11 +31,10 @@ impl Activities {
         span: Span,
         after: Option<&str>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<RowChunk<SortKey>, DynamoError> {
         let lists = kinds.into_iter().map(|kind| async move {
             let pk = keys::of_kind(actor, kind);
-            RowChunk::read(&self.ledger, &pk, span, after, limit, kind_row, deadline).await
+            RowChunk::read(&self.ledger, &pk, span, after, limit, kind_row).await
         });
         Ok(merged(try_join_all(lists).await?, span.order, ToString::to_string))
     }

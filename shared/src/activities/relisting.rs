@@ -4,7 +4,6 @@
 use super::{Activities, ActivityKey, Change, keys};
 use crate::dynamo::DynamoError;
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ActorId, Kind, SortKey};
 
 /// An activity that is not where readers look for it.
@@ -20,24 +19,19 @@ pub struct Unlisted {
 
 impl Activities {
     /// The lists that lack an activity, if any does. Nobody is shown a deleted one, so it lacks in none.
-    pub async fn unlisted(
-        &self,
-        activity: &ActivityId,
-        deadline: Deadline,
-    ) -> Result<Option<Unlisted>, DynamoError> {
-        let Some((actor_id, content)) = self.published(activity, deadline).await? else {
+    pub async fn unlisted(&self, activity: &ActivityId) -> Result<Option<Unlisted>, DynamoError> {
+        let Some((actor_id, content)) = self.published(activity).await? else {
             return Ok(None);
         };
         let key = ActivityKey { activity_id: activity.clone(), actor_id };
         let sort_key = content.sort_key(&key);
         let row =
             LedgerKey { pk: keys::of_kind(&key.actor_id, &content.kind), sk: sort_key.to_string() };
-        let of_kind = self.ledger.get(row, deadline).await?.is_none().then(|| content.kind.clone());
-        let in_outbox = self.listed(&key.actor_id, &sort_key, deadline).await?.is_none();
+        let of_kind = self.ledger.get(row).await?.is_none().then(|| content.kind.clone());
+        let in_outbox = self.listed(&key.actor_id, &sort_key).await?.is_none();
         let lacks = in_outbox || of_kind.is_some();
         // Its kind may have changed meanwhile, or it was deleted.
-        if !lacks || self.published(activity, deadline).await?.map(|(_, now)| now) != Some(content)
-        {
+        if !lacks || self.published(activity).await?.map(|(_, now)| now) != Some(content) {
             return Ok(None);
         }
         Ok(Some(Unlisted { actor_id: key.actor_id, sort_key, in_outbox, of_kind }))
@@ -47,16 +41,12 @@ impl Activities {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be listed.
-    pub async fn list_again(
-        &self,
-        unlisted: &Unlisted,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn list_again(&self, unlisted: &Unlisted) -> Result<(), DynamoError> {
         let Unlisted { actor_id, sort_key, .. } = unlisted;
         let activity_id = sort_key.activity_id.clone();
         let key = ActivityKey { activity_id, actor_id: actor_id.clone() };
-        let Some(published) = self.activity(&key, deadline).await?.published else { return Ok(()) };
-        let merged = self.merge(&key, Change::Publish(published), deadline).await?;
-        self.list_in_outbox(actor_id, sort_key, merged.now.deleted, deadline).await
+        let Some(published) = self.activity(&key).await?.published else { return Ok(()) };
+        let merged = self.merge(&key, Change::Publish(published)).await?;
+        self.list_in_outbox(actor_id, sort_key, merged.now.deleted).await
     }
 }

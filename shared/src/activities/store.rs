@@ -11,7 +11,6 @@ use super::{
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::ledger::FORGET_AT;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ActorId, Payload, Timestamp};
 
 /// The attributes of a record: those that it lacks are removed where it is written over another.
@@ -61,7 +60,7 @@ impl Activities {
     ///
     /// # Errors
     /// [`DynamoError`]; the claim may have been made.
-    pub async fn claim(&self, publish: &Publish, deadline: Deadline) -> Result<Claim, DynamoError> {
+    pub async fn claim(&self, publish: &Publish) -> Result<Claim, DynamoError> {
         let claim = Item::from([
             ("actor_id".to_owned(), text(publish.actor_id.as_str())),
             ("published_at".to_owned(), text(publish.published_at.to_string())),
@@ -69,7 +68,7 @@ impl Activities {
         // One that is there stays as it is, even if it is this publish's own: it may be marked as expired.
         let free = Condition::new("attribute_not_exists(pk)");
         let key = keys::claim(&publish.activity_id);
-        Ok(match self.ledger.put_if(key, claim.clone(), free, deadline).await? {
+        Ok(match self.ledger.put_if(key, claim.clone(), free).await? {
             Put::Done => Claim::Granted,
             Put::Refused(there)
                 if claim.iter().all(|(name, value)| there.get(name) == Some(value)) =>
@@ -84,9 +83,8 @@ impl Activities {
     pub async fn claimed(
         &self,
         activity: &ActivityId,
-        deadline: Deadline,
     ) -> Result<Option<(ActorId, Timestamp)>, DynamoError> {
-        self.ledger.get(keys::claim(activity), deadline).await?.as_ref().map(read_owner).transpose()
+        self.ledger.get(keys::claim(activity)).await?.as_ref().map(read_owner).transpose()
     }
 
     /// The same for several ids, none of them twice, and at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
@@ -94,10 +92,9 @@ impl Activities {
     pub async fn all_claimed(
         &self,
         activities: impl IntoIterator<Item = &ActivityId>,
-        deadline: Deadline,
     ) -> Result<HashMap<ActivityId, (ActorId, Timestamp)>, DynamoError> {
         let keys = activities.into_iter().map(|activity| keys::claim(activity).into_item());
-        let rows = self.ledger.table().batch_get(keys.collect(), deadline).await?;
+        let rows = self.ledger.table().batch_get(keys.collect()).await?;
         rows.iter().map(read_claim).collect()
     }
 
@@ -115,24 +112,19 @@ impl Activities {
     ///
     /// # Errors
     /// [`DynamoError`]; the change may have been merged.
-    pub async fn merge(
-        &self,
-        key: &ActivityKey,
-        change: Change,
-        deadline: Deadline,
-    ) -> Result<Merged, DynamoError> {
+    pub async fn merge(&self, key: &ActivityKey, change: Change) -> Result<Merged, DynamoError> {
         let is_publish = matches!(change, Change::Publish(_));
-        let (merged, leaving) = self.merge_only(key, change, deadline).await?;
+        let (merged, leaving) = self.merge_only(key, change).await?;
         // What is not published yet, nobody has kept.
         let edited = !is_publish && merged.now.published.is_some();
         let edited = edited.then(|| Fingerprint::of(key));
         let left = leaving.is_elsewhere().then(|| Fingerprint::of_lists(&key.actor_id));
         let changes = edited.into_iter().chain(left).collect();
-        self.log.append(&self.ledger, changes, deadline).await?;
+        self.log.append(&self.ledger, changes).await?;
         if left.is_some() {
             self.hold.wait().await;
         }
-        self.unlist(leaving, deadline).await?;
+        self.unlist(leaving).await?;
         Ok(merged)
     }
 
@@ -140,11 +132,10 @@ impl Activities {
         &self,
         key: &ActivityKey,
         change: Change,
-        deadline: Deadline,
     ) -> Result<(Merged, Leaving), DynamoError> {
         let mut known = match change {
             Change::Publish(_) => Revised::default(),
-            _ => self.revised(key, deadline).await?,
+            _ => self.revised(key).await?,
         };
         let mut listing = Listing::default();
         let is_publish = matches!(change, Change::Publish(_));
@@ -154,12 +145,12 @@ impl Activities {
             let unchanged = known.revision > 0 && now == known.record;
             let listed = if unchanged { &ActivityRecord::default() } else { &known.record };
             if !unchanged || is_publish {
-                listing.before(self, key, listed, &now, deadline).await?;
+                listing.before(self, key, listed, &now).await?;
             }
             if unchanged {
                 listing.again(&change, &now);
             } else {
-                if let Some(overtaken_by) = self.replace(key, &known, &now, deadline).await? {
+                if let Some(overtaken_by) = self.replace(key, &known, &now).await? {
                     known = overtaken_by;
                     continue;
                 }
@@ -171,12 +162,8 @@ impl Activities {
     }
 
     /// Reads a record as it is now. One that was never written is empty.
-    pub async fn activity(
-        &self,
-        key: &ActivityKey,
-        deadline: Deadline,
-    ) -> Result<ActivityRecord, DynamoError> {
-        let row = self.ledger.get(keys::record(key), deadline).await?;
+    pub async fn activity(&self, key: &ActivityKey) -> Result<ActivityRecord, DynamoError> {
+        let row = self.ledger.get(keys::record(key)).await?;
         row.as_ref().map_or(Ok(ActivityRecord::default()), read_record)
     }
 
@@ -184,7 +171,6 @@ impl Activities {
     pub async fn published(
         &self,
         activity: &ActivityId,
-        deadline: Deadline,
     ) -> Result<Option<(ActorId, Published)>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
@@ -192,7 +178,7 @@ impl Activities {
             ..Query::default()
         };
         let (mut owner, mut records) = (None, HashMap::new());
-        for row in self.ledger.table().all(query, || deadline).await? {
+        for row in self.ledger.table().all(query).await? {
             match keys::of_key(row.text("pk")?, row.text("sk")?) {
                 Some(ActivityItem::Claim(_)) => owner = Some(read_owner(&row)?.0),
                 Some(ActivityItem::Record(key)) => {
@@ -209,14 +195,13 @@ impl Activities {
     pub async fn all_published(
         &self,
         activities: impl IntoIterator<Item = &ActivityId>,
-        deadline: Deadline,
     ) -> Result<HashMap<ActivityId, (ActorId, Published)>, DynamoError> {
-        let owners = self.all_claimed(activities, deadline).await?;
+        let owners = self.all_claimed(activities).await?;
         let keys = owners.into_iter().map(|(activity_id, (actor_id, _))| {
             keys::record(&ActivityKey { activity_id, actor_id }).into_item()
         });
         let mut published = HashMap::new();
-        for row in self.ledger.table().batch_get(keys.collect(), deadline).await? {
+        for row in self.ledger.table().batch_get(keys.collect()).await? {
             if let Some(ActivityItem::Record(key)) = keys::of_key(row.text("pk")?, row.text("sk")?)
                 && let Some(visible) = read_record(&row)?.visible()
             {
@@ -227,8 +212,8 @@ impl Activities {
     }
 
     /// The record as it is now, and its revision.
-    async fn revised(&self, key: &ActivityKey, deadline: Deadline) -> Result<Revised, DynamoError> {
-        let row = self.ledger.get(keys::record(key), deadline).await?;
+    async fn revised(&self, key: &ActivityKey) -> Result<Revised, DynamoError> {
+        let row = self.ledger.get(keys::record(key)).await?;
         row.as_ref().map_or(Ok(Revised::default()), read_revised)
     }
 
@@ -239,7 +224,6 @@ impl Activities {
         key: &ActivityKey,
         known: &Revised,
         record: &ActivityRecord,
-        deadline: Deadline,
     ) -> Result<Option<Revised>, DynamoError> {
         let mut item = write_record(record);
         item.insert("revision".to_owned(), number(known.revision + 1));
@@ -247,12 +231,12 @@ impl Activities {
         let written = match known.revision {
             0 => {
                 let none = Condition::new("attribute_not_exists(pk)");
-                self.ledger.put_if(key, item, none, deadline).await?
+                self.ledger.put_if(key, item, none).await?
             }
             known => {
                 let over = Condition::new("revision = :over").value(":over", number(known));
                 let table = self.ledger.table();
-                table.replace(key.into_item(), item, &RECORD, Some(over), deadline).await?
+                table.replace(key.into_item(), item, &RECORD, Some(over)).await?
             }
         };
         match written {

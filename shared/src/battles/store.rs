@@ -10,7 +10,6 @@ use crate::dynamo::item::{Key, Row, text};
 use crate::dynamo::{DynamoError, Query};
 use crate::facts::{Claim, Facts};
 use crate::projection::{View, Views};
-use crate::runtime::deadline::Deadline;
 use crate::values::{BattleId, HitId, ViewerId};
 
 /// A battle, as readers are shown it.
@@ -54,21 +53,20 @@ impl Battles {
         &self,
         battle: &BattleId,
         definition: &Definition,
-        deadline: Deadline,
     ) -> Result<Claim, DynamoError> {
         let is_same = |there: &Row<'_>| Ok(Definition::read(there)? == *definition);
-        self.facts.claim(keys::opened(battle), definition.write(), is_same, deadline).await
+        self.facts.claim(keys::opened(battle), definition.write(), is_same).await
     }
 
     /// Records a hit, unless its id belongs to another one.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn hit(&self, hit: BattleHit, deadline: Deadline) -> Result<Claim, DynamoError> {
+    pub async fn hit(&self, hit: BattleHit) -> Result<Claim, DynamoError> {
         let (battle, hit): (BattleId, Hit) = hit.into();
         let is_same = |there: &Row<'_>| Ok(Hit::read(hit.hit_id.clone(), there)? == hit);
         let key = keys::hit(&battle, &hit.hit_id);
-        self.facts.claim(key, hit.write(), is_same, deadline).await
+        self.facts.claim(key, hit.write(), is_same).await
     }
 
     /// A battle with the totals of a viewer: two parallel reads, and then one for the totals.
@@ -76,10 +74,9 @@ impl Battles {
         &self,
         battle: &BattleId,
         viewer: Option<&ViewerId>,
-        deadline: Deadline,
     ) -> Result<Option<Battle>, DynamoError> {
-        let opened = self.facts.unerased(keys::opened(battle), deadline);
-        let view = self.views.read(keys::view(battle), View::<BattleState>::read_from, deadline);
+        let opened = self.facts.unerased(keys::opened(battle));
+        let view = self.views.read(keys::view(battle), View::<BattleState>::read_from);
         let (opened, view) = try_join(opened, view).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
@@ -89,7 +86,7 @@ impl Battles {
         let viewer_hits = match viewer {
             None => None,
             Some(_) if shown.hits == 0 => Some(ViewerHits::default()),
-            Some(viewer) => Some(self.viewer_hits(battle, viewer, shown.hits, deadline).await?),
+            Some(viewer) => Some(self.viewer_hits(battle, viewer, shown.hits).await?),
         };
         Ok(Some(Battle { definition, shown, viewer_hits }))
     }
@@ -100,10 +97,9 @@ impl Battles {
         battle: &BattleId,
         viewer: &ViewerId,
         hits: u64,
-        deadline: Deadline,
     ) -> Result<ViewerHits, DynamoError> {
         let key = Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(hits) };
-        let numbers = self.views.total_before(&key, &NUMBERS, deadline).await?;
+        let numbers = self.views.total_before(&key, &NUMBERS).await?;
         Ok(ViewerHits::of(&numbers))
     }
 
@@ -112,10 +108,9 @@ impl Battles {
         &self,
         battle: &BattleId,
         hit_id: &HitId,
-        deadline: Deadline,
     ) -> Result<Option<(Hit, HitState)>, DynamoError> {
-        let fact = self.facts.table().get(keys::hit(battle, hit_id).into_item(), deadline);
-        let view = self.views.read(keys::view(battle), View::<BattleState>::read_from, deadline);
+        let fact = self.facts.table().get(keys::hit(battle, hit_id).into_item());
+        let view = self.views.read(keys::view(battle), View::<BattleState>::read_from);
         let (fact, view) = try_join(fact, view).await?;
         let Some(fact) = fact else { return Ok(None) };
         let hit = Hit::read(hit_id.clone(), &fact)?;
@@ -123,10 +118,10 @@ impl Battles {
         let state = view.state;
         let Some(shown) = state.shown() else { return Ok(Some((hit, HitState::Pending))) };
         // Read after the view, so that all items of the shown hits exist.
-        let has_landed = match self.number(battle, hit_id, deadline).await? {
+        let has_landed = match self.number(battle, hit_id).await? {
             Some(number) => number < shown.hits,
             None if state.has_numbered(0) => false,
-            None => self.was_listed(battle, viewer, hit_id, shown.hits, deadline).await?,
+            None => self.was_listed(battle, viewer, hit_id, shown.hits).await?,
         };
         let state = match has_landed {
             true => HitState::Landed,
@@ -137,13 +132,8 @@ impl Battles {
     }
 
     /// The number of a hit, if it is written.
-    async fn number(
-        &self,
-        battle: &BattleId,
-        hit: &HitId,
-        deadline: Deadline,
-    ) -> Result<Option<u64>, DynamoError> {
-        let row = self.views.table().get(keys::numbered(battle, hit).into_item(), deadline).await?;
+    async fn number(&self, battle: &BattleId, hit: &HitId) -> Result<Option<u64>, DynamoError> {
+        let row = self.views.table().get(keys::numbered(battle, hit).into_item()).await?;
         row.as_ref().map(read_number).transpose()
     }
 
@@ -154,7 +144,6 @@ impl Battles {
         viewer: &ViewerId,
         hit: &HitId,
         hits: u64,
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk AND sk < :sk"),
@@ -165,18 +154,14 @@ impl Battles {
             ],
             ..Query::default()
         };
-        let rows = self.views.table().all(query, || deadline).await?;
+        let rows = self.views.table().all(query).await?;
         let items = rows.iter().map(ViewerHitsItem::read).collect::<Result<Vec<_>, _>>()?;
         Ok(items.iter().any(|item| item.ids.contains(hit)))
     }
 
     /// What was opened, if anything was.
-    pub async fn definition(
-        &self,
-        battle: &BattleId,
-        deadline: Deadline,
-    ) -> Result<Option<Definition>, DynamoError> {
-        let row = self.facts.unerased(keys::opened(battle), deadline).await?;
+    pub async fn definition(&self, battle: &BattleId) -> Result<Option<Definition>, DynamoError> {
+        let row = self.facts.unerased(keys::opened(battle)).await?;
         row.as_ref().map(Definition::read).transpose()
     }
 }

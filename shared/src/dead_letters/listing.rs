@@ -9,7 +9,6 @@ use super::store::{LETTER, read_letter};
 use super::{DeadLetter, DeadLetters};
 use crate::dynamo::item::{number, text};
 use crate::dynamo::{DynamoError, Page, Query};
-use crate::runtime::deadline::Deadline;
 
 /// The attributes of a letter, without and with its body.
 const HEAD: &str =
@@ -18,34 +17,24 @@ const WITH_BODY: &str = "id, #part, message_id, reason, detail, evidence, receiv
                          stored_at, #group, body";
 
 impl DeadLetters {
-    /// Lists all letters, without their bodies and in no order. `deadline` makes the deadline of each
-    /// page.
-    pub fn all(
-        &self,
-        deadline: impl Fn() -> Deadline,
-    ) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
-        self.listed(Query { projection: Some(HEAD), ..letters() }, deadline)
+    /// Lists all letters, without their bodies and in no order.
+    pub fn all(&self) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
+        self.listed(Query { projection: Some(HEAD), ..letters() })
     }
 
     /// Lists the letters whose bodies are shorter than `bytes`, with their bodies and in no order.
-    /// `deadline` makes the deadline of each page.
     pub fn all_shorter_than(
         &self,
         bytes: usize,
-        deadline: impl Fn() -> Deadline,
     ) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
         let mut query = Query { projection: Some(WITH_BODY), ..letters() };
         query.filter = Some("#part = :letter AND size(body) < :bytes");
         query.values.push((":bytes", number(bytes)));
-        self.listed(query, deadline)
+        self.listed(query)
     }
 
-    fn listed(
-        &self,
-        query: Query<'static>,
-        deadline: impl Fn() -> Deadline,
-    ) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
-        let letters = self.table.pages(query, deadline).and_then(async |page: Page<'_>| {
+    fn listed(&self, query: Query<'static>) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
+        let letters = self.table.pages(query).and_then(async |page: Page<'_>| {
             let letters: Result<Vec<_>, _> = page.rows.iter().map(read_letter).collect();
             Ok(stream::iter(letters?.into_iter().map(Ok)))
         });

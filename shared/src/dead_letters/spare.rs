@@ -10,7 +10,6 @@ use super::DeadLetters;
 use super::store::{LETTER, part_key};
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{Condition, DynamoError, Query};
-use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
 /// A part of a body without a letter, or with the letter of another message.
@@ -31,12 +30,9 @@ struct Key {
 }
 
 impl DeadLetters {
-    /// Reads through all keys for parts that no letter needs. `deadline` makes the deadline of each step.
-    pub async fn spare_parts(
-        &self,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<SparePart>, DynamoError> {
-        let keys = self.keys(deadline).await?;
+    /// Reads through all keys for parts that no letter needs.
+    pub async fn spare_parts(&self) -> Result<Vec<SparePart>, DynamoError> {
+        let keys = self.keys().await?;
         let letters = keys.iter().filter_map(|key| Some((&*key.id, key.message_id.as_deref()?)));
         let letters: HashSet<_> = letters.collect();
         let spare = keys.iter().filter(|key| {
@@ -51,25 +47,21 @@ impl DeadLetters {
         Ok(spare.collect())
     }
 
-    async fn keys(&self, deadline: impl Fn() -> Deadline) -> Result<Vec<Key>, DynamoError> {
+    async fn keys(&self) -> Result<Vec<Key>, DynamoError> {
         let query = Query {
             projection: Some("id, #part, message_id, stored_at"),
             names: vec![("#part", "part")],
             ..Query::default()
         };
-        self.table.all(query, deadline).await?.iter().map(read_key).collect()
+        self.table.all(query).await?.iter().map(read_key).collect()
     }
 
     /// Removes a part, unless it has changed since it was read or a letter needs it by now. Returns false if it stays.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.
-    pub async fn remove_spare_part(
-        &self,
-        part: &SparePart,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
-        let letter = self.part(&part.id, LETTER, deadline).await?;
+    pub async fn remove_spare_part(&self, part: &SparePart) -> Result<bool, DynamoError> {
+        let letter = self.part(&part.id, LETTER).await?;
         let message = letter.as_ref().map_or(Ok(None), |row| row.optional_text("message_id"))?;
         if message == message_of(&part.part) {
             return Ok(false);
@@ -80,7 +72,7 @@ impl DeadLetters {
                 Condition::new("stored_at = :seen").value(":seen", text(seen.to_string()))
             }
         };
-        self.table.delete(part_key(&part.id, &part.part), Some(seen), deadline).await
+        self.table.delete(part_key(&part.id, &part.part), Some(seen)).await
     }
 }
 

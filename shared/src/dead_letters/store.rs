@@ -67,19 +67,25 @@ pub struct Head {
 }
 
 impl DeadLetters {
+    /// The same letters, for calls with this deadline.
+    #[must_use]
+    pub fn until(&self, deadline: Deadline) -> Self {
+        Self { table: self.table.until(deadline) }
+    }
+
     /// Stores a letter; idempotent. Returns false, and stores nothing, if another body has that id, or if only the stored letter has
     /// evidence.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been stored.
-    pub async fn put(&self, letter: &DeadLetter, deadline: Deadline) -> Result<bool, DynamoError> {
+    pub async fn put(&self, letter: &DeadLetter) -> Result<bool, DynamoError> {
         let parts = split(&letter.body);
         let inline = parts.len() == 1;
         for (index, part) in parts.iter().enumerate().filter(|_| !inline) {
             let mut item = part_key(&letter.id, &part_name(&letter.message_id, index));
             item.insert("body".to_owned(), text(*part));
             item.insert("stored_at".to_owned(), text(letter.stored_at.to_string()));
-            self.table.put(item, deadline).await?;
+            self.table.put(item).await?;
         }
         let digest = text(sha256(letter.body.as_bytes()));
         let mut item = write_letter(letter, parts.len());
@@ -91,7 +97,7 @@ impl DeadLetters {
             }
         });
         let (key, same) = (part_key(&letter.id, LETTER), same.value(":digest", digest));
-        let stored = self.table.replace(key, item, &OPTIONAL, Some(same), deadline).await?;
+        let stored = self.table.replace(key, item, &OPTIONAL, Some(same)).await?;
         Ok(stored == Put::Done)
     }
 
@@ -99,25 +105,21 @@ impl DeadLetters {
     ///
     /// # Errors
     /// [`DynamoError`]; [`DynamoError::Corrupt`] if a part of the body is missing.
-    pub async fn get(
-        &self,
-        id: &str,
-        deadline: Deadline,
-    ) -> Result<Option<DeadLetter>, DynamoError> {
-        let Some(Head { mut letter, parts }) = self.head(id, deadline).await? else {
+    pub async fn get(&self, id: &str) -> Result<Option<DeadLetter>, DynamoError> {
+        let Some(Head { mut letter, parts }) = self.head(id).await? else {
             return Ok(None);
         };
         for index in 0..parts {
             let name = part_name(&letter.message_id, index);
-            let part = self.part(id, &name, deadline).await?;
+            let part = self.part(id, &name).await?;
             letter.body += part.unwrap_or_else(|| self.table.row(Item::new())).text("body")?;
         }
         Ok(Some(letter))
     }
 
     /// Reads one letter, without further parts of its body.
-    pub async fn head(&self, id: &str, deadline: Deadline) -> Result<Option<Head>, DynamoError> {
-        let Some(row) = self.part(id, LETTER, deadline).await? else { return Ok(None) };
+    pub async fn head(&self, id: &str) -> Result<Option<Head>, DynamoError> {
+        let Some(row) = self.part(id, LETTER).await? else { return Ok(None) };
         let parts = match row.optional_text("body")? {
             Some(_) => 0,
             None => usize::try_from(row.number("parts")?)
@@ -130,40 +132,27 @@ impl DeadLetters {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been removed.
-    pub async fn remove(
-        &self,
-        letter: &DeadLetter,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
+    pub async fn remove(&self, letter: &DeadLetter) -> Result<bool, DynamoError> {
         // Parts were larger in an earlier version: if there are fewer than this, the rest of the deletes have no effect.
         let parts = split(&letter.body).len();
-        self.remove_parts(letter, if parts > 1 { parts } else { 0 }, deadline).await
+        self.remove_parts(letter, if parts > 1 { parts } else { 0 }).await
     }
 
     /// Like [`Self::remove`], for a letter whose body was not read, or cannot be.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been removed.
-    pub async fn remove_unread(
-        &self,
-        Head { letter, parts }: &Head,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
-        self.remove_parts(letter, *parts, deadline).await
+    pub async fn remove_unread(&self, Head { letter, parts }: &Head) -> Result<bool, DynamoError> {
+        self.remove_parts(letter, *parts).await
     }
 
-    async fn remove_parts(
-        &self,
-        letter: &DeadLetter,
-        parts: usize,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
+    async fn remove_parts(&self, letter: &DeadLetter, parts: usize) -> Result<bool, DynamoError> {
         let seen = Condition::new("attribute_not_exists(id) OR message_id = :seen");
         let seen = seen.value(":seen", text(&letter.message_id));
-        let removed = self.table.delete(part_key(&letter.id, LETTER), Some(seen), deadline).await?;
+        let removed = self.table.delete(part_key(&letter.id, LETTER), Some(seen)).await?;
         for index in (0..parts).filter(|_| removed) {
             let key = part_key(&letter.id, &part_name(&letter.message_id, index));
-            self.table.delete(key, None, deadline).await?;
+            self.table.delete(key, None).await?;
         }
         Ok(removed)
     }
@@ -173,27 +162,18 @@ impl DeadLetters {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.
-    pub async fn remove_detail(
-        &self,
-        letter: &DeadLetter,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn remove_detail(&self, letter: &DeadLetter) -> Result<(), DynamoError> {
         let update = Update {
             expression: "SET detail = :none",
             condition: Some("message_id = :seen"),
             values: vec![(":none", text("")), (":seen", text(&letter.message_id))],
             ..Update::default()
         };
-        self.table.update(part_key(&letter.id, LETTER), update, deadline).await.map(|_| ())
+        self.table.update(part_key(&letter.id, LETTER), update).await.map(|_| ())
     }
 
-    pub(super) async fn part(
-        &self,
-        id: &str,
-        part: &str,
-        deadline: Deadline,
-    ) -> Result<Option<Row<'_>>, DynamoError> {
-        self.table.get(part_key(id, part), deadline).await
+    pub(super) async fn part(&self, id: &str, part: &str) -> Result<Option<Row<'_>>, DynamoError> {
+        self.table.get(part_key(id, part)).await
     }
 }
 

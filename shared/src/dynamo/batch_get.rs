@@ -14,7 +14,6 @@ use super::batch_write::push_text;
 use super::item::{Item, Row};
 use super::transport::read_answer;
 use super::{Calling, DynamoError, Table};
-use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 
 /// Keys that one call takes.
@@ -25,40 +24,25 @@ const KEY_BYTES: usize = 128;
 impl Table {
     /// Reads up to [`BATCH_GET`] items, strongly consistent. Keys that DynamoDB returns as unprocessed are requested
     /// again. Keys consist of strings, and must differ. A table that takes fewer keys is called several times.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub fn batch_get(&self, keys: Vec<Item>, deadline: Deadline) -> Calling<'_, Vec<Row<'_>>> {
-        self.batch_get_as(Consistency::Strong, keys, deadline)
+    pub fn batch_get(&self, keys: Vec<Item>) -> Calling<'_, Vec<Row<'_>>> {
+        self.batch_get_as(Consistency::Strong, keys)
     }
 
     /// Like [`Self::batch_get`], eventually consistent, at half the price.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub fn batch_get_eventual(
-        &self,
-        keys: Vec<Item>,
-        deadline: Deadline,
-    ) -> Calling<'_, Vec<Row<'_>>> {
-        self.batch_get_as(Consistency::Eventual, keys, deadline)
+    pub fn batch_get_eventual(&self, keys: Vec<Item>) -> Calling<'_, Vec<Row<'_>>> {
+        self.batch_get_as(Consistency::Eventual, keys)
     }
 
-    fn batch_get_as(
-        &self,
-        consistency: Consistency,
-        keys: Vec<Item>,
-        deadline: Deadline,
-    ) -> Calling<'_, Vec<Row<'_>>> {
+    fn batch_get_as(&self, consistency: Consistency, keys: Vec<Item>) -> Calling<'_, Vec<Row<'_>>> {
         Box::pin(async move {
-            let mut left = keys;
+            let (mut left, deadline) = (keys, self.deadline());
             let (mut found, mut backoff) = (Vec::with_capacity(left.len()), Backoff::default());
             while !left.is_empty() {
                 let taken = left.len().min(self.limits().batch_get_items);
                 let rest = left.split_off(taken);
                 let body = body(self.name(), consistency, &left)?;
                 let read = |answer: &bytes::Bytes| read_answer::<Answer>(answer);
-                let mut answer = self.call("BatchGetItem", &body, deadline, read).await?;
+                let mut answer = self.call("BatchGetItem", &body, read).await?;
                 let items = answer.responses.remove(self.name()).unwrap_or_default();
                 found.extend(items.into_iter().map(|item| self.row(item.into())));
                 let unprocessed = answer.unprocessed_keys.remove(self.name()).unwrap_or_default();

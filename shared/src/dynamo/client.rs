@@ -55,6 +55,9 @@ pub fn timeouts() -> TimeoutConfig {
         .build()
 }
 
+/// How long a call is tried for that belongs to no [work](Dynamo::for_work), as those of operators' tools.
+const PATIENCE: Duration = Duration::from_secs(8);
+
 /// A client of DynamoDB. Cheap to clone; clones share its usage.
 #[derive(Debug, Clone)]
 pub struct Dynamo {
@@ -63,6 +66,8 @@ pub struct Dynamo {
     template: Arc<OnceCell<RequestTemplate>>,
     pub(super) usage: UsageCounter,
     limits: Limits,
+    /// The deadline of the work whose calls these are.
+    deadline: Option<Deadline>,
 }
 
 impl Dynamo {
@@ -70,7 +75,7 @@ impl Dynamo {
     #[must_use]
     pub fn new(client: Client) -> Self {
         let (template, usage) = (Arc::default(), UsageCounter::default());
-        Self { client, template, usage, limits: Limits::DYNAMODB }
+        Self { client, template, usage, limits: Limits::DYNAMODB, deadline: None }
     }
 
     /// The same client, for a store with smaller limits than DynamoDB.
@@ -90,13 +95,25 @@ impl Dynamo {
         Table::new(self.clone(), name)
     }
 
-    /// The same client, with a usage that is counted from zero.
+    /// The same client, for the calls of one piece of work: they end at its deadline, and their usage is counted from zero.
     #[must_use]
-    pub fn metered(&self) -> Self {
-        Self { usage: UsageCounter::default(), ..self.clone() }
+    pub fn for_work(&self, deadline: Deadline) -> Self {
+        Self { usage: UsageCounter::default(), ..self.until(deadline) }
     }
 
-    /// The usage of this client and its clones since it was made, or [metered](Self::metered).
+    /// The same client with the same usage, for calls with another deadline.
+    #[must_use]
+    pub fn until(&self, deadline: Deadline) -> Self {
+        Self { deadline: Some(deadline), ..self.clone() }
+    }
+
+    /// The deadline of a call that begins now.
+    #[must_use]
+    pub fn deadline(&self) -> Deadline {
+        self.deadline.unwrap_or_else(|| Deadline::after(PATIENCE))
+    }
+
+    /// The usage of this client and its clones since it was made [for its work](Self::for_work).
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.usage.read()
@@ -109,14 +126,13 @@ impl Dynamo {
     /// Calls until it succeeds, fails permanently, or the deadline passes. Returns the last failure rather than a timeout.
     pub(super) async fn attempt<T, E, F>(
         &self,
-        deadline: Deadline,
         mut call: impl FnMut() -> F,
     ) -> Result<T, DynamoError>
     where
         F: Future<Output = Result<T, E>>,
         DynamoError: From<E>,
     {
-        let mut backoff = Backoff::default();
+        let (deadline, mut backoff) = (self.deadline(), Backoff::default());
         loop {
             let error = match once(deadline, call()).await {
                 Ok(answer) => return Ok(answer),

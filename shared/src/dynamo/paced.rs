@@ -85,7 +85,7 @@ impl PacedTable {
         }
     }
 
-    /// The same table, with another client that counts its usage and takes turns with others.
+    /// The same table, with the client of a piece of work, which takes turns with others.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { table: self.table.over(dynamo), share: FairShare::default(), ..self.clone() }
@@ -111,7 +111,7 @@ impl PacedTable {
     }
 
     /// Writes items in order, up to 25 a call, several calls at once. No call begins after `begin_until`. Calls that have begun are
-    /// completed by `deadline`. Returns `Ok` before `begin_until` only if everything is written. A repeated key is written once, because
+    /// completed by the deadline of the table. Returns `Ok` before `begin_until` only if everything is written. A repeated key is written once, because
     /// DynamoDB refuses a batch that repeats a key.
     ///
     /// Running out of capacity is not an error: the [`Written`] is then not complete.
@@ -122,13 +122,12 @@ impl PacedTable {
         &self,
         writes: impl IntoIterator<Item = I>,
         begin_until: Deadline,
-        deadline: Deadline,
     ) -> Result<Written, DynamoError> {
         let given: Vec<_> = writes.into_iter().collect();
         let mut seen = HashSet::with_capacity_and_hasher(given.len(), RandomState::default());
         let mut distinct = given.clone();
         distinct.retain(|write| seen.insert(write.key()));
-        let Sent { usage, missing } = self.write_distinct(&distinct, begin_until, deadline).await?;
+        let Sent { usage, missing } = self.write_distinct(&distinct, begin_until).await?;
         let first = missing.map(|nth| distinct[nth].key());
         let leading = given.iter().position(|write| Some(write.key()) == first);
         let leading = leading.unwrap_or(given.len());
@@ -146,7 +145,6 @@ impl PacedTable {
         &self,
         writes: &[I],
         begin_until: Deadline,
-        deadline: Deadline,
     ) -> Result<Sent, DynamoError> {
         let (mut sum, mut missing) = (Usage::default(), writes.len());
         let mut in_flight = FuturesUnordered::new();
@@ -162,7 +160,7 @@ impl PacedTable {
                 }
                 begun = &mut next, if more => match begun {
                     Begun::Call(first, batch, ticket) => {
-                        in_flight.push(self.complete(first, batch, ticket, deadline));
+                        in_flight.push(self.complete(first, batch, ticket));
                         next.set(self.begin(writes, first + batch.len(), begin_until));
                     }
                     Begun::TooLate(first) => {
@@ -201,15 +199,14 @@ impl PacedTable {
         first: usize,
         batch: &[I],
         ticket: Ticket<'_>,
-        deadline: Deadline,
     ) -> Result<Sent, DynamoError> {
-        let mut left = Cow::Borrowed(batch);
+        let (mut left, deadline) = (Cow::Borrowed(batch), self.table.deadline());
         let (mut usage, mut backoff) = (Usage::default(), Backoff::default());
         let (mut ticket, mut attempt, mut apart) = (ticket, Attempt::First, 0);
         loop {
             usage.sends += left.len() as u64;
             let before = left.len();
-            let failure = match self.send_batch(&left, ticket, attempt, deadline).await {
+            let failure = match self.send_batch(&left, ticket, attempt).await {
                 Ok(unprocessed) => {
                     left = Cow::Owned(unprocessed);
                     None
@@ -275,14 +272,13 @@ impl PacedTable {
         batch: &[I],
         ticket: Ticket<'_>,
         attempt: Attempt,
-        deadline: Deadline,
     ) -> Result<Vec<I>, DynamoError> {
         let counter = &self.table.dynamo.usage;
         counter.sent(batch.len());
         let call = async {
             batch_write::write(self.table.template().await?, self.table.name(), batch).await
         };
-        let left = match once(deadline, call).await {
+        let left = match once(self.table.deadline(), call).await {
             Ok(left) => left,
             Err(error) => {
                 counter.failed(&error);

@@ -6,7 +6,6 @@ use futures::{Stream, TryStreamExt, stream};
 use super::item::{Item, Row};
 use super::table::{names, values};
 use super::{Calling, DynamoError, Table};
-use crate::runtime::deadline::Deadline;
 
 /// A query or a scan. Reads are strongly consistent unless they are of an index, or `eventual`.
 #[derive(Debug, Clone, Default)]
@@ -50,14 +49,7 @@ pub struct Page<'a> {
 
 impl Table {
     /// Makes one call of a query.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub fn page<'c, 't: 'c>(
-        &'t self,
-        query: &'c Query<'_>,
-        deadline: Deadline,
-    ) -> Calling<'c, Page<'t>> {
+    pub fn page<'c, 't: 'c>(&'t self, query: &'c Query<'_>) -> Calling<'c, Page<'t>> {
         Box::pin(async move {
             let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
             let consistent = query.is_consistent().then_some(true);
@@ -80,16 +72,14 @@ impl Table {
                 Some(keys) => {
                     let call = || call!(self.client().query()).key_condition_expression(keys);
                     let order = query.descending.then_some(false);
-                    let answer = self
-                        .attempt(deadline, || call().set_scan_index_forward(order).send())
-                        .await?;
+                    let answer =
+                        self.attempt(|| call().set_scan_index_forward(order).send()).await?;
                     (answer.items, answer.last_evaluated_key, answer.scanned_count)
                 }
                 None => {
                     let (segment, of) = query.segment.unzip();
                     let call = || call!(self.client().scan()).set_segment(segment);
-                    let answer =
-                        self.attempt(deadline, || call().set_total_segments(of).send()).await?;
+                    let answer = self.attempt(|| call().set_total_segments(of).send()).await?;
                     (answer.items, answer.last_evaluated_key, answer.scanned_count)
                 }
             };
@@ -98,28 +88,23 @@ impl Table {
         })
     }
 
-    /// Makes calls of a query until nothing is left. `deadline` makes the deadline of each.
+    /// Makes calls of a query until nothing is left.
     pub fn pages<'q, 't: 'q>(
         &'t self,
         query: Query<'q>,
-        deadline: impl Fn() -> Deadline,
     ) -> impl Stream<Item = Result<Page<'t>, DynamoError>> {
-        stream::try_unfold((Some(query), deadline), move |(query, deadline)| async move {
+        stream::try_unfold(Some(query), move |query| async move {
             let Some(mut query) = query else { return Ok(None) };
-            let page = self.page(&query, deadline()).await?;
+            let page = self.page(&query).await?;
             query.start.clone_from(&page.next);
             let more = query.start.is_some().then_some(query);
-            Ok(Some((page, (more, deadline))))
+            Ok(Some((page, more)))
         })
     }
 
     /// The items of all [pages](Self::pages).
-    pub async fn all(
-        &self,
-        query: Query<'_>,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<Row<'_>>, DynamoError> {
-        let pages: Vec<_> = self.pages(query, deadline).try_collect().await?;
+    pub async fn all(&self, query: Query<'_>) -> Result<Vec<Row<'_>>, DynamoError> {
+        let pages: Vec<_> = self.pages(query).try_collect().await?;
         Ok(pages.into_iter().flat_map(|page| page.rows).collect())
     }
 }

@@ -15,7 +15,6 @@ use super::item::Item;
 use super::table::{names, values};
 use super::update::Update;
 use super::{Calling, Changed, Condition, Put, Table};
-use crate::runtime::deadline::Deadline;
 
 impl Table {
     /// Sets attributes of an item under a condition, removes those of `optional` that are not among them, and creates the item if
@@ -31,13 +30,12 @@ impl Table {
         attributes: Item,
         optional: &[&str],
         condition: Option<Condition<'a>>,
-        deadline: Deadline,
     ) -> Calling<'a, Put> {
         let replacing = Replacing::new(attributes, optional);
         Box::pin(async move {
             let update = replacing.update(condition);
             // Nobody needs the resulting item.
-            Ok(match self.changed(key, update, ReturnValue::None, deadline).await? {
+            Ok(match self.changed(key, update, ReturnValue::None).await? {
                 Changed::Done(_) => Put::Done,
                 Changed::Refused(there) => Put::Refused(there),
             })

@@ -72,7 +72,7 @@ impl Table {
         Self { dynamo, name: name.into() }
     }
 
-    /// The same table, with another client that counts its usage.
+    /// The same table, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { dynamo: dynamo.clone(), name: Arc::clone(&self.name) }
@@ -95,6 +95,18 @@ impl Table {
         &self.dynamo
     }
 
+    /// The deadline of a call that begins now.
+    #[must_use]
+    pub fn deadline(&self) -> Deadline {
+        self.dynamo.deadline()
+    }
+
+    /// The same table, for calls with another deadline.
+    #[must_use]
+    pub fn until(&self, deadline: Deadline) -> Self {
+        self.over(&self.dynamo.until(deadline))
+    }
+
     /// The SDK's client, for calls that are made nowhere else.
     #[must_use]
     pub fn client(&self) -> &Client {
@@ -111,16 +123,12 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]: the last failure.
-    pub async fn attempt<T, E, F>(
-        &self,
-        deadline: Deadline,
-        call: impl FnMut() -> F,
-    ) -> Result<T, DynamoError>
+    pub async fn attempt<T, E, F>(&self, call: impl FnMut() -> F) -> Result<T, DynamoError>
     where
         F: Future<Output = Result<T, E>>,
         DynamoError: From<E>,
     {
-        self.dynamo.attempt(deadline, call).await
+        self.dynamo.attempt(call).await
     }
 
     /// Calls an operation with a body that the caller has written, until `read` can read the response.
@@ -128,10 +136,9 @@ impl Table {
         &self,
         operation: &str,
         body: &str,
-        deadline: Deadline,
         read: impl Fn(&Bytes) -> Result<T, DynamoError>,
     ) -> Result<T, DynamoError> {
-        self.attempt(deadline, || async {
+        self.attempt(|| async {
             let answer = self.template().await?.call(operation, body.to_owned()).await?;
             // Read within the retry, so that an incomplete response is requested again.
             read(&answer)
@@ -144,12 +151,9 @@ impl Table {
     }
 
     /// The item at a key, if there is one.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub fn get(&self, key: Item, deadline: Deadline) -> Calling<'_, Option<Row<'_>>> {
+    pub fn get(&self, key: Item) -> Calling<'_, Option<Row<'_>>> {
         Box::pin(async move {
-            let answer = self.attempt(deadline, || {
+            let answer = self.attempt(|| {
                 let get = self.client().get_item().table_name(self.name());
                 get.set_key(Some(key.clone())).consistent_read(true).send()
             });
@@ -162,9 +166,9 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
-    pub fn put(&self, item: Item, deadline: Deadline) -> Calling<'_, ()> {
+    pub fn put(&self, item: Item) -> Calling<'_, ()> {
         Box::pin(async move {
-            self.attempt(deadline, || {
+            self.attempt(|| {
                 let put = self.client().put_item().table_name(self.name());
                 put.set_item(Some(item.clone())).send()
             })
@@ -177,15 +181,10 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
-    pub fn put_if<'a>(
-        &'a self,
-        item: Item,
-        condition: Condition<'a>,
-        deadline: Deadline,
-    ) -> Calling<'a, Put> {
-        Box::pin(async move {
-            self.attempt(deadline, || async { self.put_once(&item, &condition).await }).await
-        })
+    pub fn put_if<'a>(&'a self, item: Item, condition: Condition<'a>) -> Calling<'a, Put> {
+        Box::pin(
+            async move { self.attempt(|| async { self.put_once(&item, &condition).await }).await },
+        )
     }
 
     /// Like [`Self::put_if`]; returns `None`, and writes nothing, if the partition is throttled. A table that is throttled as a
@@ -197,10 +196,9 @@ impl Table {
         &'a self,
         item: Item,
         condition: Condition<'a>,
-        deadline: Deadline,
     ) -> Calling<'a, Option<Put>> {
         Box::pin(async move {
-            self.attempt(deadline, || async {
+            self.attempt(|| async {
                 match self.put_once(&item, &condition).await {
                     Err(error) if error.as_service_error().is_some_and(is_hot_partition) => {
                         self.dynamo.usage.failed(&DynamoError::Throttled);
@@ -240,14 +238,9 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been deleted.
-    pub fn delete<'a>(
-        &'a self,
-        key: Item,
-        condition: Option<Condition<'a>>,
-        deadline: Deadline,
-    ) -> Calling<'a, bool> {
+    pub fn delete<'a>(&'a self, key: Item, condition: Option<Condition<'a>>) -> Calling<'a, bool> {
         Box::pin(async move {
-            self.attempt(deadline, || async {
+            self.attempt(|| async {
                 let mut delete = self.client().delete_item().table_name(self.name());
                 delete = delete.set_key(Some(key.clone()));
                 if let Some(condition) = &condition {
@@ -272,10 +265,10 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been committed.
-    pub fn transact(&self, items: Vec<TransactWriteItem>, deadline: Deadline) -> Calling<'_, bool> {
+    pub fn transact(&self, items: Vec<TransactWriteItem>) -> Calling<'_, bool> {
         Box::pin(async move {
             let call = self.client().transact_write_items().set_transact_items(Some(items));
-            let committed = once(deadline, async {
+            let committed = once(self.deadline(), async {
                 match call.send().await {
                     Ok(_) => Ok(true),
                     Err(error) => cancelled_by_condition(error).map(|()| false),

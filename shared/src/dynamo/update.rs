@@ -8,7 +8,6 @@ use aws_sdk_dynamodb::types::{
 use super::item::Item;
 use super::table::{names, values};
 use super::{Calling, DynamoError, Table};
-use crate::runtime::deadline::Deadline;
 
 /// An update, with its condition.
 #[derive(Debug, Clone, Default)]
@@ -35,13 +34,8 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been changed.
-    pub fn change<'a>(
-        &'a self,
-        key: Item,
-        update: Update<'a>,
-        deadline: Deadline,
-    ) -> Calling<'a, Changed> {
-        Box::pin(async move { self.changed(key, update, ReturnValue::AllNew, deadline).await })
+    pub fn change<'a>(&'a self, key: Item, update: Update<'a>) -> Calling<'a, Changed> {
+        Box::pin(async move { self.changed(key, update, ReturnValue::AllNew).await })
     }
 
     /// Changes an item. [`Changed::Done`] contains what `answer` asks for.
@@ -50,9 +44,8 @@ impl Table {
         key: Item,
         update: Update<'_>,
         answer: ReturnValue,
-        deadline: Deadline,
     ) -> Result<Changed, DynamoError> {
-        self.attempt(deadline, || async {
+        self.attempt(|| async {
             let call = self.client().update_item().table_name(self.name());
             let call = call
                 .set_key(Some(key.clone()))
@@ -79,14 +72,9 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been changed.
-    pub fn update<'a>(
-        &'a self,
-        key: Item,
-        update: Update<'a>,
-        deadline: Deadline,
-    ) -> Calling<'a, Option<Item>> {
+    pub fn update<'a>(&'a self, key: Item, update: Update<'a>) -> Calling<'a, Option<Item>> {
         Box::pin(async move {
-            Ok(match self.change(key, update, deadline).await? {
+            Ok(match self.change(key, update).await? {
                 Changed::Done(item) => Some(item),
                 Changed::Refused(_) => None,
             })

@@ -8,9 +8,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::archived::EDITIONS;
 use super::{ArchivedObject, Period, Tally, keys};
 use crate::dynamo::item::{Item, Key, Row, number, text, truth};
-use crate::dynamo::{Condition, DynamoError, Put, Query};
+use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query};
 use crate::ledger::Ledger;
-use crate::runtime::deadline::Deadline;
 use crate::values::TenantId;
 
 /// The optional attributes of a row of progress.
@@ -65,17 +64,19 @@ impl Archives {
         Self { ledger: ledger.clone() }
     }
 
+    /// The same, with the client of a piece of work.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { ledger: self.ledger.over(dynamo) }
+    }
+
     /// Puts the rows of an object.
     ///
     /// # Errors
     /// [`DynamoError`]; either row may be put.
-    pub async fn note(
-        &self,
-        object: &ArchivedObject,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn note(&self, object: &ArchivedObject) -> Result<(), DynamoError> {
         for key in object.keys() {
-            self.ledger.replace(key, object.attributes(), &EDITIONS, None, deadline).await?;
+            self.ledger.replace(key, object.attributes(), &EDITIONS, None).await?;
         }
         Ok(())
     }
@@ -84,27 +85,18 @@ impl Archives {
     ///
     /// # Errors
     /// [`DynamoError`]; either row may be deleted.
-    pub async fn forget(
-        &self,
-        object: &ArchivedObject,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn forget(&self, object: &ArchivedObject) -> Result<(), DynamoError> {
         let [in_period, of_tenant] = object.keys();
-        self.ledger.delete(of_tenant, deadline).await?;
-        self.ledger.delete(in_period, deadline).await
+        self.ledger.delete(of_tenant).await?;
+        self.ledger.delete(in_period).await
     }
 
     /// Deletes the progress of the archive of a period.
-    pub async fn forget_progress(
-        &self,
-        period: Period,
-        segments: u32,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn forget_progress(&self, period: Period, segments: u32) -> Result<(), DynamoError> {
         for segment in 0..segments {
-            self.ledger.delete(keys::archiving(period, segment), deadline).await?;
+            self.ledger.delete(keys::archiving(period, segment)).await?;
         }
-        self.ledger.delete(keys::read_back(period), deadline).await
+        self.ledger.delete(keys::read_back(period)).await
     }
 
     /// At most N objects of a period after a row, and where to continue.
@@ -113,7 +105,6 @@ impl Archives {
         period: Period,
         behind: Option<Key>,
         at_most: i32,
-        deadline: Deadline,
     ) -> Result<(Vec<ArchivedObject>, Option<Key>), DynamoError> {
         let query = Query {
             keys: Some("pk = :pk AND begins_with(sk, :object)"),
@@ -125,7 +116,7 @@ impl Archives {
             limit: Some(at_most),
             ..Query::default()
         };
-        let page = self.ledger.table().page(&query, deadline).await?;
+        let page = self.ledger.table().page(&query).await?;
         let objects = page.rows.iter().map(ArchivedObject::read).collect::<Result<_, _>>()?;
         let next = page.next.map(|item| self.ledger.table().row(item));
         Ok((objects, next.as_ref().map(Key::of).transpose()?))
@@ -137,7 +128,6 @@ impl Archives {
         &self,
         tenant: &TenantId,
         behind: Option<&str>,
-        deadline: Deadline,
     ) -> Result<(Vec<ArchivedObject>, Option<String>), DynamoError> {
         let mut values: Vec<(&str, AttributeValue)> = vec![(":pk", text(keys::archive(tenant)))];
         // The keys of a period are greater than its name.
@@ -149,7 +139,7 @@ impl Archives {
             None => "pk = :pk",
         };
         let query = Query { keys: Some(keys), values, descending: true, ..Query::default() };
-        let page = self.ledger.table().page(&query, deadline).await?;
+        let page = self.ledger.table().page(&query).await?;
         let objects = page.rows.iter().map(ArchivedObject::read).collect::<Result<_, _>>()?;
         let next = page.next.map(|item| self.ledger.table().row(item));
         Ok((objects, next.map(|row| row.text("sk").map(ToOwned::to_owned)).transpose()?))
@@ -160,9 +150,8 @@ impl Archives {
         &self,
         period: Period,
         segment: u32,
-        deadline: Deadline,
     ) -> Result<SegmentProgress, DynamoError> {
-        let row = self.ledger.get(keys::archiving(period, segment), deadline).await?;
+        let row = self.ledger.get(keys::archiving(period, segment)).await?;
         row.as_ref().map_or_else(|| Ok(SegmentProgress::default()), SegmentProgress::read)
     }
 
@@ -175,19 +164,14 @@ impl Archives {
         period: Period,
         segment: u32,
         progress: &SegmentProgress,
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         let key = keys::archiving(period, segment);
-        self.replace(key, progress.version, progress.attributes(), deadline).await
+        self.replace(key, progress.version, progress.attributes()).await
     }
 
     /// The progress of reading an archive back.
-    pub async fn read_back(
-        &self,
-        period: Period,
-        deadline: Deadline,
-    ) -> Result<ReadBack, DynamoError> {
-        let row = self.ledger.get(keys::read_back(period), deadline).await?;
+    pub async fn read_back(&self, period: Period) -> Result<ReadBack, DynamoError> {
+        let row = self.ledger.get(keys::read_back(period)).await?;
         let Some(row) = row else { return Ok(ReadBack::default()) };
         Ok(ReadBack {
             version: row.count("version")?,
@@ -204,26 +188,19 @@ impl Archives {
         &self,
         period: Period,
         read: &ReadBack,
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         let mut item = read.tally.attributes();
         item.extend(attributes_of("start", read.position.as_ref()));
-        self.replace(keys::read_back(period), read.version, item, deadline).await
+        self.replace(keys::read_back(period), read.version, item).await
     }
 
-    async fn replace(
-        &self,
-        key: Key,
-        version: u64,
-        mut item: Item,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
+    async fn replace(&self, key: Key, version: u64, mut item: Item) -> Result<bool, DynamoError> {
         item.insert("version".to_owned(), number(version + 1));
         let condition = match version {
             0 => Condition::new("attribute_not_exists(pk)"),
             read => Condition::new("version = :read").value(":read", number(read)),
         };
-        let put = self.ledger.replace(key, item, &OPTIONAL, Some(condition), deadline).await?;
+        let put = self.ledger.replace(key, item, &OPTIONAL, Some(condition)).await?;
         Ok(put == Put::Done)
     }
 }

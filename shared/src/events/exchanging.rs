@@ -18,7 +18,6 @@ use super::archived::EDITIONS;
 use super::{ArchivedObject, Archives, PeriodRow, Tally, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::number;
-use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 
 impl Archives {
@@ -33,7 +32,6 @@ impl Archives {
         object: &ArchivedObject,
         edition: &ArchivedObject,
         beside: impl Fn() -> BoxFuture<'b, Result<Vec<TransactWriteItem>, DynamoError>>,
-        deadline: Deadline,
     ) -> Result<Option<PeriodRow>, DynamoError> {
         let lowered = row.tally.map(|mut tally: Tally| {
             tally.subtract(object.tally);
@@ -41,15 +39,15 @@ impl Archives {
             tally
         });
         let next = PeriodRow { tally: lowered, version: row.version + 1, ..row.clone() };
-        let mut backoff = Backoff::default();
+        let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
         loop {
             let mut items = self.items(row, &next, edition)?;
             items.extend(beside().await?);
-            match self.ledger.table().transact(items, deadline).await {
+            match self.ledger.table().transact(items).await {
                 Ok(true) => return Ok(Some(next)),
                 // Nobody else writes exactly this row: it is of an attempt whose response was lost.
                 Ok(false) => {
-                    let found = self.period_row(row, deadline).await?;
+                    let found = self.period_row(row).await?;
                     let is_untouched = found.as_ref() == Some(row);
                     if !is_untouched || backoff.wait(deadline).await.is_err() {
                         return Ok(found.filter(|found| *found == next));
@@ -65,12 +63,8 @@ impl Archives {
         }
     }
 
-    async fn period_row(
-        &self,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<Option<PeriodRow>, DynamoError> {
-        let found = self.ledger.get(keys::period(row.period), deadline).await?;
+    async fn period_row(&self, row: &PeriodRow) -> Result<Option<PeriodRow>, DynamoError> {
+        let found = self.ledger.get(keys::period(row.period)).await?;
         found.as_ref().map(PeriodRow::read).transpose()
     }
 

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use super::keys;
 use crate::dynamo::item::{number, text};
-use crate::dynamo::{DynamoError, Query};
+use crate::dynamo::{Dynamo, DynamoError, Query};
 use crate::ledger::{FORGET_AT, Ledger, LedgerKey};
 use crate::runtime::clock::Clock;
-use crate::runtime::deadline::Deadline;
 
 /// A call that is sent at the deadline may arrive a little later.
 const SLACK: Duration = Duration::from_secs(20);
@@ -34,20 +33,27 @@ impl Keepers {
         Self { ledger: ledger.clone() }
     }
 
+    /// The same, with the client of a piece of work.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { ledger: self.ledger.over(dynamo) }
+    }
+
     /// Writes the lease of a keeper that runs until its deadline at most.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be noted.
-    pub async fn begin(&self, deadline: Deadline) -> Result<KeeperLease, DynamoError> {
+    pub async fn begin(&self) -> Result<KeeperLease, DynamoError> {
         let key = keys::keeper(fastrand::u64(..));
-        let millis = i64::try_from((deadline.remaining() + SLACK).as_millis()).unwrap_or(i64::MAX);
+        let remaining = self.ledger.table().deadline().remaining();
+        let millis = i64::try_from((remaining + SLACK).as_millis()).unwrap_or(i64::MAX);
         let until = Clock::system().now().plus_millis(millis);
         let forgotten = until.plus_millis(KEPT_MILLIS).unix_millis() / 1000;
         let attributes = [
             ("until".to_owned(), number(until.unix_millis())),
             (FORGET_AT.to_owned(), number(forgotten)),
         ];
-        self.ledger.put(key.clone(), attributes, deadline).await?;
+        self.ledger.put(key.clone(), attributes).await?;
         Ok(KeeperLease(key))
     }
 
@@ -55,12 +61,12 @@ impl Keepers {
     ///
     /// # Errors
     /// [`DynamoError`]; erasures then wait until its deadline.
-    pub async fn end(&self, lease: KeeperLease, deadline: Deadline) -> Result<(), DynamoError> {
-        self.ledger.delete(lease.0, deadline).await
+    pub async fn end(&self, lease: KeeperLease) -> Result<(), DynamoError> {
+        self.ledger.delete(lease.0).await
     }
 
     /// How long running keepers may still run; `None` if there are none.
-    pub async fn at_work(&self, deadline: Deadline) -> Result<Option<Duration>, DynamoError> {
+    pub async fn at_work(&self) -> Result<Option<Duration>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::KEEPERS))],
@@ -68,7 +74,7 @@ impl Keepers {
         };
         let now = Clock::system().now().unix_millis();
         let mut longest = 0;
-        for row in self.ledger.table().all(query, || deadline).await? {
+        for row in self.ledger.table().all(query).await? {
             let until: i64 = row.number("until")?;
             longest = longest.max(until.saturating_sub(now));
         }

@@ -30,7 +30,7 @@ impl Archives {
         let files = files(objects);
         let (mut listed, mut file, mut behind) = (Vec::new(), 1, None);
         loop {
-            let page = self.of_period(period, behind, 1_000, deadline).await?;
+            let page = self.of_period(period, behind, 1_000).await?;
             listed.extend(page.0.iter().map(ArchivedObject::listed));
             behind = page.1;
             let is_end = behind.is_none();

@@ -99,7 +99,7 @@ impl Events {
         Self { settings, tables, periods, known: Arc::default() }
     }
 
-    /// The same, with another client that counts its usage.
+    /// The same, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self {

@@ -18,7 +18,6 @@ use tokio::time::Instant;
 use super::{Customer, Event, Events, Period, PeriodRow, PeriodState};
 use crate::dynamo::DynamoError;
 use crate::message::MAX_FUTURE_MILLIS;
-use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
 /// How long rows are used without being read again.
@@ -49,15 +48,11 @@ impl Events {
     ///
     /// # Errors
     /// [`DynamoError::TableMissing`] if the table is not made yet.
-    pub(super) async fn made(
-        &self,
-        period: Period,
-        deadline: Deadline,
-    ) -> Result<Arc<PeriodRow>, DynamoError> {
+    pub(super) async fn made(&self, period: Period) -> Result<Arc<PeriodRow>, DynamoError> {
         if let Some(row) = self.known.made.lock().get(&period) {
             return Ok(Arc::clone(row));
         }
-        match self.periods.row(period, deadline).await? {
+        match self.periods.row(period).await? {
             Some(row) if row.state != PeriodState::Planned => {
                 let row = Arc::new(row);
                 self.known.made.lock().put(period, Arc::clone(&row));
@@ -68,41 +63,32 @@ impl Events {
     }
 
     /// Reads the rows that these events need, once for all of them. Errors are ignored: they occur again when the events are recorded.
-    pub async fn look_up(
-        &self,
-        events: impl Iterator<Item = &Event>,
-        now: Timestamp,
-        deadline: Deadline,
-    ) {
+    pub async fn look_up(&self, events: impl Iterator<Item = &Event>, now: Timestamp) {
         let periods: BTreeSet<_> =
             events.map(|event| self.settings.period_of(event.key.at)).collect();
         for period in periods {
             if self.settings.closes_at(period) > now {
-                let _ = self.made(period, deadline).await;
+                let _ = self.made(period).await;
             }
         }
     }
 
     /// The rows of periods, newest first, down to the newest dropped one.
-    pub(super) async fn listed(
-        &self,
-        now: Timestamp,
-        deadline: Deadline,
-    ) -> Result<Arc<[PeriodRow]>, DynamoError> {
+    pub(super) async fn listed(&self, now: Timestamp) -> Result<Arc<[PeriodRow]>, DynamoError> {
         let kept = self.known.listed.lock().clone();
         match kept {
             Some((read, rows)) if read.elapsed() < KEPT && self.has_all_open(&rows, now) => {
                 Ok(rows)
             }
-            _ => self.list(deadline).await,
+            _ => self.list().await,
         }
     }
 
     /// Reads these rows.
-    pub(super) async fn list(&self, deadline: Deadline) -> Result<Arc<[PeriodRow]>, DynamoError> {
+    pub(super) async fn list(&self) -> Result<Arc<[PeriodRow]>, DynamoError> {
         let begun = Instant::now();
         let is_dropped = |row: &PeriodRow| row.state == PeriodState::Dropped;
-        let rows: Arc<[_]> = self.periods.newest_until(is_dropped, deadline).await?.into();
+        let rows: Arc<[_]> = self.periods.newest_until(is_dropped).await?.into();
         *self.known.listed.lock() = Some((begun, Arc::clone(&rows)));
         Ok(rows)
     }

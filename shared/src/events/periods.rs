@@ -21,7 +21,6 @@ use super::{Customer, Period, StreamMapping, Tally, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query};
 use crate::ledger::{FORGET_AT, Ledger};
-use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
 /// The most customers of one period with more than one key. It bounds the row to 48 KB.
@@ -126,19 +125,15 @@ impl Periods {
         Self { ledger: ledger.clone() }
     }
 
-    /// The same, with another client that counts its usage.
+    /// The same, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo) }
     }
 
     /// The row of a period, if there is one.
-    pub async fn row(
-        &self,
-        period: Period,
-        deadline: Deadline,
-    ) -> Result<Option<PeriodRow>, DynamoError> {
-        let row = self.ledger.get(keys::period(period), deadline).await?;
+    pub async fn row(&self, period: Period) -> Result<Option<PeriodRow>, DynamoError> {
+        let row = self.ledger.get(keys::period(period)).await?;
         row.as_ref().map(PeriodRow::read).transpose()
     }
 
@@ -146,7 +141,6 @@ impl Periods {
     pub async fn newest_until(
         &self,
         is_last: impl Fn(&PeriodRow) -> bool,
-        deadline: Deadline,
     ) -> Result<Vec<PeriodRow>, DynamoError> {
         let (mut rows, mut start) = (Vec::new(), None);
         loop {
@@ -158,7 +152,7 @@ impl Periods {
                 limit: Some(ROWS),
                 ..Query::default()
             };
-            let page = self.ledger.table().page(&query, deadline).await?;
+            let page = self.ledger.table().page(&query).await?;
             for row in &page.rows {
                 rows.push(PeriodRow::read(row)?);
                 if rows.last().is_some_and(&is_last) {
@@ -176,12 +170,12 @@ impl Periods {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be planned.
-    pub async fn plan(&self, period: Period, deadline: Deadline) -> Result<(), DynamoError> {
+    pub async fn plan(&self, period: Period) -> Result<(), DynamoError> {
         let absent = Condition::new("attribute_not_exists(pk)");
-        let before = self.row(period.previous(), deadline).await?;
+        let before = self.row(period.previous()).await?;
         let spread = before.map(|row| row.spread).unwrap_or_default();
         let row = PeriodRow { spread, ..PeriodRow::planned(period) };
-        self.ledger.put_if(keys::period(period), row.attributes(), absent, deadline).await?;
+        self.ledger.put_if(keys::period(period), row.attributes(), absent).await?;
         Ok(())
     }
 
@@ -190,11 +184,11 @@ impl Periods {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be written.
-    pub async fn replace(&self, row: &PeriodRow, deadline: Deadline) -> Result<bool, DynamoError> {
+    pub async fn replace(&self, row: &PeriodRow) -> Result<bool, DynamoError> {
         let next = PeriodRow { version: row.version + 1, ..row.clone() };
         let unchanged = Condition::new("version = :read").value(":read", number(row.version));
         let key = keys::period(row.period);
-        let put = self.ledger.put_if(key, next.attributes(), unchanged, deadline).await?;
+        let put = self.ledger.put_if(key, next.attributes(), unchanged).await?;
         Ok(put == Put::Done)
     }
 }

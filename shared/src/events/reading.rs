@@ -19,7 +19,6 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::ledger::Ledger;
 use crate::paging::{RowChunk, merged};
-use crate::runtime::deadline::Deadline;
 use crate::values::{EventName, MAX_ID_LENGTH, Order, Payload, SortKey, Span, Timestamp};
 
 /// Tables that are read at once.
@@ -55,7 +54,6 @@ pub struct History {
     /// Those that are read, the newest first.
     rows: Vec<PeriodRow>,
     archived_before: Option<Timestamp>,
-    deadline: Deadline,
     rounds: usize,
     units: usize,
     /// Whether the next reading is of several tables.
@@ -75,9 +73,8 @@ impl Events {
         &self,
         customer: Customer,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<History, DynamoError> {
-        let listed = self.listed(now, deadline).await?;
+        let listed = self.listed(now).await?;
         let latest = now.plus_millis(AHEAD_MILLIS);
         let is_read = |row: &&PeriodRow| row.state.has_table() && row.period.from() <= latest;
         Ok(History {
@@ -85,7 +82,6 @@ impl Events {
             customer,
             rows: listed.iter().filter(is_read).cloned().collect(),
             archived_before: archived_before(&listed),
-            deadline,
             rounds: 0,
             units: 0,
             is_wide: false,
@@ -241,7 +237,7 @@ impl History {
         let within = Span { from: span.from.max(period.from()), to: Some(to), ..span };
         let table = Ledger::new(self.events.tables.table(period));
         let row = ListedEvent::read;
-        match RowChunk::read(&table, &pk, within, after, limit, row, self.deadline).await {
+        match RowChunk::read(&table, &pk, within, after, limit, row).await {
             Ok(chunk) => Ok(Found::RowChunk(chunk)),
             Err(DynamoError::TableMissing(_)) => Ok(Found::Gone(period)),
             Err(error) => Err(error),
@@ -250,7 +246,7 @@ impl History {
 
     /// Reads the rows again, and goes on without the tables that are gone.
     async fn pass(&mut self, gone: &[Period]) -> Result<(), DynamoError> {
-        let listed = self.events.list(self.deadline).await?;
+        let listed = self.events.list().await?;
         for period in gone {
             let row = listed.iter().find(|row| row.period == *period);
             let is_archived = row.is_none_or(|row| {

@@ -25,7 +25,6 @@ use std::collections::btree_map::Entry;
 use super::{Customer, Event, Events, Period, PeriodRow, PeriodState, keys, periods};
 use crate::dynamo::item::{Item, text};
 use crate::dynamo::{Condition, DynamoError, Put};
-use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
 /// The most keys of one customer: sixty-four thousand events a second.
@@ -68,22 +67,17 @@ impl Events {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be recorded. [`DynamoError::TableMissing`] while its table is not made.
-    pub async fn record(
-        &self,
-        event: &Event,
-        now: Timestamp,
-        deadline: Deadline,
-    ) -> Result<Recorded, DynamoError> {
+    pub async fn record(&self, event: &Event, now: Timestamp) -> Result<Recorded, DynamoError> {
         let period = self.settings.period_of(event.key.at);
         if self.settings.closes_at(period) <= now {
             return Ok(Recorded::TooLate);
         }
-        let row = self.made(period, deadline).await?;
-        match self.put(event, &row, deadline).await {
+        let row = self.made(period).await?;
+        match self.put(event, &row).await {
             Ok(Put::Refused(item)) if !event.is_in(&item) => Ok(Recorded::Conflict),
             Ok(_) => Ok(Recorded::There),
             Err(refusal @ (DynamoError::Denied(_) | DynamoError::TableMissing(_))) => {
-                let row = self.periods.row(period, deadline).await?;
+                let row = self.periods.row(period).await?;
                 let is_sealed = row.is_some_and(|row| row.state >= PeriodState::Sealed);
                 if is_sealed { Ok(Recorded::TooLate) } else { Err(refusal) }
             }
@@ -92,56 +86,42 @@ impl Events {
     }
 
     /// Whether an event is in its table, with this content or another.
-    pub async fn recorded(
-        &self,
-        event: &Event,
-        deadline: Deadline,
-    ) -> Result<Option<Recorded>, DynamoError> {
+    pub async fn recorded(&self, event: &Event) -> Result<Option<Recorded>, DynamoError> {
         let period = self.settings.period_of(event.key.at);
-        let row = self.periods.row(period, deadline).await?;
+        let row = self.periods.row(period).await?;
         let Some(row) = row.filter(|row| row.state.has_table()) else { return Ok(None) };
         let key = keys::event(&event.key, row.keys_of(&event.key.customer));
         let table = self.tables.table(period);
-        let found = table.get(key.into_item(), deadline).await?;
+        let found = table.get(key.into_item()).await?;
         Ok(found.map(|found| match event.is_in(&found.item) {
             true => Recorded::There,
             false => Recorded::Conflict,
         }))
     }
 
-    async fn put(
-        &self,
-        event: &Event,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<Put, DynamoError> {
+    async fn put(&self, event: &Event, row: &PeriodRow) -> Result<Put, DynamoError> {
         let customer = &event.key.customer;
         let (table, item) = (self.tables.table(row.period), event.item(row.keys_of(customer)));
         let absent = || Condition::new("attribute_not_exists(pk)");
-        if let Some(put) = table.put_unless_hot(item.clone(), absent(), deadline).await? {
+        if let Some(put) = table.put_unless_hot(item.clone(), absent()).await? {
             return Ok(put);
         }
         // It is for later periods: whether it works is of no concern to this event.
-        if let Err(error) = self.raise(customer, row, deadline).await {
+        if let Err(error) = self.raise(customer, row).await {
             tracing::warn!(reason = error.reason(), "a busy customer has no more keys: {error}");
         }
-        table.put_if(item, absent(), deadline).await
+        table.put_if(item, absent()).await
     }
 
     /// Gives a customer twice as many keys in the period after the next one as in this one, as long as that is planned.
-    async fn raise(
-        &self,
-        customer: &Customer,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    async fn raise(&self, customer: &Customer, row: &PeriodRow) -> Result<(), DynamoError> {
         let period = row.period.next().next();
         let wanted = row.keys_of(customer).saturating_mul(2).min(MOST_KEYS);
         let raised = (period, customer.clone());
         if self.known.raised.lock().get(&raised).is_some_and(|keys| *keys >= wanted) {
             return Ok(());
         }
-        if self.raise_to(wanted, customer, period, deadline).await? {
+        if self.raise_to(wanted, customer, period).await? {
             self.known.raised.lock().put(raised, wanted);
         }
         Ok(())
@@ -153,10 +133,9 @@ impl Events {
         wanted: u32,
         customer: &Customer,
         period: Period,
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         for _ in 0..TRIES {
-            let Some(mut row) = self.periods.row(period, deadline).await? else {
+            let Some(mut row) = self.periods.row(period).await? else {
                 return Ok(false);
             };
             let is_full = row.spread.len() >= periods::MOST_SPREAD;
@@ -167,7 +146,7 @@ impl Events {
                 Entry::Occupied(mut keys) => drop(keys.insert(wanted)),
                 Entry::Vacant(keys) => drop(keys.insert(wanted)),
             }
-            if self.periods.replace(&row, deadline).await? {
+            if self.periods.replace(&row).await? {
                 return Ok(true);
             }
         }

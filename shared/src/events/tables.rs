@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::Period;
 use crate::dynamo::{Dynamo, DynamoError, Table};
-use crate::runtime::deadline::Deadline;
 
 /// The operations that add to a table or change it, as policies name them. Transactions are authorized by these.
 const PUTS: [&str; 5] = [
@@ -41,10 +40,16 @@ impl EventTables {
         Self { dynamo: dynamo.clone(), prefix: prefix.into() }
     }
 
-    /// The same, with another client that counts its usage.
+    /// The same, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { dynamo: dynamo.clone(), prefix: Arc::clone(&self.prefix) }
+    }
+
+    /// The client of the tables.
+    #[must_use]
+    pub fn dynamo(&self) -> &Dynamo {
+        &self.dynamo
     }
 
     /// The table of a period, whether it is there or not.
@@ -57,12 +62,7 @@ impl EventTables {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be sealed.
-    pub async fn seal(
-        &self,
-        (period, arn): (Period, &str),
-        seal: Seal,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn seal(&self, (period, arn): (Period, &str), seal: Seal) -> Result<(), DynamoError> {
         let deletes = if seal == Seal::All { DELETES.as_slice() } else { &[] };
         let mut actions: Vec<_> = PUTS.iter().chain(deletes).collect();
         actions.sort_unstable();
@@ -81,7 +81,7 @@ impl EventTables {
             let put = table.client().put_resource_policy().resource_arn(arn);
             put.policy(policy.as_str()).send()
         };
-        table.attempt(deadline, put).await.map(|_| ())
+        table.attempt(put).await.map(|_| ())
     }
 
     #[must_use]

@@ -14,7 +14,6 @@ use crate::activities::ActivityKey;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::follows::FollowerRange;
-use crate::runtime::deadline::Deadline;
 use crate::values::{Origin, Timestamp};
 
 /// The position to continue a segment from. Absent at its beginning and once it is done.
@@ -106,14 +105,13 @@ impl FanOuts {
         kind: FanOutKind,
         segments: usize,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<usize, DynamoError> {
         let plan = Item::from([
             ("parts".to_owned(), number(segments)),
             ("begun_at".to_owned(), text(now.to_string())),
         ]);
         let new = Condition::new("attribute_not_exists(pk)");
-        match self.ledger.put_if(keys::plan(key, kind), plan, new, deadline).await? {
+        match self.ledger.put_if(keys::plan(key, kind), plan, new).await? {
             Put::Done => Ok(segments),
             Put::Refused(there) => Ok(read_plan(&self.ledger.table().row(there))?.segments),
         }
@@ -129,9 +127,8 @@ impl FanOuts {
         key: &ActivityKey,
         kind: FanOutKind,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<Option<FanOut>, DynamoError> {
-        let fan_out = self.fan_out(key, kind, deadline).await?;
+        let fan_out = self.fan_out(key, kind).await?;
         let over = |fan_out: &FanOut| fan_out.ended_at.is_none() && fan_out.segments_left() == 0;
         let Some(mut fan_out) = fan_out.filter(over) else { return Ok(None) };
         fan_out.ended_at = Some(now);
@@ -141,7 +138,7 @@ impl FanOuts {
         }
         let first = Condition::new("attribute_not_exists(ended_at)");
         let key = keys::plan(key, kind);
-        let ended = self.ledger.replace(key, plan, &[], Some(first), deadline).await?;
+        let ended = self.ledger.replace(key, plan, &[], Some(first)).await?;
         Ok((ended == Put::Done).then_some(fan_out))
     }
 
@@ -155,7 +152,6 @@ impl FanOuts {
         kind: FanOutKind,
         [begun_at, ended_at]: [Timestamp; 2],
         written: u64,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let plan = Item::from([
             ("parts".to_owned(), number(1)),
@@ -164,7 +160,7 @@ impl FanOuts {
             (WRITTEN.to_owned(), number(written)),
         ]);
         let new = Condition::new("attribute_not_exists(pk)");
-        self.ledger.put_if(keys::plan(key, kind), plan, new, deadline).await.map(|_| ())
+        self.ledger.put_if(keys::plan(key, kind), plan, new).await.map(|_| ())
     }
 
     /// True if a fan-out is recorded as ended, which is permanent.
@@ -172,9 +168,8 @@ impl FanOuts {
         &self,
         key: &ActivityKey,
         kind: FanOutKind,
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
-        let plan = self.ledger.get(keys::plan(key, kind), deadline).await?;
+        let plan = self.ledger.get(keys::plan(key, kind)).await?;
         Ok(plan.is_some_and(|plan| plan.item.contains_key("ended_at")))
     }
 
@@ -185,9 +180,8 @@ impl FanOuts {
         kind: FanOutKind,
         range: FollowerRange,
         pass: Pass<'_>,
-        deadline: Deadline,
     ) -> Result<Progress, DynamoError> {
-        let row = self.ledger.get(keys::segment(key, kind, range, pass), deadline).await?;
+        let row = self.ledger.get(keys::segment(key, kind, range, pass)).await?;
         row.as_ref().map_or(Ok(Progress::default()), read_progress)
     }
 
@@ -202,13 +196,12 @@ impl FanOuts {
         range: FollowerRange,
         pass: Pass<'_>,
         progress: &Progress,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let key = keys::segment(key, kind, range, pass);
         let not_done = Condition::new("attribute_not_exists(pk) OR done = :no");
         let not_done = not_done.value(":no", truth(false));
         let item = write_progress(progress);
-        self.ledger.replace(key, item, &[POSITION], Some(not_done), deadline).await.map(|_| ())
+        self.ledger.replace(key, item, &[POSITION], Some(not_done)).await.map(|_| ())
     }
 
     /// The progress of a fan-out, if it was cut into segments or has ended.
@@ -216,7 +209,6 @@ impl FanOuts {
         &self,
         key: &ActivityKey,
         kind: FanOutKind,
-        deadline: Deadline,
     ) -> Result<Option<FanOut>, DynamoError> {
         let plan = keys::plan(key, kind);
         let query = Query {
@@ -227,7 +219,7 @@ impl FanOuts {
         let mut found = None;
         // The plan sorts before its segments. Segments of an insertion that meet a delete remove, and there
         // may be no plan for that yet, or never.
-        for row in self.ledger.table().all(query, || deadline).await? {
+        for row in self.ledger.table().all(query).await? {
             match found.as_mut() {
                 None if row.text("sk")? == plan.sk => found = Some(read_plan(&row)?),
                 None => {}

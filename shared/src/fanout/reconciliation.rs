@@ -10,7 +10,6 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, text, truth};
 use crate::follows::FollowState;
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Origin, SortKey, ViewerId};
 
 /// One message's work on one actor's activities in one viewer's timeline.
@@ -29,9 +28,8 @@ impl FanOuts {
         &self,
         of: Reconciliation<'_>,
         state: FollowState,
-        deadline: Deadline,
     ) -> Result<Option<SortKey>, DynamoError> {
-        let row = self.ledger.get(of.key(), deadline).await?;
+        let row = self.ledger.get(of.key()).await?;
         let Some(row) = row else { return Ok(None) };
         let changed_at = row.parsed("changed_at", "an instant")?;
         if (FollowState { following: row.flag("following")?, changed_at }) != state {
@@ -50,26 +48,21 @@ impl FanOuts {
         of: Reconciliation<'_>,
         state: FollowState,
         position: &SortKey,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let item = Item::from([
             ("following".to_owned(), truth(state.following)),
             ("changed_at".to_owned(), text(state.changed_at.to_string())),
             ("place".to_owned(), text(position.to_string())),
         ]);
-        self.ledger.replace(of.key(), item, &[], None, deadline).await.map(|_| ())
+        self.ledger.replace(of.key(), item, &[], None).await.map(|_| ())
     }
 
     /// Removes the note once all is done.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.
-    pub async fn end_reconciliation(
-        &self,
-        of: Reconciliation<'_>,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        self.ledger.delete(of.key(), deadline).await
+    pub async fn end_reconciliation(&self, of: Reconciliation<'_>) -> Result<(), DynamoError> {
+        self.ledger.delete(of.key()).await
     }
 }
 

@@ -10,7 +10,6 @@ use serde_json::json;
 use super::{FollowerRange, Follows, keys};
 use crate::dynamo::item::corrupt;
 use crate::dynamo::{Attribute, DynamoError, read_answer};
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, ViewerId};
 
 /// The expressions of the query that reads edges.
@@ -68,12 +67,11 @@ impl Follows {
         range: FollowerRange,
         after: Option<&str>,
         limit: u16,
-        deadline: Deadline,
     ) -> Result<EdgePage, DynamoError> {
         let [first, last] = &range.bounds();
         let asked =
             EdgeSelection { followee, first, last, after, limit: Some(limit), former: false };
-        self.query_edges(&asked, deadline).await
+        self.query_edges(&asked).await
     }
 
     /// Reads the former followers among the edges from one sort key to another, both included. DynamoDB filters, so the response is
@@ -83,13 +81,12 @@ impl Follows {
         followee: &ActorId,
         first: &str,
         last: &str,
-        deadline: Deadline,
     ) -> Result<Vec<Edge>, DynamoError> {
         let (mut found, mut next) = (Vec::new(), None);
         loop {
             let after = next.as_deref();
             let asked = EdgeSelection { followee, first, last, after, limit: None, former: true };
-            let page = self.query_edges(&asked, deadline).await?;
+            let page = self.query_edges(&asked).await?;
             found.extend(page.edges);
             next = page.next;
             if next.is_none() {
@@ -105,22 +102,17 @@ impl Follows {
         followee: &ActorId,
         range: FollowerRange,
         after: Option<&str>,
-        deadline: Deadline,
     ) -> Result<EdgePage, DynamoError> {
         let [first, last] = &range.bounds();
         let asked = EdgeSelection { followee, first, last, after, limit: None, former: true };
-        self.query_edges(&asked, deadline).await
+        self.query_edges(&asked).await
     }
 
-    async fn query_edges(
-        &self,
-        asked: &EdgeSelection<'_>,
-        deadline: Deadline,
-    ) -> Result<EdgePage, DynamoError> {
+    async fn query_edges(&self, asked: &EdgeSelection<'_>) -> Result<EdgePage, DynamoError> {
         let table = self.ledger.table();
         let body = asked.body(table.name());
         let read = |answer: &Bytes| read_answer::<Answer<'_>>(answer)?.page(table.name());
-        table.call("Query", &body, deadline, read).await
+        table.call("Query", &body, read).await
     }
 }
 

@@ -31,7 +31,6 @@ use super::{FollowChange, FollowState, Follows, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::ledger::FORGET_AT;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Timestamp, ViewerId};
 
 /// The attribute that the row of an unfollow does not have.
@@ -61,7 +60,6 @@ impl Follows {
         FollowChange { follower_id, followee_id, .. }: &FollowChange,
         in_force: FollowState,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let later = match in_force.following {
             true => "attribute_not_exists(#at) OR #at < :at",
@@ -74,21 +72,20 @@ impl Follows {
         let later = Condition::new(later).name("#at", "at").value(":at", at);
         let key = keys::followee(follower_id, followee_id);
         let item = attributes(in_force, now);
-        self.ledger.replace(key, item, &[FOLLOWING], Some(later), deadline).await.map(|_| ())
+        self.ledger.replace(key, item, &[FOLLOWING], Some(later)).await.map(|_| ())
     }
 
-    /// All rows of a viewer, including tombstones. `deadline` makes the deadline of each step.
+    /// All rows of a viewer, including tombstones.
     pub async fn followee_rows(
         &self,
         follower: &ViewerId,
-        deadline: impl Fn() -> Deadline,
     ) -> Result<Vec<FolloweeRow>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::following(follower)))],
             ..Query::default()
         };
-        let rows = self.ledger.table().all(query, deadline).await?;
+        let rows = self.ledger.table().all(query).await?;
         rows.iter().map(FolloweeRow::read).collect()
     }
 
@@ -101,14 +98,13 @@ impl Follows {
         follower: &ViewerId,
         followee: &ActorId,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let key = || keys::followee(follower, followee);
         loop {
             // The order matters: see above.
-            let row = self.ledger.get(key(), deadline).await?;
+            let row = self.ledger.get(key()).await?;
             let row = row.as_ref().map(read_state).transpose()?;
-            let edge = self.state(follower, followee, deadline).await?;
+            let edge = self.state(follower, followee).await?;
             // Without an edge, the row was never right.
             let said = edge.or(row.map(|row| FollowState { following: false, ..row }));
             let Some(said) = said.filter(|said| row.as_ref() != Some(said)) else {
@@ -126,7 +122,7 @@ impl Follows {
             };
             let seen = seen.name("#at", "at");
             let item = attributes(said, now);
-            let put = self.ledger.replace(key(), item, &[FOLLOWING], Some(seen), deadline).await?;
+            let put = self.ledger.replace(key(), item, &[FOLLOWING], Some(seen)).await?;
             if put == Put::Done {
                 return Ok(());
             }

@@ -6,7 +6,6 @@ use super::hidden::{Marked, SHOWS};
 use super::{EdgeState, FollowChange, FollowState, Follows, HiddenActors, keys, marks_of};
 use crate::dynamo::item::{Item, number, text, truth};
 use crate::dynamo::{Changed, Condition, DynamoError, Put, Update};
-use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
@@ -32,12 +31,8 @@ pub(super) enum Outcome {
 
 impl Follows {
     /// Reads the actors hidden from a viewer.
-    pub async fn hidden(
-        &self,
-        viewer: &ViewerId,
-        deadline: Deadline,
-    ) -> Result<HiddenActors, DynamoError> {
-        let row = self.ledger.get(keys::hidden(viewer), deadline).await?;
+    pub async fn hidden(&self, viewer: &ViewerId) -> Result<HiddenActors, DynamoError> {
+        let row = self.ledger.get(keys::hidden(viewer)).await?;
         row.as_ref().map_or(Ok(HiddenActors::default()), HiddenActors::read)
     }
 
@@ -48,15 +43,14 @@ impl Follows {
         change: &FollowChange,
         now: Timestamp,
         retention: Retention,
-        deadline: Deadline,
     ) -> Result<Hiding, DynamoError> {
         let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
-        let mut backoff = Backoff::default();
+        let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
         loop {
             // The order matters: see the documentation of hidden actors.
-            let row = self.ledger.get(keys::hidden(viewer), deadline).await?;
+            let row = self.ledger.get(keys::hidden(viewer)).await?;
             let hidden = row.as_ref().map_or(Ok(HiddenActors::default()), HiddenActors::read)?;
-            let edge = self.edge_state(viewer, actor, deadline).await?;
+            let edge = self.edge_state(viewer, actor).await?;
             let has_marks = hidden.is_joining_up_to(actor, state.changed_at);
             let done = |outcome| Ok(Hiding { outcome, has_marks, edge });
             if let Some(edge) = edge.filter(|edge| edge.state >= *state) {
@@ -66,7 +60,7 @@ impl Follows {
                 return done(Outcome::NotNeeded);
             };
             let there = row.map(|row| row.item).unwrap_or_default();
-            if self.replace_hidden(viewer, there, next, hidden.at.as_deref(), deadline).await? {
+            if self.replace_hidden(viewer, there, next, hidden.at.as_deref()).await? {
                 return done(Outcome::Hidden(marked));
             }
             backoff.wait(deadline).await?;
@@ -80,14 +74,13 @@ impl Follows {
         there: Item,
         next: HiddenActors,
         seen: Option<&str>,
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         let unchanged = match seen {
             None => Condition::new("attribute_not_exists(#at)"),
             Some(seen) => Condition::new("#at = :seen").value(":seen", text(seen)),
         };
         let (item, unchanged) = (next.into_item(there, unique()), unchanged.name("#at", "at"));
-        Ok(self.ledger.put_if(keys::hidden(viewer), item, unchanged, deadline).await? == Put::Done)
+        Ok(self.ledger.put_if(keys::hidden(viewer), item, unchanged).await? == Put::Done)
     }
 
     /// Shows an actor to a viewer whose timeline is complete for the follow in the edge, unless the viewer has left the actor later.
@@ -100,23 +93,21 @@ impl Follows {
         viewer: &ViewerId,
         actor: &ActorId,
         followed_at: Timestamp,
-        deadline: Deadline,
     ) -> Result<Option<FollowState>, DynamoError> {
-        let there = self.take_off_marks(viewer, actor, followed_at, deadline).await?;
+        let there = self.take_off_marks(viewer, actor, followed_at).await?;
         let hidden = HiddenActors::read(&self.ledger.table().row(there))?;
         let has_asked_edges = hidden.has_asked_edges();
         if hidden.is_joining_up_to(actor, followed_at) {
             // The viewer has left later, so no complete follow shows the actor.
-            self.end_joining(viewer, actor, followed_at, deadline).await?;
+            self.end_joining(viewer, actor, followed_at).await?;
         } else {
-            let later =
-                self.show_before_later(viewer, actor, followed_at, hidden, deadline).await?;
+            let later = self.show_before_later(viewer, actor, followed_at, hidden).await?;
             if later.is_some() {
                 return Ok(later);
             }
         }
         if has_asked_edges {
-            self.show_by_edge(viewer, actor, followed_at, deadline).await?;
+            self.show_by_edge(viewer, actor, followed_at).await?;
         }
         Ok(None)
     }
@@ -130,17 +121,16 @@ impl Follows {
         actor: &ActorId,
         followed_at: Timestamp,
         mut hidden: HiddenActors,
-        deadline: Deadline,
     ) -> Result<Option<FollowState>, DynamoError> {
-        let mut backoff = Backoff::default();
+        let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
         while hidden.is_joining_after(actor, followed_at) {
-            match self.state(viewer, actor, deadline).await?.filter(|edge| edge.following) {
+            match self.state(viewer, actor).await?.filter(|edge| edge.following) {
                 None => return Ok(None),
                 Some(edge) if edge.changed_at != followed_at => return Ok(Some(edge)),
                 Some(_) => {}
             }
             let seen = hidden.at.clone().unwrap_or_default();
-            match self.take_off_all_marks(viewer, actor, followed_at, seen, deadline).await? {
+            match self.take_off_all_marks(viewer, actor, followed_at, seen).await? {
                 Changed::Done(_) => return Ok(None),
                 Changed::Refused(there) => {
                     let now = HiddenActors::read(&self.ledger.table().row(there))?;
@@ -162,12 +152,11 @@ impl Follows {
         actor: &ActorId,
         followed_at: Timestamp,
         seen: String,
-        deadline: Deadline,
     ) -> Result<Changed, DynamoError> {
         let marks = marks_of(actor);
         let condition = "#at = :seen AND (attribute_not_exists(#left) OR #left < :followed)";
         let all = taking_off(&marks, followed_at, condition, [(":seen", text(seen))]);
-        self.change_item(viewer, all, deadline).await
+        self.change_item(viewer, all).await
     }
 
     /// Removes the marks that a follow wins over, if there are no others. Returns the resulting item.
@@ -176,7 +165,6 @@ impl Follows {
         viewer: &ViewerId,
         actor: &ActorId,
         followed_at: Timestamp,
-        deadline: Deadline,
     ) -> Result<Item, DynamoError> {
         let marks = marks_of(actor);
         // The mark of an unfollow at the same instant is greater, and wins over the follow.
@@ -185,7 +173,7 @@ impl Follows {
                          OR attribute_not_exists(#joining) AND #left < :followed";
         let values = [(":up_to", text(up_to(followed_at))), (":earlier_version", truth(true))];
         let both = taking_off(&marks, followed_at, condition, values);
-        match self.change_item(viewer, both, deadline).await? {
+        match self.change_item(viewer, both).await? {
             Changed::Done(there) | Changed::Refused(there) => Ok(there),
         }
     }
@@ -197,12 +185,11 @@ impl Follows {
         viewer: &ViewerId,
         actor: &ActorId,
         followed_at: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let touched = self.touch_hidden(viewer, deadline).await?;
+        let touched = self.touch_hidden(viewer).await?;
         let hidden = HiddenActors::read(&self.ledger.table().row(touched))?;
         if hidden.has_left_before(actor, followed_at) {
-            self.take_off_marks(viewer, actor, followed_at, deadline).await?;
+            self.take_off_marks(viewer, actor, followed_at).await?;
         }
         let complete = Update {
             expression: "REMOVE joining",
@@ -211,7 +198,7 @@ impl Follows {
             ..Update::default()
         };
         let edge = keys::edge(viewer, actor).into_item();
-        self.ledger.table().update(edge, complete, deadline).await.map(|_| ())
+        self.ledger.table().update(edge, complete).await.map(|_| ())
     }
 
     /// Removes the mark of a follow up to an instant that an unfollow or a later follow has overtaken.
@@ -220,7 +207,6 @@ impl Follows {
         viewer: &ViewerId,
         actor: &ActorId,
         at: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let [_, joining] = &marks_of(actor);
         let update = Update {
@@ -229,17 +215,13 @@ impl Follows {
             names: vec![("#joining", joining)],
             values: vec![(":up_to", text(up_to(at))), (":earlier_version", truth(true))],
         };
-        self.change_item(viewer, update, deadline).await.map(|_| ())
+        self.change_item(viewer, update).await.map(|_| ())
     }
 
     /// Changes the version of the item, so that writes based on the version before are refused. Returns the item.
-    pub(super) async fn touch_hidden(
-        &self,
-        viewer: &ViewerId,
-        deadline: Deadline,
-    ) -> Result<Item, DynamoError> {
+    pub(super) async fn touch_hidden(&self, viewer: &ViewerId) -> Result<Item, DynamoError> {
         let update = Update { expression: "SET #at = :at", ..Update::default() };
-        match self.change_item(viewer, update, deadline).await? {
+        match self.change_item(viewer, update).await? {
             Changed::Done(there) | Changed::Refused(there) => Ok(there),
         }
     }
@@ -252,7 +234,6 @@ impl Follows {
         &self,
         viewer: &ViewerId,
         actor: &ActorId,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let [left, joining] = &marks_of(actor);
         let both = Update {
@@ -261,7 +242,7 @@ impl Follows {
             names: vec![("#left", left), ("#joining", joining)],
             ..Update::default()
         };
-        self.change_item(viewer, both, deadline).await.map(|_| ())
+        self.change_item(viewer, both).await.map(|_| ())
     }
 
     /// Applies an update of the item that also sets `#at` to `:at`.
@@ -269,12 +250,11 @@ impl Follows {
         &self,
         viewer: &ViewerId,
         mut update: Update<'_>,
-        deadline: Deadline,
     ) -> Result<Changed, DynamoError> {
         update.names.push(("#at", "at"));
         update.values.push((":at", text(unique())));
         let key = keys::hidden(viewer).into_item();
-        self.ledger.table().change(key, update, deadline).await
+        self.ledger.table().change(key, update).await
     }
 
     /// Reads an edge, and whether a follow is still backfilling.
@@ -282,9 +262,8 @@ impl Follows {
         &self,
         viewer: &ViewerId,
         actor: &ActorId,
-        deadline: Deadline,
     ) -> Result<Option<EdgeState>, DynamoError> {
-        let row = self.ledger.get(keys::edge(viewer, actor), deadline).await?;
+        let row = self.ledger.get(keys::edge(viewer, actor)).await?;
         row.as_ref().map(EdgeState::read).transpose()
     }
 }

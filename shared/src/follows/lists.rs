@@ -13,7 +13,6 @@ use super::{Follows, keys};
 use crate::dynamo::item::{Row, text, truth};
 use crate::dynamo::{DynamoError, Query};
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Timestamp, ViewerId};
 
 /// Items that are read for each one that has to be found.
@@ -61,7 +60,6 @@ impl Follows {
         follower: &ViewerId,
         after: Option<&ViewerId>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<ListPage, DynamoError> {
         let list = List {
             pk: keys::following(follower),
@@ -70,7 +68,7 @@ impl Follows {
             sort_key: ViewerId::to_string,
             viewer: |sort_key| ViewerId::new(sort_key).ok(),
         };
-        self.list(&list, after, limit, deadline).await
+        self.list(&list, after, limit).await
     }
 
     /// At most `limit` followers of an actor, in the order of their edges, after one of them if one is given.
@@ -79,7 +77,6 @@ impl Follows {
         followee: &ActorId,
         after: Option<&ViewerId>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<ListPage, DynamoError> {
         let list = List {
             pk: keys::followers(followee),
@@ -88,7 +85,7 @@ impl Follows {
             sort_key: keys::edge_sort_key,
             viewer: keys::follower_of,
         };
-        self.list(&list, after, limit, deadline).await
+        self.list(&list, after, limit).await
     }
 
     async fn list(
@@ -96,7 +93,6 @@ impl Follows {
         list: &List,
         after: Option<&ViewerId>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<ListPage, DynamoError> {
         let start = |viewer| LedgerKey { pk: list.pk.clone(), sk: (list.sort_key)(viewer) };
         // One more than the page, to know whether there is more.
@@ -117,7 +113,7 @@ impl Follows {
             let now = looks_at.min(left);
             (looks_at, left) = (looks_at * GROWTH, left - now);
             query.limit = Some(i32::try_from(now).unwrap_or(i32::MAX));
-            let page = table.page(&query, deadline).await?;
+            let page = table.page(&query).await?;
             for row in page.rows.iter().take(limit + 1 - listed.len()) {
                 listed.push(list.read(row)?);
             }

@@ -5,7 +5,6 @@ use super::hiding::{Hiding, Outcome};
 use super::{FollowChange, FollowState, Follows, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Update};
-use crate::runtime::deadline::Deadline;
 use crate::runtime::hold::Hold;
 use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
@@ -26,13 +25,12 @@ impl Follows {
         now: Timestamp,
         retention: Retention,
         hold: Hold,
-        deadline: Deadline,
     ) -> Result<EdgeState, DynamoError> {
         let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
-        let mut backoff = Backoff::default();
+        let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
         let (hiding, edge) = loop {
-            let hiding = self.hide(change, now, retention, deadline).await?;
-            if let Some(edge) = self.put_hidden_edge(change, &hiding, hold, deadline).await? {
+            let hiding = self.hide(change, now, retention).await?;
+            if let Some(edge) = self.put_hidden_edge(change, &hiding, hold).await? {
                 break (hiding, edge);
             }
             // An unfollow has come in between, or another follow.
@@ -41,9 +39,9 @@ impl Follows {
         let in_force = edge.state;
         let has_marked = state.following && hiding.outcome == Outcome::Hidden(Marked::InItem);
         if !in_force.following && (hiding.has_marks || has_marked) {
-            self.end_joining(viewer, actor, in_force.changed_at, deadline).await?;
+            self.end_joining(viewer, actor, in_force.changed_at).await?;
         }
-        self.list_followee(change, in_force, now, deadline).await?;
+        self.list_followee(change, in_force, now).await?;
         Ok(edge)
     }
 
@@ -54,7 +52,6 @@ impl Follows {
         change: &FollowChange,
         hiding: &Hiding,
         hold: Hold,
-        deadline: Deadline,
     ) -> Result<Option<EdgeState>, DynamoError> {
         let state = change.state;
         let marked = match hiding.outcome {
@@ -65,7 +62,7 @@ impl Follows {
         };
         if !state.following {
             let edge = EdgeState::of(state);
-            return self.put_edge(change, edge, later(&state), deadline).await.map(Some);
+            return self.put_edge(change, edge, later(&state)).await.map(Some);
         }
         hold.wait().await;
         let seen = match hiding.edge {
@@ -80,10 +77,10 @@ impl Follows {
             // Nothing leaves the timeline between two follows.
             is_complete: marked.is_none() && hiding.edge.is_some_and(|edge| edge.is_complete),
         };
-        let edge = self.put_edge(change, edge, seen, deadline).await?;
+        let edge = self.put_edge(change, edge, seen).await?;
         if marked.is_none() {
             // Otherwise a late unfollow from before would not notice it, and would hide the actor.
-            self.touch_hidden(&change.follower_id, deadline).await?;
+            self.touch_hidden(&change.follower_id).await?;
         }
         Ok((edge.state >= state).then_some(edge))
     }
@@ -98,7 +95,6 @@ impl Follows {
         viewer: &ViewerId,
         actor: &ActorId,
         state: FollowState,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let complete = Update {
             expression: "SET #complete = :complete",
@@ -111,7 +107,7 @@ impl Follows {
             ],
         };
         let key = keys::edge(viewer, actor).into_item();
-        self.ledger.table().update(key, complete, deadline).await.map(|_| ())
+        self.ledger.table().update(key, complete).await.map(|_| ())
     }
 
     /// Like [`Self::record`], without hiding the actor, because nothing of the actor is shown.
@@ -122,11 +118,10 @@ impl Follows {
         &self,
         change: &FollowChange,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
         let edge = EdgeState::of(change.state);
-        let edge = self.put_edge(change, edge, later(&change.state), deadline).await?;
-        self.list_followee(change, edge.state, now, deadline).await?;
+        let edge = self.put_edge(change, edge, later(&change.state)).await?;
+        self.list_followee(change, edge.state, now).await?;
         Ok(edge.state)
     }
 
@@ -136,7 +131,6 @@ impl Follows {
         FollowChange { follower_id, followee_id, .. }: &FollowChange,
         written: EdgeState,
         condition: Condition<'_>,
-        deadline: Deadline,
     ) -> Result<EdgeState, DynamoError> {
         let state = &written.state;
         let mut edge = Item::from([
@@ -152,7 +146,7 @@ impl Follows {
             edge.insert(COMPLETE.to_owned(), text(complete_for(state)));
         }
         let (key, owned) = (keys::edge(follower_id, followee_id), &[JOINING, COMPLETE]);
-        match self.ledger.replace(key, edge, owned, Some(condition), deadline).await? {
+        match self.ledger.replace(key, edge, owned, Some(condition)).await? {
             Put::Done => Ok(written),
             Put::Refused(there) => EdgeState::read(&self.ledger.table().row(there)),
         }
@@ -163,9 +157,8 @@ impl Follows {
         &self,
         follower: &ViewerId,
         followee: &ActorId,
-        deadline: Deadline,
     ) -> Result<Option<FollowState>, DynamoError> {
-        let row = self.ledger.get(keys::edge(follower, followee), deadline).await?;
+        let row = self.ledger.get(keys::edge(follower, followee)).await?;
         row.as_ref().map(read_state).transpose()
     }
 }

@@ -7,7 +7,6 @@ use super::{LikeCountCache, LikeSummary, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row};
 use crate::projection::{Own, Recent, Views};
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
 /// The counts. Cheap to clone.
@@ -52,9 +51,8 @@ impl LikeCounts {
     pub async fn of(
         &self,
         activities: &[ActivityId],
-        deadline: Deadline,
     ) -> Result<HashMap<ActivityId, LikeCount>, DynamoError> {
-        read(&self.views.table().batch_get(keys_of(activities), deadline).await?)
+        read(&self.views.table().batch_get(keys_of(activities)).await?)
     }
 
     /// The counts for a page, from the [cache](LikeCountCache) or from an eventually consistent read. Activities that nobody ever liked
@@ -64,7 +62,6 @@ impl LikeCounts {
         activities: &[ActivityId],
         kept: &LikeCountCache,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<HashMap<ActivityId, LikeCount>, DynamoError> {
         let now = DualInstant::now(now);
         let (mut counts, mut left) = (HashMap::new(), Vec::new());
@@ -77,7 +74,7 @@ impl LikeCounts {
         if left.is_empty() {
             return Ok(counts);
         }
-        let rows = self.views.table().batch_get_eventual(keys_of(&left), deadline).await?;
+        let rows = self.views.table().batch_get_eventual(keys_of(&left)).await?;
         let mut found = read(&rows)?;
         for activity in left {
             let count = found.remove(&activity).unwrap_or_default();

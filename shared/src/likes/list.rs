@@ -38,7 +38,6 @@ use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Row, text, truth};
 use crate::dynamo::{DynamoError, IN_FLIGHT, Query};
 use crate::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
-use crate::runtime::deadline::Deadline;
 use crate::values::{SortKey, Timestamp, ViewerId};
 
 const LIKED: &str = "#liked";
@@ -78,30 +77,25 @@ impl LikeList {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn record(
-        &self,
-        likes: &Likes,
-        change: &LikeChange,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn record(&self, likes: &Likes, change: &LikeChange) -> Result<(), DynamoError> {
         let LikeChange { viewer_id: viewer, activity_id, state } = change;
         let at = |instant| Like { liked_at: instant, activity_id: activity_id.clone() };
         let listed = async {
             match state.liked {
-                true => self.put(viewer, &at(state.changed_at), deadline).await,
+                true => self.put(viewer, &at(state.changed_at)).await,
                 false => Ok(()),
             }
         };
-        let ((), there) = try_join(listed, likes.record(change, deadline)).await?;
+        let ((), there) = try_join(listed, likes.record(change)).await?;
         let in_force = there.state.liked.then_some(there.state.changed_at);
         let own = state.liked.then_some(state.changed_at);
         for gone in [own, there.moved_from].into_iter().flatten() {
             if Some(gone) != in_force {
-                self.delete(viewer, &at(gone), deadline).await?;
+                self.delete(viewer, &at(gone)).await?;
             }
         }
         match state.liked && looks(change) {
-            true => self.complete_few(viewer, likes, state.changed_at, deadline).await,
+            true => self.complete_few(viewer, likes, state.changed_at).await,
             false => Ok(()),
         }
     }
@@ -112,7 +106,6 @@ impl LikeList {
         viewer: &ViewerId,
         after: Option<&Like>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<Entries, DynamoError> {
         let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         let mut query = Query {
@@ -124,7 +117,7 @@ impl LikeList {
             ..Query::default()
         };
         let Some(after) = after else {
-            let page = self.ledger.table().page(&query, deadline).await?;
+            let page = self.ledger.table().page(&query).await?;
             let (first, rest) = match page.rows.split_first() {
                 Some((first, rest)) if first.text("sk")? == WHOLE => (says_whole(first)?, rest),
                 _ => (false, page.rows.as_slice()),
@@ -135,8 +128,8 @@ impl LikeList {
         query.keys = Some("pk = :pk AND sk < :after");
         query.values.push((":after", text(sort_key(after).to_string())));
         query.limit = Some(limit);
-        let page = self.ledger.table().page(&query, deadline);
-        let (page, is_whole) = try_join(page, self.is_whole(viewer, deadline)).await?;
+        let page = self.ledger.table().page(&query);
+        let (page, is_whole) = try_join(page, self.is_whole(viewer)).await?;
         let likes = page.rows.iter().map(read).collect::<Result<_, _>>()?;
         Ok(Entries { is_whole, likes, has_more: page.next.is_some() })
     }
@@ -150,19 +143,18 @@ impl LikeList {
         viewer: &ViewerId,
         likes: &Likes,
         now: Timestamp,
-        deadline: impl Fn() -> Deadline + Copy,
     ) -> Result<(), DynamoError> {
-        let (_, listed) = self.all(viewer, deadline).await?;
-        let liked = likes.of_viewer(viewer, deadline()).await?;
+        let (_, listed) = self.all(viewer).await?;
+        let liked = likes.of_viewer(viewer).await?;
         let (listed, liked): (BTreeSet<_>, BTreeSet<_>) =
             (listed.into_iter().collect(), liked.into_iter().collect());
-        let puts = liked.difference(&listed).map(|like| self.put(viewer, like, deadline()));
+        let puts = liked.difference(&listed).map(|like| self.put(viewer, like));
         let puts = stream::iter(puts.collect::<Vec<_>>()).buffer_unordered(IN_FLIGHT);
         puts.try_collect::<()>().await?;
         for like in listed.difference(&liked) {
-            self.delete_overtaken(viewer, like, likes, deadline()).await?;
+            self.delete_overtaken(viewer, like, likes).await?;
         }
-        self.note_whole(viewer, now, deadline()).await
+        self.note_whole(viewer, now).await
     }
 
     /// Deletes an entry, unless its row says that it is or may soon be in force.
@@ -171,16 +163,13 @@ impl LikeList {
         viewer: &ViewerId,
         like: &Like,
         likes: &Likes,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let recorded = likes.recorded(viewer, &like.activity_id, deadline).await?;
+        let recorded = likes.recorded(viewer, &like.activity_id).await?;
         // The undo wins a tie. An entry comes before its row.
         let order = |state: LikeState| (state.changed_at, !state.liked);
         let entry = LikeState { liked: true, changed_at: like.liked_at };
         match recorded {
-            Some(there) if order(there.state) > order(entry) => {
-                self.delete(viewer, like, deadline).await
-            }
+            Some(there) if order(there.state) > order(entry) => self.delete(viewer, like).await,
             _ => Ok(()),
         }
     }
@@ -189,21 +178,12 @@ impl LikeList {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be deleted.
-    pub async fn delete(
-        &self,
-        viewer: &ViewerId,
-        like: &Like,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        self.ledger.delete(key(viewer, like), deadline).await
+    pub async fn delete(&self, viewer: &ViewerId, like: &Like) -> Result<(), DynamoError> {
+        self.ledger.delete(key(viewer, like)).await
     }
 
     /// Whether a viewer's list is complete, and all its entries, earliest first.
-    pub async fn all(
-        &self,
-        viewer: &ViewerId,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<(bool, Vec<Like>), DynamoError> {
+    pub async fn all(&self, viewer: &ViewerId) -> Result<(bool, Vec<Like>), DynamoError> {
         let query = Query {
             keys: Some("pk = :pk AND sk < :whole"),
             // The rest of an erased item.
@@ -212,9 +192,9 @@ impl LikeList {
             values: vec![(":pk", text(partition(viewer))), (":whole", text(WHOLE))],
             ..Query::default()
         };
-        let rows = self.ledger.table().all(query, &deadline).await?;
+        let rows = self.ledger.table().all(query).await?;
         let entries = rows.iter().map(read).collect::<Result<_, _>>()?;
-        Ok((self.is_whole(viewer, deadline()).await?, entries))
+        Ok((self.is_whole(viewer).await?, entries))
     }
 
     /// Lists the likes of a viewer, unless that is done or they are many.
@@ -223,46 +203,35 @@ impl LikeList {
         viewer: &ViewerId,
         likes: &Likes,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        if self.is_whole(viewer, deadline).await? {
+        if self.is_whole(viewer).await? {
             return Ok(());
         }
-        let Some(unlisted) = likes.few_unlisted(viewer, FEW, deadline).await? else {
+        let Some(unlisted) = likes.few_unlisted(viewer, FEW).await? else {
             return Ok(());
         };
         if unlisted.len() > LISTED_AT_ONCE {
             return Ok(());
         }
         for like in &unlisted {
-            self.put(viewer, like, deadline).await?;
+            self.put(viewer, like).await?;
         }
-        self.note_whole(viewer, now, deadline).await
+        self.note_whole(viewer, now).await
     }
 
-    async fn is_whole(&self, viewer: &ViewerId, deadline: Deadline) -> Result<bool, DynamoError> {
-        let row = self.ledger.get(whole(viewer), deadline).await?;
+    async fn is_whole(&self, viewer: &ViewerId) -> Result<bool, DynamoError> {
+        let row = self.ledger.get(whole(viewer)).await?;
         row.as_ref().map_or(Ok(false), says_whole)
     }
 
-    async fn note_whole(
-        &self,
-        viewer: &ViewerId,
-        now: Timestamp,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    async fn note_whole(&self, viewer: &ViewerId, now: Timestamp) -> Result<(), DynamoError> {
         let says = [at(now), (WHOLE.to_owned(), truth(true))];
-        self.ledger.replace(whole(viewer), says, &[], None, deadline).await.map(|_| ())
+        self.ledger.replace(whole(viewer), says, &[], None).await.map(|_| ())
     }
 
-    async fn put(
-        &self,
-        viewer: &ViewerId,
-        like: &Like,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    async fn put(&self, viewer: &ViewerId, like: &Like) -> Result<(), DynamoError> {
         let says = [at(like.liked_at)];
-        self.ledger.replace(key(viewer, like), says, &[], None, deadline).await.map(|_| ())
+        self.ledger.replace(key(viewer, like), says, &[], None).await.map(|_| ())
     }
 }
 

@@ -7,7 +7,6 @@ use crate::dynamo::item::{Key, Row, text, truth};
 use crate::dynamo::{Changed, DynamoError, Query, Update};
 use crate::facts::Facts;
 use crate::ledger::FORGET_AT;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
 /// Up to this many activities are looked up one by one.
@@ -40,11 +39,7 @@ impl Likes {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn record(
-        &self,
-        change: &LikeChange,
-        deadline: Deadline,
-    ) -> Result<Recorded, DynamoError> {
+    pub async fn record(&self, change: &LikeChange) -> Result<Recorded, DynamoError> {
         let LikeChange { viewer_id, activity_id, state } = change;
         let key = keys::like(viewer_id, activity_id).into_item();
         let at = (":at", text(state.changed_at.to_string()));
@@ -72,14 +67,14 @@ impl Likes {
             },
         };
         let table = self.facts.table();
-        match table.change(key, update, deadline).await? {
+        match table.change(key, update).await? {
             Changed::Done(row) => Recorded::read(&table.row(row)),
             Changed::Refused(row) => {
                 // An erased row stays erased.
                 let is_erased = row.contains_key(FORGET_AT);
                 let there = Recorded::read(&table.row(row))?;
                 if state.liked && !is_erased {
-                    self.remember_first(change, &there, deadline).await?;
+                    self.remember_first(change, &there).await?;
                 }
                 Ok(there)
             }
@@ -91,7 +86,6 @@ impl Likes {
         &self,
         LikeChange { viewer_id, activity_id, state }: &LikeChange,
         there: &Recorded,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         if there.first_liked_at.is_some_and(|first| first <= state.changed_at) {
             return Ok(());
@@ -106,7 +100,7 @@ impl Likes {
             values: vec![(":at", text(state.changed_at.to_string()))],
         };
         let key = keys::like(viewer_id, activity_id).into_item();
-        self.facts.table().update(key, first, deadline).await.map(|_| ())
+        self.facts.table().update(key, first).await.map(|_| ())
     }
 
     /// The row of a viewer and an activity, if there is one.
@@ -114,25 +108,20 @@ impl Likes {
         &self,
         viewer: &ViewerId,
         activity: &ActivityId,
-        deadline: Deadline,
     ) -> Result<Option<Recorded>, DynamoError> {
         let key = keys::like(viewer, activity).into_item();
-        let row = self.facts.table().get(key, deadline).await?;
+        let row = self.facts.table().get(key).await?;
         row.as_ref().map(Recorded::read).transpose()
     }
 
     /// All likes of a viewer, latest first, and for the same instant the greater id first.
-    pub async fn of_viewer(
-        &self,
-        viewer: &ViewerId,
-        deadline: Deadline,
-    ) -> Result<Vec<Like>, DynamoError> {
+    pub async fn of_viewer(&self, viewer: &ViewerId) -> Result<Vec<Like>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::of_viewer(viewer)))],
             ..Query::default()
         };
-        let mut likes = liked_in(&self.facts.table().all(query, || deadline).await?)?;
+        let mut likes = liked_in(&self.facts.table().all(query).await?)?;
         likes.sort_unstable_by(|one, other| other.cmp(one));
         Ok(likes)
     }
@@ -142,7 +131,6 @@ impl Likes {
         &self,
         viewer: &ViewerId,
         limit: i32,
-        deadline: Deadline,
     ) -> Result<Option<Vec<Like>>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
@@ -150,7 +138,7 @@ impl Likes {
             limit: Some(limit.saturating_add(1)),
             ..Query::default()
         };
-        let page = self.facts.table().page(&query, deadline).await?;
+        let page = self.facts.table().page(&query).await?;
         if page.next.is_some() || i32::try_from(page.rows.len()).is_ok_and(|rows| rows > limit) {
             return Ok(None);
         }
@@ -164,10 +152,9 @@ impl Likes {
         &self,
         viewer: &ViewerId,
         activities: &[ActivityId],
-        deadline: Deadline,
     ) -> Result<HashMap<ActivityId, LikeState>, DynamoError> {
         let keys = activities.iter().map(|activity| keys::like(viewer, activity).into_item());
-        let rows = self.facts.table().batch_get(keys.collect(), deadline).await?;
+        let rows = self.facts.table().batch_get(keys.collect()).await?;
         rows.iter().map(|row| Ok((activity_of(row)?, Recorded::read(row)?.state))).collect()
     }
 
@@ -179,12 +166,11 @@ impl Likes {
         &self,
         viewer: &ViewerId,
         activities: &[ActivityId],
-        deadline: Deadline,
     ) -> Result<HashSet<ActivityId>, DynamoError> {
         let mut liked = HashSet::new();
         let mut left = activities.to_vec();
         if left.len() > FEW {
-            let (rows, is_whole) = self.between(viewer, &left, deadline).await?;
+            let (rows, is_whole) = self.between(viewer, &left).await?;
             let last = rows.last().map(activity_of).transpose()?;
             left.retain(|activity| !is_whole && last.as_ref() < Some(activity));
             let asked_for: HashSet<_> = activities.iter().collect();
@@ -192,7 +178,7 @@ impl Likes {
             liked.extend(found.filter(|activity| asked_for.contains(activity)));
         }
         if !left.is_empty() {
-            let states = self.states(viewer, &left, deadline).await?;
+            let states = self.states(viewer, &left).await?;
             liked.extend(states.into_iter().filter(|(_, state)| state.liked).map(|(id, _)| id));
         }
         Ok(liked)
@@ -203,7 +189,6 @@ impl Likes {
         &self,
         viewer: &ViewerId,
         activities: &[ActivityId],
-        deadline: Deadline,
     ) -> Result<(Vec<Row<'_>>, bool), DynamoError> {
         let id = |activity: Option<&ActivityId>| text(activity.map_or("", ActivityId::as_str));
         let query = Query {
@@ -216,7 +201,7 @@ impl Likes {
             limit: Some(ROWS_AT_ONCE),
             ..Query::default()
         };
-        let page = self.facts.table().page(&query, deadline).await?;
+        let page = self.facts.table().page(&query).await?;
         Ok((page.rows, page.next.is_none()))
     }
 }

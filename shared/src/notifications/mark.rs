@@ -5,7 +5,6 @@ use crate::dynamo::item::{Item, Row, number, text};
 use crate::dynamo::{Condition, DynamoError};
 use crate::facts::Facts;
 use crate::ledger::FORGET_AT;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
 /// How far an actor has read the likes of an activity, in the order in which they were counted.
@@ -62,12 +61,11 @@ impl Marks {
         viewer: &ViewerId,
         activity: &ActivityId,
         mark: Mark,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let key = keys::mark(viewer, activity).into_item();
         let further = Condition::new("attribute_not_exists(through) OR through < :through")
             .value(":through", number(mark.through));
         let table = self.facts.table();
-        table.replace(key, mark.write(), &[FORGET_AT], Some(further), deadline).await.map(|_| ())
+        table.replace(key, mark.write(), &[FORGET_AT], Some(further)).await.map(|_| ())
     }
 }

@@ -15,7 +15,6 @@ use crate::dynamo::item::{Item, Key, number, text};
 use crate::dynamo::{Condition, DynamoError, Query};
 use crate::ledger::FORGET_AT;
 use crate::projection::View;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Origin, Retention, Timestamp, ViewerId};
 
 /// How long the note is kept that a message has marked all notifications: longer than a message lives.
@@ -37,11 +36,10 @@ impl Notifications {
         what: &Marked,
         origin: &Origin,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         match what {
-            Marked::These(list) => self.mark_each(viewer, &read_through(list), now, deadline).await,
-            Marked::All => self.mark_all(viewer, origin, now, deadline).await,
+            Marked::These(list) => self.mark_each(viewer, &read_through(list), now).await,
+            Marked::All => self.mark_all(viewer, origin, now).await,
         }
     }
 
@@ -51,14 +49,13 @@ impl Notifications {
         viewer: &ViewerId,
         what: &Marked,
         origin: &Origin,
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         let Marked::These(list) = what else {
             let done = keys::all_marked(viewer, origin).into_item();
-            return Ok(self.facts.table().get(done, deadline).await?.is_some());
+            return Ok(self.facts.table().get(done).await?.is_some());
         };
         let marks = read_through(list);
-        let views = self.of_activities(&activities_of(&marks), deadline).await?;
+        let views = self.of_activities(&activities_of(&marks)).await?;
         Ok(marks.iter().all(|(id, through)| {
             let effective =
                 views.get(&id.activity_id).map(|view| effective(view, viewer, id, *through));
@@ -71,9 +68,8 @@ impl Notifications {
         viewer: &ViewerId,
         marks: &[(NotificationId, u64)],
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let views = self.of_activities(&activities_of(marks), deadline).await?;
+        let views = self.of_activities(&activities_of(marks)).await?;
         let mut recorded: BTreeMap<_, Vec<Mark>> = BTreeMap::new();
         for (id, through) in marks {
             let view = views.get(&id.activity_id);
@@ -82,7 +78,7 @@ impl Notifications {
                 recorded.entry(id.activity_id.clone()).or_default().push(mark);
             }
         }
-        self.record(viewer, recorded, deadline).await
+        self.record(viewer, recorded).await
     }
 
     /// Records marks: those of one activity in order, activities in parallel.
@@ -90,12 +86,11 @@ impl Notifications {
         &self,
         viewer: &ViewerId,
         marks: BTreeMap<ActivityId, Vec<Mark>>,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let record = &Marks::new(&self.facts);
         let recording = marks.into_iter().map(|(activity, marks)| async move {
             for mark in marks {
-                record.record(viewer, &activity, mark, deadline).await?;
+                record.record(viewer, &activity, mark).await?;
             }
             Ok(())
         });
@@ -107,39 +102,34 @@ impl Notifications {
         viewer: &ViewerId,
         origin: &Origin,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let done = keys::all_marked(viewer, origin).into_item();
         let is_known = *origin != Origin::unknown();
-        if is_known && self.facts.table().get(done.clone(), deadline).await?.is_some() {
+        if is_known && self.facts.table().get(done.clone()).await?.is_some() {
             return Ok(());
         }
-        let activities = self.unread(viewer, deadline).await?;
-        let views = self.of_activities(&activities, deadline).await?.into_iter();
+        let activities = self.unread(viewer).await?;
+        let views = self.of_activities(&activities).await?.into_iter();
         let marks = views.filter_map(|(activity, view)| {
             let (unread, behind) = (view.unread()?, view.read_through());
             Some((activity, vec![Mark { through: behind + unread.count, behind, read_at: now }]))
         });
-        self.record(viewer, marks.collect(), deadline).await?;
+        self.record(viewer, marks.collect()).await?;
         if is_known {
             let expires = Retention::days(REMEMBERED_DAYS).expires_at(now);
             let mut item: Item = done;
             item.insert(FORGET_AT.to_owned(), number(expires));
             let unless_there = Condition::new("attribute_not_exists(pk)");
-            self.facts.table().put_if(item, unless_there, deadline).await?;
+            self.facts.table().put_if(item, unless_there).await?;
         }
         Ok(())
     }
 
     /// The activities with unread likes of a viewer. If the inbox lists all of them, nothing else is read. Otherwise it is read before
     /// the items, so that a notification that moves to an item meanwhile is not missed.
-    async fn unread(
-        &self,
-        viewer: &ViewerId,
-        deadline: Deadline,
-    ) -> Result<BTreeSet<ActivityId>, DynamoError> {
+    async fn unread(&self, viewer: &ViewerId) -> Result<BTreeSet<ActivityId>, DynamoError> {
         let Key { pk, sk } = keys::inbox(viewer);
-        let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from, deadline);
+        let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from);
         let inbox = inbox.await?.state;
         let mut activities: BTreeSet<_> =
             inbox.listed().map(|one| one.position.activity_id.clone()).collect();
@@ -152,7 +142,7 @@ impl Notifications {
             values: vec![(":pk", text(pk)), (":inbox", text(sk))],
             ..Query::default()
         };
-        let mut pages = pin!(self.views.table().pages(query, || deadline));
+        let mut pages = pin!(self.views.table().pages(query));
         while let Some(page) = pages.try_next().await? {
             for row in &page.rows {
                 let NotificationKey { activity_id, behind, .. } = NotificationKey::of(row)?;

@@ -13,7 +13,6 @@ use crate::dynamo::item::{Key, Row, text};
 use crate::dynamo::{BATCH_GET, DynamoError, Query};
 use crate::likes;
 use crate::projection::View;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
 /// A notification, as its viewer is shown it.
@@ -88,16 +87,15 @@ impl Notifications {
         viewer: &ViewerId,
         wanted: &NotificationsQuery,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<NotificationPage, DynamoError> {
         let NotificationsQuery { limit, after, unread_only } = wanted;
         if let Some(After { position, listed: Some(listed) }) = after {
-            let page = self.page_behind(viewer, (position, listed), wanted, now, deadline).await?;
+            let page = self.page_behind(viewer, (position, listed), wanted, now).await?;
             if let Some(page) = page {
                 return Ok(page);
             }
         }
-        let (inbox, mut found, mut rest) = self.begin(viewer, wanted, deadline).await?;
+        let (inbox, mut found, mut rest) = self.begin(viewer, wanted).await?;
         let mut after = after.as_ref().map(|after| after.position.clone());
         let mut unread = i128::from(inbox.unread());
         let mut items: Vec<Notification> = Vec::new();
@@ -114,13 +112,13 @@ impl Notifications {
             let is_all = candidates.len() <= missing;
             candidates.truncate(missing);
             let last = candidates.last().map(|(position, _)| position.clone());
-            let (shown, changed) = self.shown(candidates, deadline).await?;
+            let (shown, changed) = self.shown(candidates).await?;
             unread += changed;
             items.extend(shown);
             after = if is_all { rest.take() } else { last };
             let Some(position) = after.as_ref().filter(|_| items.len() <= *limit) else { break };
             let missing = limit + 1 - items.len();
-            (found, rest) = self.rows(viewer, Some(position), missing, deadline).await?;
+            (found, rest) = self.rows(viewer, Some(position), missing).await?;
         }
         Ok(NotificationPage::of(items, *limit, unread, &inbox))
     }
@@ -132,9 +130,8 @@ impl Notifications {
         (after, listed): (&NotificationKey, &[ActivityId]),
         NotificationsQuery { limit, unread_only, .. }: &NotificationsQuery,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<Option<NotificationPage>, DynamoError> {
-        let (rows, rest) = self.rows(viewer, Some(after), limit + 1, deadline).await?;
+        let (rows, rest) = self.rows(viewer, Some(after), limit + 1).await?;
         let candidates = listed_apart(&rows, now, *unread_only)?;
         let activities = candidates.iter().map(|(position, _)| &position.activity_id).chain(listed);
         let activities: BTreeSet<_> = activities.collect();
@@ -143,7 +140,7 @@ impl Notifications {
         let (mut views, mut inbox) = (BTreeMap::new(), Inbox::default());
         for some in keys.chunks(BATCH_GET) {
             let keys = some.iter().cloned().map(Key::into_item).collect();
-            for row in self.views.table().batch_get(keys, deadline).await? {
+            for row in self.views.table().batch_get(keys).await? {
                 match likes::keys::counted(&Key::of(&row)?) {
                     Some(activity) => {
                         views.insert(activity, View::<ActivityLikes>::read_from(&row)?.state);
@@ -177,16 +174,15 @@ impl Notifications {
         &self,
         viewer: &ViewerId,
         NotificationsQuery { limit, after, .. }: &NotificationsQuery,
-        deadline: Deadline,
     ) -> Result<(Inbox, Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
         if let Some(After { position, .. }) = after {
-            let rows = self.rows(viewer, Some(position), limit + 1, deadline);
-            let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from, deadline);
+            let rows = self.rows(viewer, Some(position), limit + 1);
+            let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from);
             let ((rows, rest), inbox) = try_join(rows, inbox).await?;
             return Ok((inbox.state, rows, rest));
         }
         // It has the greatest key, so the query begins with it.
-        let (mut rows, rest) = self.rows(viewer, None, limit + 2, deadline).await?;
+        let (mut rows, rest) = self.rows(viewer, None, limit + 2).await?;
         let is_inbox = |row: &Row<'_>| Key::of(row).is_ok_and(|key| keys::is_inbox(&key));
         if !rows.first().is_some_and(is_inbox) {
             return Ok((Inbox::default(), rows, rest));
@@ -201,7 +197,6 @@ impl Notifications {
         viewer: &ViewerId,
         after: Option<&NotificationKey>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<(Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
         let mut values = vec![(":pk", text(keys::of_viewer(viewer)))];
         values.extend(after.map(|position| (":after", text(position.to_text()))));
@@ -212,7 +207,7 @@ impl Notifications {
             limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
             ..Query::default()
         };
-        let page = self.views.table().page(&query, deadline).await?;
+        let page = self.views.table().page(&query).await?;
         let next = page.next.as_ref().and_then(|key| key.get("sk")?.as_s().ok());
         Ok((page.rows, next.and_then(|sk| NotificationKey::of_text(sk))))
     }
@@ -221,11 +216,10 @@ impl Notifications {
     async fn shown(
         &self,
         candidates: Vec<(NotificationKey, Candidate)>,
-        deadline: Deadline,
     ) -> Result<(Vec<Notification>, i128), DynamoError> {
         let activities =
             candidates.iter().map(|(position, _)| position.activity_id.clone()).collect();
-        let views = self.of_activities(&activities, deadline).await?;
+        let views = self.of_activities(&activities).await?;
         Ok(shown_of(candidates, &views))
     }
 }

@@ -7,7 +7,6 @@ use crate::dynamo::DynamoError;
 use crate::facts::Facts;
 use crate::likes;
 use crate::projection::{View, Views};
-use crate::runtime::deadline::Deadline;
 use crate::values::ActivityId;
 
 /// The notifications. Cheap to clone.
@@ -28,11 +27,10 @@ impl Notifications {
     pub(super) async fn of_activities(
         &self,
         activities: &BTreeSet<ActivityId>,
-        deadline: Deadline,
     ) -> Result<BTreeMap<ActivityId, ActivityLikes>, DynamoError> {
         let keys: Vec<_> = activities.iter().map(likes::keys::count).collect();
         let read = View::<ActivityLikes>::read_from;
-        let views = self.views.read_all(&keys, read, deadline).await?;
+        let views = self.views.read_all(&keys, read).await?;
         let views = activities.iter().cloned().zip(views);
         views.map(|(activity, view)| Ok((activity, view?.state))).collect()
     }

@@ -82,9 +82,6 @@ impl Objects {
     }
 
     /// An object, if there is one.
-    ///
-    /// # Errors
-    /// [`ObjectError`]
     pub fn get<'a>(&'a self, key: &'a str, deadline: Deadline) -> Calling<'a, Option<Bytes>> {
         Box::pin(async move {
             let found = self.0.call("GET", key, Bytes::new(), deadline).await?;
@@ -93,9 +90,6 @@ impl Objects {
     }
 
     /// How many bytes an object has, if there is one.
-    ///
-    /// # Errors
-    /// [`ObjectError`]
     pub fn head<'a>(&'a self, key: &'a str, deadline: Deadline) -> Calling<'a, Option<u64>> {
         Box::pin(async move {
             let found = self.0.call("HEAD", key, Bytes::new(), deadline).await?;

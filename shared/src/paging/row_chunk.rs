@@ -3,7 +3,6 @@
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Query};
 use crate::ledger::{Ledger, LedgerKey};
-use crate::runtime::deadline::Deadline;
 use crate::values::{Order, Span};
 
 /// Rows of a list, in its order.
@@ -29,7 +28,6 @@ impl<R> RowChunk<R> {
         after: Option<&str>,
         limit: usize,
         row: fn(&Row<'_>) -> Result<Option<R>, DynamoError>,
-        deadline: Deadline,
     ) -> Result<Self, DynamoError> {
         let Some(keys) = span.keys(after) else {
             return Ok(Self { rows: Vec::new(), read: 0, next: None });
@@ -47,7 +45,7 @@ impl<R> RowChunk<R> {
             limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
             ..Query::default()
         };
-        let page = ledger.table().page(&query, deadline).await?;
+        let page = ledger.table().page(&query).await?;
         let read = page.rows.len();
         let rows =
             page.rows.iter().map(row).filter_map(Result::transpose).collect::<Result<_, _>>()?;

@@ -15,7 +15,6 @@ use crate::crypto::hash::hex;
 use crate::dynamo::item::number;
 use crate::dynamo::{Dynamo, DynamoError};
 use crate::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
-use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
 /// How long a client may stay away and still find what it has seen.
@@ -44,7 +43,7 @@ impl SeenSets {
         Self(ledger.clone())
     }
 
-    /// The same, with another client that counts its usage.
+    /// The same, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self(self.0.over(dynamo))
@@ -59,10 +58,9 @@ impl SeenSets {
         list: &List,
         seen: &Seen,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<SeenSet, DynamoError> {
         let Some(stored) = seen.stored else { return Ok(seen.with_stored(None)) };
-        let row = self.0.get(key(list, &stored.id), deadline).await?;
+        let row = self.0.get(key(list, &stored.id)).await?;
         let stored = row.as_ref().and_then(|row| {
             let bytes = row.item.get(FINGERPRINTS)?.as_b().ok()?.as_ref();
             let is_old = row.number(FORGET_AT).ok()? < seconds_after(now, AWAY);
@@ -75,18 +73,12 @@ impl SeenSets {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be stored.
-    pub async fn keep(
-        &self,
-        list: &List,
-        new: NewSet,
-        now: Timestamp,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn keep(&self, list: &List, new: NewSet, now: Timestamp) -> Result<(), DynamoError> {
         let attributes = [
             (FINGERPRINTS.to_owned(), AttributeValue::B(new.bytes.into())),
             (FORGET_AT.to_owned(), number(seconds_after(now, KEPT))),
         ];
-        self.0.put(key(list, &new.id), attributes, deadline).await
+        self.0.put(key(list, &new.id), attributes).await
     }
 }
 

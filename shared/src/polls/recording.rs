@@ -7,7 +7,6 @@ use super::{Cast, History, Polls, Vote, element, keys};
 use crate::dynamo::item::{Item, Row, number, text};
 use crate::dynamo::{Changed, DynamoError, Update};
 use crate::ledger::FORGET_AT;
-use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
 /// How often `bytes` of one row is corrected for one vote. Only an erasure removes votes, so once is enough unless one comes in
@@ -28,7 +27,7 @@ impl Polls {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn vote(&self, vote: &Vote, deadline: Deadline) -> Result<Recorded, DynamoError> {
+    pub async fn vote(&self, vote: &Vote) -> Result<Recorded, DynamoError> {
         let table = self.facts.table();
         let most = history::max_bytes(table.limits());
         let key = keys::vote(&vote.viewer_id, &vote.poll_id).into_item();
@@ -36,7 +35,7 @@ impl Polls {
         let element = element::write(vote.at, &cast);
         for _ in 0..ATTEMPTS {
             let add = addition(&element, vote.at, most);
-            let row = match table.change(key.clone(), add, deadline).await? {
+            let row = match table.change(key.clone(), add).await? {
                 Changed::Done(_) => return Ok(Recorded::Done),
                 Changed::Refused(item) => Row { table: table.name(), item },
             };
@@ -50,7 +49,7 @@ impl Polls {
             if bytes + element.len() > most {
                 return Ok(Recorded::Full(most));
             }
-            table.update(key.clone(), correction(&row.item, bytes), deadline).await?;
+            table.update(key.clone(), correction(&row.item, bytes)).await?;
         }
         Err(DynamoError::Contended)
     }

@@ -7,7 +7,6 @@ use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Update};
 use crate::facts::{Claim, Facts};
 use crate::projection::{View, Views};
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
 
 /// A poll, as readers are shown it.
@@ -40,21 +39,16 @@ impl Polls {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn open(
-        &self,
-        poll: &PollId,
-        definition: &Definition,
-        deadline: Deadline,
-    ) -> Result<Claim, DynamoError> {
+    pub async fn open(&self, poll: &PollId, definition: &Definition) -> Result<Claim, DynamoError> {
         let is_same = |there: &Row<'_>| Ok(Definition::read(there)? == *definition);
-        self.facts.claim(keys::opened(poll), definition.write(), is_same, deadline).await
+        self.facts.claim(keys::opened(poll), definition.write(), is_same).await
     }
 
     /// Records that an actor ended a poll, unless they ended it earlier.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn close(&self, closed: &PollClosed, deadline: Deadline) -> Result<(), DynamoError> {
+    pub async fn close(&self, closed: &PollClosed) -> Result<(), DynamoError> {
         let key = keys::end(&closed.poll_id, &closed.actor_id).into_item();
         let earlier = Update {
             expression: "SET #at = :at",
@@ -62,7 +56,7 @@ impl Polls {
             names: vec![("#at", "at")],
             values: vec![(":at", text(closed.at.to_string()))],
         };
-        self.facts.table().update(key, earlier, deadline).await.map(|_| ())
+        self.facts.table().update(key, earlier).await.map(|_| ())
     }
 
     /// A poll with the vote of a viewer: three parallel reads.
@@ -70,16 +64,15 @@ impl Polls {
         &self,
         poll: &PollId,
         viewer: Option<&ViewerId>,
-        deadline: Deadline,
     ) -> Result<Option<Poll>, DynamoError> {
         let own = async {
             match viewer {
-                Some(viewer) => self.history(viewer, poll, deadline).await,
+                Some(viewer) => self.history(viewer, poll).await,
                 None => Ok(History::default()),
             }
         };
-        let view = self.views.read(keys::view(poll), View::<PollTally>::read_from, deadline);
-        let opened = self.facts.unerased(keys::opened(poll), deadline);
+        let view = self.views.read(keys::view(poll), View::<PollTally>::read_from);
+        let opened = self.facts.unerased(keys::opened(poll));
         let (opened, own, view) = try_join3(opened, own, view).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
@@ -95,12 +88,8 @@ impl Polls {
     }
 
     /// The definition of a poll, if it was opened.
-    pub async fn definition(
-        &self,
-        poll: &PollId,
-        deadline: Deadline,
-    ) -> Result<Option<Definition>, DynamoError> {
-        let row = self.facts.unerased(keys::opened(poll), deadline).await?;
+    pub async fn definition(&self, poll: &PollId) -> Result<Option<Definition>, DynamoError> {
+        let row = self.facts.unerased(keys::opened(poll)).await?;
         row.as_ref().map(Definition::read).transpose()
     }
 
@@ -108,11 +97,10 @@ impl Polls {
     pub async fn closed_early(
         &self,
         poll: &PollId,
-        deadline: Deadline,
     ) -> Result<Option<(ActorId, Timestamp)>, DynamoError> {
-        let Some(definition) = self.definition(poll, deadline).await? else { return Ok(None) };
+        let Some(definition) = self.definition(poll).await? else { return Ok(None) };
         let Rules { actor_id, closes_at, .. } = definition.rules;
-        let end = self.ended(poll, &actor_id, deadline).await?;
+        let end = self.ended(poll, &actor_id).await?;
         Ok(end.filter(|end| *end < closes_at).map(|end| (actor_id, end)))
     }
 
@@ -121,20 +109,14 @@ impl Polls {
         &self,
         poll: &PollId,
         actor: &ActorId,
-        deadline: Deadline,
     ) -> Result<Option<Timestamp>, DynamoError> {
-        let row = self.facts.table().get(keys::end(poll, actor).into_item(), deadline).await?;
+        let row = self.facts.table().get(keys::end(poll, actor).into_item()).await?;
         row.map(|row| row.parsed("at", "an instant")).transpose()
     }
 
     /// All votes of a viewer in a poll, whether they count or not.
-    pub async fn history(
-        &self,
-        viewer: &ViewerId,
-        poll: &PollId,
-        deadline: Deadline,
-    ) -> Result<History, DynamoError> {
-        let row = self.facts.table().get(keys::vote(viewer, poll).into_item(), deadline).await?;
+    pub async fn history(&self, viewer: &ViewerId, poll: &PollId) -> Result<History, DynamoError> {
+        let row = self.facts.table().get(keys::vote(viewer, poll).into_item()).await?;
         Ok(row.as_ref().map(History::read).transpose()?.unwrap_or_default())
     }
 }

@@ -6,7 +6,6 @@ use super::ProfileUpdate;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::ledger::{Ledger, LedgerKey, PERSON};
-use crate::runtime::deadline::Deadline;
 use crate::values::{Payload, Timestamp, ViewerId};
 
 /// The suffix of the partition keys of profiles.
@@ -36,22 +35,14 @@ impl Profiles {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn update(
-        &self,
-        update: &ProfileUpdate,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn update(&self, update: &ProfileUpdate) -> Result<(), DynamoError> {
         let ProfileUpdate { viewer_id, at, payload } = update;
-        self.ledger.put_latest(key(viewer_id), *at, payload, deadline).await
+        self.ledger.put_latest(key(viewer_id), *at, payload).await
     }
 
     /// The profile of a viewer, if there is one.
-    pub async fn profile(
-        &self,
-        viewer: &ViewerId,
-        deadline: Deadline,
-    ) -> Result<Option<Profile>, DynamoError> {
-        let row = self.ledger.get(key(viewer), deadline).await?;
+    pub async fn profile(&self, viewer: &ViewerId) -> Result<Option<Profile>, DynamoError> {
+        let row = self.ledger.get(key(viewer)).await?;
         row.as_ref().map_or(Ok(None), read)
     }
 
@@ -60,11 +51,10 @@ impl Profiles {
     pub async fn profiles(
         &self,
         viewers: impl IntoIterator<Item = &ViewerId>,
-        deadline: Deadline,
     ) -> Result<HashMap<ViewerId, Profile>, DynamoError> {
         let keys = viewers.into_iter().map(|viewer| key(viewer).into_item());
         let mut profiles = HashMap::new();
-        for row in self.ledger.table().batch_get(keys.collect(), deadline).await? {
+        for row in self.ledger.table().batch_get(keys.collect()).await? {
             let viewer = viewer_of(row.text("pk")?);
             let viewer = viewer.ok_or_else(|| row.corrupt("pk", "that of a profile"))?;
             profiles.extend(read(&row)?.map(|profile| (viewer, profile)));

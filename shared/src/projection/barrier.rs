@@ -13,7 +13,6 @@ use crate::dynamo::item::{Item, Key, Row, number};
 use crate::dynamo::{DynamoError, IN_FLIGHT};
 use crate::facts::Facts;
 use crate::ledger::FORGET_AT;
-use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
 const PREFIX: &str = "barrier#";
@@ -32,17 +31,13 @@ impl Barrier {
     ///
     /// # Errors
     /// [`DynamoError`]; it will never be passed then.
-    pub async fn raise(
-        facts: &Facts,
-        now: Timestamp,
-        deadline: impl Fn() -> Deadline + Copy,
-    ) -> Result<Self, DynamoError> {
+    pub async fn raise(facts: &Facts, now: Timestamp) -> Result<Self, DynamoError> {
         let barrier = Self(format!("{:032x}", fastrand::u128(..)));
         let forget_at = number((now.unix_millis() + KEPT_MILLIS) / 1000);
         let rows = (0..ROWS).map(|n| {
             let mut item = barrier.row(n).into_item();
             item.insert(FORGET_AT.to_owned(), forget_at.clone());
-            facts.table().put(item, deadline())
+            facts.table().put(item)
         });
         stream::iter(rows).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
         Ok(barrier)
@@ -53,9 +48,8 @@ impl Barrier {
     pub async fn passed(
         &self,
         views: &Views,
-        deadline: Deadline,
     ) -> Result<Option<View<BarrierProgress>>, DynamoError> {
-        let passed = views.read(self.view(), View::<BarrierProgress>::read_from, deadline).await?;
+        let passed = views.read(self.view(), View::<BarrierProgress>::read_from).await?;
         Ok(Some(passed).filter(|passed| passed.state.rows >= ROWS))
     }
 

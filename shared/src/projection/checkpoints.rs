@@ -30,7 +30,6 @@ use super::{KEPT, Sequence, Shard, State, View, Views};
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::dynamo::{BATCH_GET, Condition, DynamoError};
 use crate::ledger::FORGET_AT;
-use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
 const PREFIX: &str = "shard#";
@@ -58,10 +57,9 @@ impl Views {
         key: Key,
         shard: Shard,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<View<S>, DynamoError> {
-        let mut view = self.read(key, View::read_to_fold, deadline).await?;
-        self.check_marks([&mut view], shard, now, deadline).await?;
+        let mut view = self.read(key, View::read_to_fold).await?;
+        self.check_marks([&mut view], shard, now).await?;
         Ok(view)
     }
 
@@ -74,10 +72,9 @@ impl Views {
         keys: &[Key],
         shard: Shard,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<Vec<Result<View<S>, DynamoError>>, DynamoError> {
-        let mut views = self.read_all(keys, View::read_to_fold, deadline).await?;
-        self.check_marks(views.iter_mut().flatten(), shard, now, deadline).await?;
+        let mut views = self.read_all(keys, View::read_to_fold).await?;
+        self.check_marks(views.iter_mut().flatten(), shard, now).await?;
         Ok(views)
     }
 
@@ -90,7 +87,6 @@ impl Views {
         shard: Shard,
         through: Sequence,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let through =
             text(format!("{:0>width$}", through.to_string(), width = 2 * Sequence::BYTES));
@@ -103,7 +99,7 @@ impl Views {
             .name("#through", THROUGH)
             .value(":through", through);
         let key = key(shard).into_item();
-        self.table().replace(key, says, &[], Some(lower), deadline).await.map(|_| ())
+        self.table().replace(key, says, &[], Some(lower)).await.map(|_| ())
     }
 
     /// Drops marks of views that have too many, and takes over the checkpoint of the shard in those that have dropped some.
@@ -112,7 +108,6 @@ impl Views {
         views: impl IntoIterator<Item = &'v mut View<S>>,
         shard: Shard,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let most = self.table().limits().marks;
         let views = views.into_iter().filter(|view| view.needs_checkpoints(most));
@@ -123,7 +118,7 @@ impl Views {
         let of_marks = views.iter().filter(|view| view.marks().shards().len() > most);
         let mut shards: BTreeSet<_> = of_marks.flat_map(|view| view.marks().shards()).collect();
         shards.insert(shard);
-        let checkpoints = self.checkpoints(shards, deadline).await?;
+        let checkpoints = self.checkpoints(shards).await?;
         views.into_iter().for_each(|view| view.check_marks(shard, &checkpoints, most, now));
         Ok(())
     }
@@ -131,12 +126,11 @@ impl Views {
     async fn checkpoints(
         &self,
         shards: BTreeSet<Shard>,
-        deadline: Deadline,
     ) -> Result<BTreeMap<Shard, Sequence>, DynamoError> {
         let keys: Vec<Item> = shards.into_iter().map(|shard| key(shard).into_item()).collect();
         let mut checkpoints = BTreeMap::new();
         for some in keys.chunks(BATCH_GET) {
-            for row in self.table().batch_get(some.to_vec(), deadline).await? {
+            for row in self.table().batch_get(some.to_vec()).await? {
                 let shard = of_key(&Key::of(&row)?);
                 let shard = shard.ok_or_else(|| row.corrupt("pk", "the key of a checkpoint"))?;
                 checkpoints.insert(shard, through(&row)?);

@@ -18,7 +18,6 @@ use crate::dynamo::item::{Key, Row, text};
 use crate::dynamo::{Condition, DynamoError};
 use crate::facts::Facts;
 use crate::message::{Body, CommandPayload, Members, Names};
-use crate::runtime::deadline::Deadline;
 use crate::values::Origin;
 
 /// The prefix of the partition keys of such rows. The partition key of the row that changed follows.
@@ -45,7 +44,6 @@ pub async fn bring_back(
     change: &UnfoldedChange,
     letter: &Origin,
     facts: &Facts,
-    deadline: Deadline,
 ) -> Result<(), DynamoError> {
     let Key { pk, sk } = &change.key;
     let key = Key { pk: format!("{PREFIX}{pk}"), sk: format!("{sk}#{}", change.id()) };
@@ -53,7 +51,7 @@ pub async fn bring_back(
     row.insert(CHANGE.to_owned(), text(change.write(Body::new(change.type_name())).end()));
     row.insert(LETTER.to_owned(), text(letter.as_str()));
     let absent = Condition::new("attribute_not_exists(pk)");
-    facts.table().put_if(row, absent, deadline).await.map(|_| ())
+    facts.table().put_if(row, absent).await.map(|_| ())
 }
 
 /// The key of the row that changed, if `key` is that of a row that brings a change back.

@@ -11,7 +11,6 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::{DerivedItem, Views};
 use crate::dynamo::item::{Item, Key, text};
 use crate::dynamo::{DynamoError, IN_FLIGHT, Query};
-use crate::runtime::deadline::Deadline;
 
 /// The attribute of all running totals. An item without it, written by an earlier version, counts for itself alone.
 pub(super) const RUNNING: &str = "running";
@@ -25,12 +24,7 @@ pub fn is_running(item: &Item) -> bool {
 impl Views {
     /// The totals of these numbers before a key: those of the last item before it. Items that are not running totals are
     /// added up, back to one that is.
-    pub async fn total_before(
-        &self,
-        key: &Key,
-        names: &[&str],
-        deadline: Deadline,
-    ) -> Result<Vec<i64>, DynamoError> {
+    pub async fn total_before(&self, key: &Key, names: &[&str]) -> Result<Vec<i64>, DynamoError> {
         let mut query = Query {
             keys: Some("pk = :pk AND sk < :sk"),
             values: vec![(":pk", text(key.pk.as_str())), (":sk", text(key.sk.as_str()))],
@@ -40,7 +34,7 @@ impl Views {
         };
         let mut total = vec![0; names.len()];
         loop {
-            let page = self.table().page(&query, deadline).await?;
+            let page = self.table().page(&query).await?;
             for row in &page.rows {
                 for (sum, name) in total.iter_mut().zip(names) {
                     *sum += row.number(name)?;
@@ -60,11 +54,7 @@ impl Views {
     ///
     /// # Errors
     /// [`DynamoError`]; some of them may be written.
-    pub async fn put_all(
-        &self,
-        items: &[DerivedItem],
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn put_all(&self, items: &[DerivedItem]) -> Result<(), DynamoError> {
         let mut whole = Vec::with_capacity(items.len());
         // Items with the same sort key are in different partitions.
         let mut by_place: BTreeMap<&str, Vec<&DerivedItem>> = BTreeMap::new();
@@ -74,22 +64,18 @@ impl Views {
                 false => whole.push(item.clone()),
             }
         }
-        self.put_whole(&whole, deadline).await?;
+        self.put_whole(&whole).await?;
         for items in by_place.into_values() {
-            let totals = items.into_iter().map(|item| self.going_on(item, deadline));
+            let totals = items.into_iter().map(|item| self.going_on(item));
             let totals = stream::iter(totals.collect::<Vec<_>>()).buffer_unordered(IN_FLIGHT);
-            self.put_whole(&totals.try_collect::<Vec<_>>().await?, deadline).await?;
+            self.put_whole(&totals.try_collect::<Vec<_>>().await?).await?;
         }
         Ok(())
     }
 
-    async fn going_on(
-        &self,
-        item: &DerivedItem,
-        deadline: Deadline,
-    ) -> Result<DerivedItem, DynamoError> {
+    async fn going_on(&self, item: &DerivedItem) -> Result<DerivedItem, DynamoError> {
         let names: Vec<_> = item.numbers.iter().map(|(name, _)| *name).collect();
-        let before = self.total_before(&item.key, &names, deadline).await?;
+        let before = self.total_before(&item.key, &names).await?;
         let numbers = item.numbers.iter().zip(before);
         let numbers = numbers.map(|((name, number), before)| (*name, number + before)).collect();
         Ok(DerivedItem {

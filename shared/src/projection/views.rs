@@ -8,7 +8,6 @@ use super::{DerivedItem, Reader, State, View};
 use crate::dynamo::item::{Item, Key, number};
 use crate::dynamo::limits::item_bytes;
 use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, PacedTable, Put, Table};
-use crate::runtime::deadline::Deadline;
 
 const UNWRITTEN: &str = "attribute_not_exists(version)";
 const UNCHANGED: &str = "version = :seen";
@@ -46,7 +45,7 @@ impl Views {
         Self(table)
     }
 
-    /// The same table, with another client that counts its usage.
+    /// The same table, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self(self.0.over(dynamo))
@@ -58,13 +57,8 @@ impl Views {
     }
 
     /// The view at a key.
-    pub async fn read<S: State>(
-        &self,
-        key: Key,
-        read: Reader<S>,
-        deadline: Deadline,
-    ) -> Result<View<S>, DynamoError> {
-        let row = self.0.get(key.into_item(), deadline).await?;
+    pub async fn read<S: State>(&self, key: Key, read: Reader<S>) -> Result<View<S>, DynamoError> {
+        let row = self.0.get(key.into_item()).await?;
         row.as_ref().map_or_else(|| Ok(View::default()), read)
     }
 
@@ -76,12 +70,11 @@ impl Views {
         &self,
         keys: &[Key],
         read: Reader<S>,
-        deadline: Deadline,
     ) -> Result<Vec<Result<View<S>, DynamoError>>, DynamoError> {
         let mut found = HashMap::with_capacity(keys.len());
         for some in keys.chunks(BATCH_GET) {
             let items = some.iter().cloned().map(Key::into_item).collect();
-            for row in self.0.batch_get(items, deadline).await? {
+            for row in self.0.batch_get(items).await? {
                 found.insert(Key::of(&row)?, read(&row));
             }
         }
@@ -95,21 +88,17 @@ impl Views {
     ///
     /// # Errors
     /// [`DynamoError`]; they may have been written.
-    pub async fn write(
-        &self,
-        mut writes: Vec<Write>,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
+    pub async fn write(&self, mut writes: Vec<Write>) -> Result<bool, DynamoError> {
         if let [Write::View { .. }] = writes.as_slice() {
             let Some(Write::View { item, seen }) = writes.pop() else { return Ok(true) };
             let unchanged = match seen {
                 0 => Condition::new(UNWRITTEN),
                 _ => Condition::new(UNCHANGED).value(":seen", number(seen)),
             };
-            return Ok(self.0.put_if(item, unchanged, deadline).await? == Put::Done);
+            return Ok(self.0.put_if(item, unchanged).await? == Put::Done);
         }
         let items = writes.len();
-        let committed = self.0.transact(self.transaction(writes)?, deadline).await?;
+        let committed = self.0.transact(self.transaction(writes)?).await?;
         if committed {
             self.0.count_written(items);
         }
@@ -122,16 +111,12 @@ impl Views {
     }
 
     /// Writes items as they are.
-    pub(super) async fn put_whole(
-        &self,
-        items: &[DerivedItem],
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub(super) async fn put_whole(&self, items: &[DerivedItem]) -> Result<(), DynamoError> {
         if items.is_empty() {
             return Ok(());
         }
         let table = PacedTable::new(self.0.clone());
-        table.write(items, deadline, deadline).await?.whole().map(|_| ())
+        table.write(items, self.0.deadline()).await?.whole().map(|_| ())
     }
 
     fn item(&self, write: Write) -> Result<TransactWriteItem, DynamoError> {

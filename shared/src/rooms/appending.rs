@@ -32,7 +32,6 @@ use super::{Rooms, keys};
 use crate::dynamo::item::{Item, Key, Row};
 use crate::dynamo::{BATCH_GET, Condition, DynamoError, Put};
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 use crate::values::RoomId;
 
@@ -102,15 +101,12 @@ impl RoomQueue {
 
 impl Rooms {
     /// Appends a message to the arrivals, and then writes it in its room and under its author.
-    pub(super) async fn arrive(
-        &self,
-        arrival: Arrival,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub(super) async fn arrive(&self, arrival: Arrival) -> Result<(), DynamoError> {
         let room = arrival.key.room_id.clone();
         let queueing = self.queues.of(&room);
         let queue = &queueing.queue;
         let mut told = queue.wait(arrival.clone());
+        let deadline = self.ledger.table().deadline();
         let mut turn =
             deadline.bound(queue.turn.lock()).await.map_err(|_| DynamoError::Throttled)?;
         // Each round takes at least one waiting message, and none after this one.
@@ -120,7 +116,7 @@ impl Rooms {
                 Err(oneshot::error::TryRecvError::Closed) => told = queue.wait(arrival.clone()),
                 Err(oneshot::error::TryRecvError::Empty) => {}
             }
-            for it in self.append(&room, queue, &mut turn, deadline).await? {
+            for it in self.append(&room, queue, &mut turn).await? {
                 // The waiting delivery may have given up.
                 let _ = it.done.send(());
             }
@@ -133,25 +129,24 @@ impl Rooms {
         room: &RoomId,
         queue: &RoomQueue,
         whole: &mut Option<u64>,
-        deadline: Deadline,
     ) -> Result<Vec<Waiting>, DynamoError> {
+        let deadline = self.ledger.table().deadline();
         let (mut backoff, mut batch) = (Backoff::default(), Vec::new());
         let (number, arrivals) = loop {
             let last = match whole.take() {
                 Some(last) => last,
-                None => self.whole_until(room, deadline).await?,
+                None => self.whole_until(room).await?,
             };
             queue.take(&mut batch);
             let arrivals: Vec<_> = batch.iter().map(|it| it.arrival.clone()).collect();
-            if self.put_arrivals(room, last + 1, &arrivals, deadline).await? {
+            if self.put_arrivals(room, last + 1, &arrivals).await? {
                 break (last + 1, arrivals);
             }
             backoff.wait(deadline).await.map_err(|_| DynamoError::Throttled)?;
         };
         let places = (0..).map(|index| ArrivalPosition::of(number, index));
         let each = arrivals.iter().zip(places);
-        try_join_all(each.map(|(it, position)| self.put_rows(it, Some(position), deadline)))
-            .await?;
+        try_join_all(each.map(|(it, position)| self.put_rows(it, Some(position)))).await?;
         *whole = Some(number);
         Ok(batch)
     }
@@ -162,11 +157,10 @@ impl Rooms {
         room: &RoomId,
         number: u64,
         arrivals: &[Arrival],
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         let (key, absent) =
             (keys::arrival(room, number), Condition::new("attribute_not_exists(pk)"));
-        Ok(match self.ledger.put_if(key, content(arrivals), absent, deadline).await? {
+        Ok(match self.ledger.put_if(key, content(arrivals), absent).await? {
             Put::Done => true,
             // A retry is refused by what the first attempt wrote.
             Put::Refused(there) => {
@@ -177,10 +171,10 @@ impl Rooms {
     }
 
     /// Makes the last row whole, and returns its number.
-    async fn whole_until(&self, room: &RoomId, deadline: Deadline) -> Result<u64, DynamoError> {
-        let Some(last) = self.last_arrivals(room, deadline).await? else { return Ok(0) };
+    async fn whole_until(&self, room: &RoomId) -> Result<u64, DynamoError> {
+        let Some(last) = self.last_arrivals(room).await? else { return Ok(0) };
         let keys: Vec<_> = last.arrivals().flat_map(|(_, it)| it.rows()).collect();
-        let there = self.items_at(keys, deadline).await?;
+        let there = self.items_at(keys).await?;
         let is_whole = |position: ArrivalPosition, it: &Arrival| {
             let is_in_place = |key: &LedgerKey| {
                 there.get(key).is_some_and(|row| {
@@ -191,7 +185,7 @@ impl Rooms {
             is_in_place(&row) && there.contains_key(&authors)
         };
         let rest = last.arrivals().filter(|(position, it)| !is_whole(*position, it));
-        try_join_all(rest.map(|(position, it)| self.complete(it, position, deadline))).await?;
+        try_join_all(rest.map(|(position, it)| self.complete(it, position))).await?;
         Ok(last.number)
     }
 
@@ -200,11 +194,10 @@ impl Rooms {
         &self,
         arrival: &Arrival,
         position: ArrivalPosition,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        match self.is_deleted(&arrival.key, deadline).await? {
-            true => self.take_out_arrival(&arrival.key, position, deadline).await,
-            false => self.put_rows(arrival, Some(position), deadline).await,
+        match self.is_deleted(&arrival.key).await? {
+            true => self.take_out_arrival(&arrival.key, position).await,
+            false => self.put_rows(arrival, Some(position)).await,
         }
     }
 
@@ -212,14 +205,12 @@ impl Rooms {
     pub(super) async fn items_at(
         &self,
         keys: Vec<LedgerKey>,
-        deadline: Deadline,
     ) -> Result<HashMap<LedgerKey, Row<'_>>, DynamoError> {
         // Keys of one call must differ, and a message may have come twice.
         let keys: BTreeSet<_> = keys.into_iter().collect();
         let items: Vec<Item> = keys.into_iter().map(Key::into_item).collect();
-        let calls = items
-            .chunks(BATCH_GET)
-            .map(|some| self.ledger.table().batch_get(some.to_vec(), deadline));
+        let calls =
+            items.chunks(BATCH_GET).map(|some| self.ledger.table().batch_get(some.to_vec()));
         let rows = try_join_all(calls).await?.into_iter().flatten();
         rows.map(|row| Ok((LedgerKey::of(&row)?, row))).collect()
     }

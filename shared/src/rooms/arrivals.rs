@@ -31,7 +31,6 @@ use super::{MessageKey, MessagePosted, Rooms, Shards, keys};
 use crate::dynamo::item::{Item, Row, list, number, text, truth};
 use crate::dynamo::{DynamoError, Query, Update};
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{Payload, RoomId, SortKey, Timestamp, ViewerId};
 
 /// The most messages in a row.
@@ -226,11 +225,7 @@ pub struct Arrivals {
 
 impl Rooms {
     /// The last row of the list, if there is one.
-    pub async fn last_arrivals(
-        &self,
-        room: &RoomId,
-        deadline: Deadline,
-    ) -> Result<Option<ArrivalRow>, DynamoError> {
+    pub async fn last_arrivals(&self, room: &RoomId) -> Result<Option<ArrivalRow>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::arrivals(room)))],
@@ -238,7 +233,7 @@ impl Rooms {
             limit: Some(1),
             ..Query::default()
         };
-        let page = self.ledger.table().page(&query, deadline).await?;
+        let page = self.ledger.table().page(&query).await?;
         page.rows.first().map(|row| ArrivalRow::read(room, row)).transpose()
     }
 
@@ -248,7 +243,6 @@ impl Rooms {
         room: &RoomId,
         after: ArrivalPosition,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<Arrivals, DynamoError> {
         let first = ArrivalPosition(after.0 + 1).row();
         let query = Query {
@@ -260,7 +254,7 @@ impl Rooms {
             limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
             ..Query::default()
         };
-        let page = self.ledger.table().page(&query, deadline).await?;
+        let page = self.ledger.table().page(&query).await?;
         let rows = page.rows.iter().map(|row| ArrivalRow::read(room, row));
         Ok(Arrivals { rows: rows.collect::<Result<_, _>>()?, more: page.next.is_some() })
     }
@@ -270,12 +264,11 @@ impl Rooms {
         &self,
         row: Option<&ArrivalRow>,
         author: Option<&ViewerId>,
-        deadline: Deadline,
     ) -> Result<RowOutcome, DynamoError> {
         let arrivals: Vec<_> = row.iter().flat_map(|row| row.arrivals_of(author)).collect();
         let keys = arrivals.iter().flat_map(|(_, it)| it.rows().into_iter().take(lists(author)));
         let keys: Vec<_> = keys.collect();
-        let there = self.items_at(keys.clone(), deadline).await?;
+        let there = self.items_at(keys.clone()).await?;
         let mut shown = Vec::new();
         for (position, it) in arrivals {
             if is_shown(there.get(&it.rows()[0]), position)? {
@@ -289,10 +282,9 @@ impl Rooms {
     pub async fn arrival_states(
         &self,
         arrivals: &[(ArrivalPosition, &Arrival)],
-        deadline: Deadline,
     ) -> Result<HashMap<ArrivalPosition, ArrivalState>, DynamoError> {
         let keys: BTreeSet<_> = arrivals.iter().map(|(_, it)| it.rows()[0].clone()).collect();
-        let there = self.items_at(keys.into_iter().collect(), deadline).await?;
+        let there = self.items_at(keys.into_iter().collect()).await?;
         let state = |(position, it): &(ArrivalPosition, &Arrival)| {
             let row = there.get(&it.rows()[0]);
             let state = match is_shown(row, *position)? {
@@ -310,7 +302,6 @@ impl Rooms {
         &self,
         key: &MessageKey,
         position: ArrivalPosition,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let entry = format!("{MESSAGES}[{}]", position.index());
         let (expression, condition) =
@@ -323,18 +314,14 @@ impl Rooms {
             ..Update::default()
         };
         let row = keys::arrival(&key.room_id, position.row());
-        self.ledger.table().update(row.into_item(), update, deadline).await.map(|_| ())
+        self.ledger.table().update(row.into_item(), update).await.map(|_| ())
     }
 
     /// Removes a deleted message from the last row, where a crashed delivery may have left it.
-    pub(super) async fn take_out_last(
-        &self,
-        key: &MessageKey,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let Some(last) = self.last_arrivals(&key.room_id, deadline).await? else { return Ok(()) };
+    pub(super) async fn take_out_last(&self, key: &MessageKey) -> Result<(), DynamoError> {
+        let Some(last) = self.last_arrivals(&key.room_id).await? else { return Ok(()) };
         for (position, _) in last.arrivals().filter(|(_, it)| it.key.message_id == key.message_id) {
-            self.take_out_arrival(key, position, deadline).await?;
+            self.take_out_arrival(key, position).await?;
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 use super::{MembershipChange, Room, Rooms, keys};
 use crate::dynamo::item::{Item, Key, Row, text, truth};
 use crate::dynamo::{Condition, DynamoError, Update};
-use crate::runtime::deadline::Deadline;
 use crate::values::{RoomId, Timestamp, ViewerId};
 
 /// Whether a viewer is in a room, and since when.
@@ -36,14 +35,10 @@ impl Rooms {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn change_membership(
-        &self,
-        change: &MembershipChange,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn change_membership(&self, change: &MembershipChange) -> Result<(), DynamoError> {
         let MembershipChange { room_id, viewer_id, state } = change;
-        if state.present && !self.room(room_id, deadline).await?.private {
-            self.make_private(room_id, deadline).await?;
+        if state.present && !self.room(room_id).await?.private {
+            self.make_private(room_id).await?;
         }
         let item = Item::from([
             ("at".to_owned(), text(state.changed_at.to_string())),
@@ -60,14 +55,14 @@ impl Rooms {
         };
         let wins = wins.name("#at", "at").value(":at", text(state.changed_at.to_string()));
         let key = keys::membership(viewer_id, room_id);
-        self.ledger.replace(key, item, &[], Some(wins), deadline).await.map(|_| ())
+        self.ledger.replace(key, item, &[], Some(wins)).await.map(|_| ())
     }
 
     /// Makes a room private: from now on only its present members can read it.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be private.
-    pub async fn make_private(&self, room: &RoomId, deadline: Deadline) -> Result<(), DynamoError> {
+    pub async fn make_private(&self, room: &RoomId) -> Result<(), DynamoError> {
         let update = Update {
             expression: "SET #private = :yes",
             // A reserved word.
@@ -76,7 +71,7 @@ impl Rooms {
             ..Update::default()
         };
         let key = keys::room(room).into_item();
-        self.ledger.table().update(key, update, deadline).await.map(|_| ())
+        self.ledger.table().update(key, update).await.map(|_| ())
     }
 
     /// The membership of a viewer in a room; `None` if they never joined or left.
@@ -84,9 +79,8 @@ impl Rooms {
         &self,
         room: &RoomId,
         viewer: &ViewerId,
-        deadline: Deadline,
     ) -> Result<Option<MembershipState>, DynamoError> {
-        let row = self.ledger.get(keys::membership(viewer, room), deadline).await?;
+        let row = self.ledger.get(keys::membership(viewer, room)).await?;
         let Some(row) = row.filter(|row| row.item.contains_key("present")) else { return Ok(None) };
         let changed_at = row.parsed("at", "an instant")?;
         Ok(Some(MembershipState { present: row.flag("present")?, changed_at }))
@@ -97,12 +91,11 @@ impl Rooms {
         &self,
         room: &RoomId,
         viewer: Option<&ViewerId>,
-        deadline: Deadline,
     ) -> Result<Entrance, DynamoError> {
         let ours = keys::room(room);
         let theirs = viewer.map(|viewer| keys::membership(viewer, room));
         let keys = [Some(ours.clone()), theirs].into_iter().flatten().map(Key::into_item);
-        let rows = self.ledger.table().batch_get(keys.collect(), deadline).await?;
+        let rows = self.ledger.table().batch_get(keys.collect()).await?;
         let is_room = |row: &Row<'_>| Ok::<_, DynamoError>(row.text("pk")? == ours.pk);
         let mut entrance = Entrance { room: Room::default(), present: false };
         for row in &rows {

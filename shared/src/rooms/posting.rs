@@ -11,7 +11,6 @@ use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put};
 use crate::ledger::{FORGET_AT, LedgerKey};
-use crate::runtime::deadline::Deadline;
 use crate::values::{MessageId, Payload, RoomId, Timestamp, ViewerId};
 
 /// How long tombstones are kept: longer than a delivery that may be about to write the rows can live.
@@ -107,16 +106,12 @@ impl Rooms {
     ///
     /// # Errors
     /// [`DynamoError`]; parts of it may be recorded, and posting it again completes it.
-    pub async fn post(
-        &self,
-        post: &MessagePosted,
-        deadline: Deadline,
-    ) -> Result<Posted, DynamoError> {
-        let room = self.room(&post.key.room_id, deadline).await?;
+    pub async fn post(&self, post: &MessagePosted) -> Result<Posted, DynamoError> {
+        let room = self.room(&post.key.room_id).await?;
         if post.private && !room.private {
-            self.make_private(&post.key.room_id, deadline).await?;
+            self.make_private(&post.key.room_id).await?;
         }
-        let claimed = match self.claim(post, room.shards, deadline).await? {
+        let claimed = match self.claim(post, room.shards).await? {
             there if !there.is_of(post) => return Ok(Posted::Taken),
             there if !there.says(&post.payload) => return Ok(Posted::Repeated),
             there => there,
@@ -124,30 +119,25 @@ impl Rooms {
         let arrival = Arrival::of(post, claimed.shards);
         let ([row, authors], marker) = (arrival.rows(), keys::marker(&post.key));
         let keys = vec![row.clone(), authors.clone(), marker.clone()];
-        let there = self.items_at(keys, deadline).await?;
+        let there = self.items_at(keys).await?;
         if there.contains_key(&marker) {
-            self.take_out_last(&post.key, deadline).await?;
+            self.take_out_last(&post.key).await?;
             return Ok(Posted::Deleted);
         }
         match there.get(&row).or(there.get(&authors)) {
             // It was delivered before, and keeps its position.
-            Some(row) => self.put_rows(&arrival, ArrivalPosition::read(row)?, deadline).await?,
-            None => self.arrive(arrival, deadline).await?,
+            Some(row) => self.put_rows(&arrival, ArrivalPosition::read(row)?).await?,
+            None => self.arrive(arrival).await?,
         }
         Ok(Posted::Done)
     }
 
     /// Claims the id of a message. Returns the claim in force.
-    async fn claim(
-        &self,
-        post: &MessagePosted,
-        shards: Shards,
-        deadline: Deadline,
-    ) -> Result<Claimed, DynamoError> {
+    async fn claim(&self, post: &MessagePosted, shards: Shards) -> Result<Claimed, DynamoError> {
         let ours = Claimed::of(post, shards);
         let key = keys::claim(&post.key.room_id, &post.key.message_id);
         // An existing claim stays as it is, even that of this post: it may be marked as expired.
-        Ok(match self.ledger.put_if(key, ours.write(), absent(), deadline).await? {
+        Ok(match self.ledger.put_if(key, ours.write(), absent()).await? {
             Put::Done => ours,
             Put::Refused(there) => Claimed::read(&self.ledger.table().row(there))?,
         })
@@ -159,20 +149,19 @@ impl Rooms {
         &self,
         arrival: &Arrival,
         position: Option<ArrivalPosition>,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let [row, authors] = arrival.rows();
         let (mut truly, mut is_deleted) = (position, false);
-        if let Put::Refused(there) = self.put_row(row, arrival, position, deadline).await? {
+        if let Put::Refused(there) = self.put_row(row, arrival, position).await? {
             let there = self.ledger.table().row(there);
             (truly, is_deleted) = (ArrivalPosition::read(&there)?, there.flag("deleted")?);
         }
         if let Some(position) = position.filter(|position| is_deleted || truly != Some(*position)) {
-            self.take_out_arrival(&arrival.key, position, deadline).await?;
+            self.take_out_arrival(&arrival.key, position).await?;
         }
         if !is_deleted {
             let content = content(arrival, truly);
-            self.ledger.put_if(authors, content, absent(), deadline).await?;
+            self.ledger.put_if(authors, content, absent()).await?;
         }
         Ok(())
     }
@@ -183,15 +172,14 @@ impl Rooms {
         key: LedgerKey,
         arrival: &Arrival,
         position: Option<ArrivalPosition>,
-        deadline: Deadline,
     ) -> Result<Put, DynamoError> {
         let content = content(arrival, position);
-        let put = self.ledger.put_unless_hot(key.clone(), content.clone(), absent(), deadline);
+        let put = self.ledger.put_unless_hot(key.clone(), content.clone(), absent());
         if let Some(put) = put.await? {
             return Ok(put);
         }
-        self.grow(&arrival.key.room_id, arrival.shards, deadline).await?;
-        self.ledger.put_if(key, content, absent(), deadline).await
+        self.grow(&arrival.key.room_id, arrival.shards).await?;
+        self.ledger.put_if(key, content, absent()).await
     }
 
     /// Deletes a message if it is by this author, or notes the delete for when the message comes.
@@ -202,25 +190,21 @@ impl Rooms {
         &self,
         MessageDeleted { key }: &MessageDeleted,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let MessageKey { room_id, message_id, author_id } = key;
         let marker = [("author_id".to_owned(), text(author_id.as_str()))];
-        self.ledger.put_if(keys::marker(key), marker, absent(), deadline).await?;
-        let claimed = self.claimed(room_id, message_id, deadline).await?;
+        self.ledger.put_if(keys::marker(key), marker, absent()).await?;
+        let claimed = self.claimed(room_id, message_id).await?;
         // The erasure put tombstones before it marked the claim, and they must not outlive the mark.
         let theirs = claimed.filter(|it| it.author_id == *author_id && !it.erased);
         let Some(claimed) = theirs else { return Ok(()) };
         let [row, authors] = claimed.rows(room_id, message_id);
-        let (position, ()) = try_join(
-            self.cover(row, now, deadline),
-            self.ledger.put(authors, tombstone(None, now), deadline),
-        )
-        .await?;
+        let (position, ()) =
+            try_join(self.cover(row, now), self.ledger.put(authors, tombstone(None, now))).await?;
         if let Some(position) = position {
-            self.take_out_arrival(key, position, deadline).await?;
+            self.take_out_arrival(key, position).await?;
         }
-        self.take_out_last(key, deadline).await
+        self.take_out_last(key).await
     }
 
     /// Puts a tombstone over the row of a message. Returns its position, if the row has one: a delivery that puts the row later is
@@ -229,12 +213,11 @@ impl Rooms {
         &self,
         row: LedgerKey,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<Option<ArrivalPosition>, DynamoError> {
-        let there = match self.ledger.get(row.clone(), deadline).await? {
+        let there = match self.ledger.get(row.clone()).await? {
             Some(there) => there,
             None => {
-                let put = self.ledger.put_if(row.clone(), tombstone(None, now), absent(), deadline);
+                let put = self.ledger.put_if(row.clone(), tombstone(None, now), absent());
                 match put.await? {
                     Put::Done => return Ok(None),
                     Put::Refused(there) => self.ledger.table().row(there),
@@ -242,7 +225,7 @@ impl Rooms {
             }
         };
         let position = ArrivalPosition::read(&there)?;
-        self.ledger.put(row, tombstone(position, now), deadline).await?;
+        self.ledger.put(row, tombstone(position, now)).await?;
         Ok(position)
     }
 
@@ -251,19 +234,14 @@ impl Rooms {
         &self,
         room: &RoomId,
         message: &MessageId,
-        deadline: Deadline,
     ) -> Result<Option<Claimed>, DynamoError> {
-        let row = self.ledger.get(keys::claim(room, message), deadline).await?;
+        let row = self.ledger.get(keys::claim(room, message)).await?;
         row.as_ref().map(Claimed::read).transpose()
     }
 
     /// True if there is a marker of this author for the message.
-    pub async fn is_deleted(
-        &self,
-        key: &MessageKey,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
-        Ok(self.ledger.get(keys::marker(key), deadline).await?.is_some())
+    pub async fn is_deleted(&self, key: &MessageKey) -> Result<bool, DynamoError> {
+        Ok(self.ledger.get(keys::marker(key)).await?.is_some())
     }
 }
 

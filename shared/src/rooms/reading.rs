@@ -7,7 +7,6 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::ledger::LedgerKey;
 use crate::paging::{RowChunk, merged};
-use crate::runtime::deadline::Deadline;
 use crate::values::{Order, Payload, RoomId, SortKey, Span, ViewerId};
 
 /// The most rounds of calls for a page, plus one if its messages are read once more.
@@ -99,7 +98,6 @@ impl Rooms {
         list: MessageList<'_>,
         asked: MessagesQuery<'_>,
         effort: &mut Effort,
-        deadline: Deadline,
     ) -> Result<RowChunk<Message>, DynamoError> {
         let MessagesQuery { span, after, wanted, until } = asked;
         let mut parts: Vec<_> =
@@ -115,7 +113,7 @@ impl Rooms {
             effort.rounds = effort.rounds.saturating_sub(1);
             let reads = behind.iter().map(|nth| {
                 let part = &parts[*nth];
-                self.partition(&part.pk, span, part.next.as_deref(), rows, deadline)
+                self.partition(&part.pk, span, part.next.as_deref(), rows)
             });
             let read = try_join_all(reads).await?;
             behind.iter().zip(read).for_each(|(nth, chunk)| parts[*nth].append(chunk, until));
@@ -127,12 +125,8 @@ impl Rooms {
     }
 
     /// What is stored at the key of a row, if anything.
-    pub async fn stored(
-        &self,
-        row: LedgerKey,
-        deadline: Deadline,
-    ) -> Result<Option<Stored>, DynamoError> {
-        let Some(row) = self.ledger.get(row, deadline).await? else { return Ok(None) };
+    pub async fn stored(&self, row: LedgerKey) -> Result<Option<Stored>, DynamoError> {
+        let Some(row) = self.ledger.get(row).await? else { return Ok(None) };
         let deleted = row.flag("deleted")?;
         Ok(Some(if deleted { Stored::Tombstone } else { Stored::Message }))
     }
@@ -144,9 +138,8 @@ impl Rooms {
         span: Span,
         after: Option<&str>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<RowChunk<Message>, DynamoError> {
-        RowChunk::read(&self.ledger, pk, span, after, limit, message, deadline).await
+        RowChunk::read(&self.ledger, pk, span, after, limit, message).await
     }
 }
 

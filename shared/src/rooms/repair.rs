@@ -13,7 +13,6 @@ use super::{Claimed, MessageDeleted, MessageKey, MessagePosted, Rooms, keys};
 use crate::dynamo::item::{number, text, truth};
 use crate::dynamo::{DynamoError, Query, cancelled_by_condition};
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{MessageId, Payload, RoomId, Timestamp};
 
 impl Rooms {
@@ -23,33 +22,27 @@ impl Rooms {
         room: &RoomId,
         message: &MessageId,
         rows: impl IntoIterator<Item = LedgerKey>,
-        deadline: Deadline,
     ) -> Result<OnRecord, DynamoError> {
         let mut record = OnRecord::default();
         // Before the claim: what is not claimed afterwards was not claimed when it was read.
         for key in rows.into_iter().collect::<BTreeSet<_>>() {
-            self.add(&mut record, key, deadline).await?;
+            self.add(&mut record, key).await?;
         }
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::claim(room, message).pk))],
             ..Query::default()
         };
-        let items = self.ledger.table().all(query, || deadline).await?;
+        let items = self.ledger.table().all(query).await?;
         items.iter().try_for_each(|row| record.add(row))?;
         for key in record.places(room, message) {
-            self.add(&mut record, key, deadline).await?;
+            self.add(&mut record, key).await?;
         }
         Ok(record)
     }
 
-    async fn add(
-        &self,
-        record: &mut OnRecord,
-        key: LedgerKey,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let row = self.ledger.get(key, deadline).await?;
+    async fn add(&self, record: &mut OnRecord, key: LedgerKey) -> Result<(), DynamoError> {
+        let row = self.ledger.get(key).await?;
         row.iter().try_for_each(|row| record.add(row))
     }
 
@@ -64,7 +57,6 @@ impl Rooms {
         message: &MessageId,
         record: &OnRecord,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let wrong = record.wrong(room, message);
         let of = |reasons: &'static [Reason]| {
@@ -72,8 +64,7 @@ impl Rooms {
         };
         let taken_out = async |keys: Vec<&LedgerKey>, is_tombstone: bool| {
             for key in keys {
-                self.take_out((room, message), key, record.claim.as_ref(), is_tombstone, deadline)
-                    .await?;
+                self.take_out((room, message), key, record.claim.as_ref(), is_tombstone).await?;
             }
             Ok::<_, DynamoError>(())
         };
@@ -84,16 +75,16 @@ impl Rooms {
                 author_id: claim.author_id.clone(),
             };
             if of(&[Reason::Deleted]).next().is_some() {
-                self.delete(&MessageDeleted { key: key.clone() }, now, deadline).await?;
+                self.delete(&MessageDeleted { key: key.clone() }, now).await?;
             }
             let lacks = of(&[Reason::Absent, Reason::Hidden, Reason::Author, Reason::Payload]);
             if lacks.count() > 0
-                && let Some(payload) = self.said(record, deadline).await?
+                && let Some(payload) = self.said(record).await?
             {
                 taken_out(of(&[Reason::Hidden]).collect(), true).await?;
                 taken_out(of(&[Reason::Author, Reason::Payload]).collect(), false).await?;
                 let (at, private) = (claim.at, claim.private);
-                self.post(&MessagePosted { key, at, payload, private }, deadline).await?;
+                self.post(&MessagePosted { key, at, payload, private }).await?;
             }
             if claim.erased {
                 taken_out(of(&[Reason::Deleted]).collect(), false).await?;
@@ -103,13 +94,9 @@ impl Rooms {
     }
 
     /// What was posted, if a row of the message has it.
-    async fn said(
-        &self,
-        record: &OnRecord,
-        deadline: Deadline,
-    ) -> Result<Option<Payload>, DynamoError> {
+    async fn said(&self, record: &OnRecord) -> Result<Option<Payload>, DynamoError> {
         let Some(key) = record.faithful() else { return Ok(None) };
-        let row = self.ledger.get(key.clone(), deadline).await?;
+        let row = self.ledger.get(key.clone()).await?;
         let payload = row.as_ref().and_then(|row| Payload::stored(row.text("payload").ok()?).ok());
         // It may have been deleted since.
         Ok(payload.filter(|payload| record.claim.as_ref().is_some_and(|it| it.says(payload))))
@@ -122,7 +109,6 @@ impl Rooms {
         key: &LedgerKey,
         claim: Option<&Claimed>,
         is_tombstone: bool,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let table = self.ledger.table();
         let checked = || ConditionCheck::builder().table_name(table.name());
@@ -158,7 +144,7 @@ impl Rooms {
             items.push(TransactWriteItem::builder().condition_check(unmarked.build()?).build());
         }
         table
-            .attempt(deadline, || async {
+            .attempt(|| async {
                 let call = table.client().transact_write_items();
                 match call.set_transact_items(Some(items.clone())).send().await {
                     Ok(_) => Ok(()),

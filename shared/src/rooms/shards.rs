@@ -5,7 +5,6 @@ use std::fmt;
 use super::{Rooms, keys};
 use crate::dynamo::item::{Row, number};
 use crate::dynamo::{DynamoError, Update};
-use crate::runtime::deadline::Deadline;
 use crate::values::{MessageId, RoomId, spread};
 
 /// The number of partitions that messages are spread over: a power of two.
@@ -85,22 +84,17 @@ impl Room {
 
 impl Rooms {
     /// What is on record of a room.
-    pub async fn room(&self, room: &RoomId, deadline: Deadline) -> Result<Room, DynamoError> {
-        let row = self.ledger.get(keys::room(room), deadline).await?;
+    pub async fn room(&self, room: &RoomId) -> Result<Room, DynamoError> {
+        let row = self.ledger.get(keys::room(room)).await?;
         Room::read(row.as_ref())
     }
 
     /// Doubles the shards of a room, unless it has more than those with which a put was refused.
-    pub(super) async fn grow(
-        &self,
-        room: &RoomId,
-        refused: Shards,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub(super) async fn grow(&self, room: &RoomId, refused: Shards) -> Result<(), DynamoError> {
         match refused.doubled() {
             // Many puts are refused at once, and the first lets it grow.
-            Some(wanted) if self.room(room, deadline).await?.shards < wanted => {
-                self.grow_to(room, wanted, deadline).await
+            Some(wanted) if self.room(room).await?.shards < wanted => {
+                self.grow_to(room, wanted).await
             }
             _ => Ok(()),
         }
@@ -110,12 +104,7 @@ impl Rooms {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have them.
-    pub async fn grow_to(
-        &self,
-        room: &RoomId,
-        wanted: Shards,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn grow_to(&self, room: &RoomId, wanted: Shards) -> Result<(), DynamoError> {
         let update = Update {
             expression: "SET shards = :wanted",
             condition: Some("attribute_not_exists(shards) OR shards < :wanted"),
@@ -123,7 +112,7 @@ impl Rooms {
             ..Update::default()
         };
         let key = keys::room(room).into_item();
-        self.ledger.table().update(key, update, deadline).await.map(|_| ())
+        self.ledger.table().update(key, update).await.map(|_| ())
     }
 }
 

@@ -53,7 +53,6 @@ use crate::dynamo::item::{Key, Row, text};
 use crate::dynamo::{BATCH_GET, Dynamo, DynamoError, IN_FLIGHT, Limits, Query};
 use crate::events::{Customer, Period, Tally};
 use crate::projection::{View, Views};
-use crate::runtime::deadline::Deadline;
 use crate::values::{CustomerId, EventName, TenantId};
 
 pub use customer::CustomerView;
@@ -115,7 +114,7 @@ impl Summaries {
         Self { views: views.clone() }
     }
 
-    /// The same, with another client that counts its usage.
+    /// The same, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { views: self.views.over(dynamo) }
@@ -125,14 +124,13 @@ impl Summaries {
     pub async fn customer(
         &self,
         customer: &Customer,
-        deadline: Deadline,
     ) -> Result<Option<CustomerSummary>, DynamoError> {
         let key = SummaryView::Customer(customer.clone()).key();
-        let view = self.views.read(key, View::<CustomerView>::read_from, deadline).await?;
+        let view = self.views.read(key, View::<CustomerView>::read_from).await?;
         if !view.is_there() {
             return Ok(None);
         }
-        let summary = self.whole(customer, view.state, deadline).await?;
+        let summary = self.whole(customer, view.state).await?;
         Ok(Some(summary).filter(|summary| summary.events() > 0))
     }
 
@@ -141,12 +139,11 @@ impl Summaries {
         &self,
         customer: &Customer,
         view: CustomerView,
-        deadline: Deadline,
     ) -> Result<CustomerSummary, DynamoError> {
         if !view.has_blocks() {
             return Ok(view.into_summary());
         }
-        let blocks = self.blocks(customer, keys::DAYS_OF, deadline).await?;
+        let blocks = self.blocks(customer, keys::DAYS_OF).await?;
         view.with_blocks(&blocks)
     }
 
@@ -156,24 +153,18 @@ impl Summaries {
         customer: &Customer,
         view: CustomerView,
         since: Option<Day>,
-        deadline: Deadline,
     ) -> Result<CustomerSummary, DynamoError> {
         let from = match since {
             Some(since) if view.has_blocks() => keys::days_from(since),
             _ if view.has_other_names() => keys::NAMES_OF.to_owned(),
             _ => return Ok(view.into_summary()),
         };
-        let blocks = self.blocks(customer, &from, deadline).await?;
+        let blocks = self.blocks(customer, &from).await?;
         view.with_blocks(&blocks)
     }
 
     /// The blocks from a sort key on.
-    async fn blocks(
-        &self,
-        customer: &Customer,
-        from: &str,
-        deadline: Deadline,
-    ) -> Result<Vec<Row<'_>>, DynamoError> {
+    async fn blocks(&self, customer: &Customer, from: &str) -> Result<Vec<Row<'_>>, DynamoError> {
         let pk = SummaryView::Customer(customer.clone()).key().pk;
         let query = Query {
             keys: Some("pk = :pk AND sk BETWEEN :from AND :to"),
@@ -184,7 +175,7 @@ impl Summaries {
             ],
             ..Query::default()
         };
-        self.views.table().all(query, || deadline).await
+        self.views.table().all(query).await
     }
 
     /// Customers of a tenant with a summary, by id, after one of them.
@@ -193,7 +184,6 @@ impl Summaries {
         tenant: &TenantId,
         after: Option<&CustomerId>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<Vec<CustomerId>, DynamoError> {
         let mut query = Query {
             keys: Some("pk = :pk"),
@@ -205,7 +195,7 @@ impl Summaries {
             query.keys = Some("pk = :pk AND sk > :after");
             query.values.push((":after", text(after.to_string())));
         }
-        let page = self.views.table().page(&query, deadline).await?;
+        let page = self.views.table().page(&query).await?;
         page.rows.iter().map(|row| row.parsed("sk", "the id of a customer")).collect()
     }
 
@@ -214,9 +204,8 @@ impl Summaries {
         &self,
         tenant: &TenantId,
         ids: &[CustomerId],
-        deadline: Deadline,
     ) -> Result<Vec<View<CustomerView>>, DynamoError> {
-        self.each_view(tenant, ids, deadline).await?.into_iter().collect()
+        self.each_view(tenant, ids).await?.into_iter().collect()
     }
 
     /// The same. A view that cannot be read is an error in its place.
@@ -227,14 +216,13 @@ impl Summaries {
         &self,
         tenant: &TenantId,
         ids: &[CustomerId],
-        deadline: Deadline,
     ) -> Result<Vec<Result<View<CustomerView>, DynamoError>>, DynamoError> {
         let key = |customer_id: &CustomerId| {
             let customer = Customer { tenant_id: tenant.clone(), customer_id: customer_id.clone() };
             SummaryView::Customer(customer).key()
         };
         let keys: Vec<_> = ids.iter().map(key).collect();
-        self.views.read_all(&keys, View::<CustomerView>::read_from, deadline).await
+        self.views.read_all(&keys, View::<CustomerView>::read_from).await
     }
 
     /// The complete summaries of customers of a tenant, by id, after one of them.
@@ -243,13 +231,12 @@ impl Summaries {
         tenant: &TenantId,
         after: Option<&CustomerId>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<Vec<(CustomerId, CustomerSummary)>, DynamoError> {
-        let ids = self.ids(tenant, after, limit, deadline).await?;
-        let views = self.views(tenant, &ids, deadline).await?;
+        let ids = self.ids(tenant, after, limit).await?;
+        let views = self.views(tenant, &ids).await?;
         let whole = ids.into_iter().zip(views).map(|(customer_id, view)| async move {
             let customer = Customer { tenant_id: tenant.clone(), customer_id };
-            let summary = self.whole(&customer, view.state, deadline).await?;
+            let summary = self.whole(&customer, view.state).await?;
             Ok((customer.customer_id, summary))
         });
         stream::iter(whole).buffered(IN_FLIGHT).try_collect().await
@@ -260,12 +247,11 @@ impl Summaries {
         &self,
         tenant: &TenantId,
         name: &EventName,
-        deadline: Deadline,
     ) -> Result<Option<NameView>, DynamoError> {
         let key = |part| SummaryView::Name(tenant.clone(), name.clone(), part).key();
         let keys: Vec<Key> = (0..PARTS).map(key).collect();
         let read = View::<NameView>::read_from;
-        let parts = self.views.read_all(&keys, read, deadline).await?;
+        let parts = self.views.read_all(&keys, read).await?;
         let mut sum = NameView::default();
         for part in parts {
             sum.join(&part?.state);
@@ -279,13 +265,12 @@ impl Summaries {
         tenant: &TenantId,
         after: Option<&EventName>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<NamePage, DynamoError> {
         // Reads one more, to know whether there are more.
         let most = i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX);
         let parts = (0..PARTS).map(|part| {
             let pk = keys::names(tenant, part);
-            self.part_of_names(pk, after, most, deadline)
+            self.part_of_names(pk, after, most)
         });
         let parts = futures::future::try_join_all(parts).await?;
         // A part with more names is unknown after its last one.
@@ -310,7 +295,6 @@ impl Summaries {
         pk: String,
         after: Option<&EventName>,
         limit: i32,
-        deadline: Deadline,
     ) -> Result<(Vec<(EventName, NameView)>, bool), DynamoError> {
         let mut query = Query {
             keys: Some("pk = :pk"),
@@ -322,7 +306,7 @@ impl Summaries {
             query.keys = Some("pk = :pk AND sk > :after");
             query.values.push((":after", text(after.as_str())));
         }
-        let page = self.views.table().page(&query, deadline).await?;
+        let page = self.views.table().page(&query).await?;
         let is_last = page.next.is_none();
         let read = |row: &Row<'_>| {
             let name = row.parsed("sk", "the name of an event")?;
@@ -333,7 +317,7 @@ impl Summaries {
     }
 
     /// The witnesses of a period, of all tenants.
-    pub async fn witness(&self, period: Period, deadline: Deadline) -> Result<Tally, DynamoError> {
+    pub async fn witness(&self, period: Period) -> Result<Tally, DynamoError> {
         let mut sum = Tally::default();
         for part in 0..PARTS {
             let query = Query {
@@ -341,7 +325,7 @@ impl Summaries {
                 values: vec![(":pk", text(keys::witnesses(period, part)))],
                 ..Query::default()
             };
-            for row in self.views.table().all(query, || deadline).await? {
+            for row in self.views.table().all(query).await? {
                 sum.add(View::<WitnessView>::read_from(&row)?.state.tally);
             }
         }
@@ -349,15 +333,11 @@ impl Summaries {
     }
 
     /// The items at these keys.
-    pub async fn needed(
-        &self,
-        keys: &[Key],
-        deadline: Deadline,
-    ) -> Result<Vec<Row<'_>>, DynamoError> {
+    pub async fn needed(&self, keys: &[Key]) -> Result<Vec<Row<'_>>, DynamoError> {
         let mut found = Vec::with_capacity(keys.len());
         for some in keys.chunks(BATCH_GET) {
             let items = some.iter().cloned().map(Key::into_item).collect();
-            found.extend(self.views.table().batch_get(items, deadline).await?);
+            found.extend(self.views.table().batch_get(items).await?);
         }
         Ok(found)
     }

@@ -32,7 +32,6 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{self, Key};
 use crate::events::{Customer, Period, Tally};
 use crate::projection::{State, View, Views, Write};
-use crate::runtime::deadline::Deadline;
 use crate::values::{EventName, TenantId};
 
 /// The part of names and witnesses that removals lower.
@@ -72,13 +71,12 @@ impl Summaries {
         &self,
         removal: &Removal,
         with: Vec<TransactWriteItem>,
-        deadline: Deadline,
     ) -> Result<RemovalOutcome, DynamoError> {
-        let mut writes = self.customer_without(removal, deadline).await?;
-        writes.extend(self.names_without(removal, deadline).await?);
+        let mut writes = self.customer_without(removal).await?;
+        writes.extend(self.names_without(removal).await?);
         if let Some((period, tally)) = removal.witness {
             let tenant = &removal.customer.tenant_id;
-            writes.push(self.witness_without(period, tenant, tally, deadline).await?);
+            writes.push(self.witness_without(period, tenant, tally).await?);
         }
         let limits = self.views.table().limits();
         let weight: usize = writes.iter().map(Write::weight).sum();
@@ -89,7 +87,7 @@ impl Summaries {
         }
         let mut items = self.views.transaction(writes)?;
         items.extend(with);
-        Ok(match self.views.table().transact(items, deadline).await? {
+        Ok(match self.views.table().transact(items).await? {
             true => RemovalOutcome::Done,
             false => RemovalOutcome::Refused,
         })
@@ -101,9 +99,8 @@ impl Summaries {
         period: Period,
         tenant: &TenantId,
         tally: Tally,
-        deadline: Deadline,
     ) -> Result<Vec<TransactWriteItem>, DynamoError> {
-        let write = self.witness_without(period, tenant, tally, deadline).await?;
+        let write = self.witness_without(period, tenant, tally).await?;
         self.views.transaction(vec![write])
     }
 
@@ -112,28 +109,22 @@ impl Summaries {
         period: Period,
         tenant: &TenantId,
         tally: Tally,
-        deadline: Deadline,
     ) -> Result<Write, DynamoError> {
         let key = SummaryView::Witness(period, tenant.clone(), PART).key();
-        let mut view =
-            self.views.read(key.clone(), View::<WitnessView>::read_from, deadline).await?;
+        let mut view = self.views.read(key.clone(), View::<WitnessView>::read_from).await?;
         view.state.tally.add(tally.negated());
         view.stay();
         Ok(view.write(key))
     }
 
-    async fn names_without(
-        &self,
-        removal: &Removal,
-        deadline: Deadline,
-    ) -> Result<Vec<Write>, DynamoError> {
+    async fn names_without(&self, removal: &Removal) -> Result<Vec<Write>, DynamoError> {
         if !removal.from_names {
             return Ok(Vec::new());
         }
         let tenant = &removal.customer.tenant_id;
         let key = |name| SummaryView::Name(tenant.clone(), name, PART).key();
         let keys: Vec<Key> = removal.days.keys().cloned().map(key).collect();
-        let views = self.views.read_all(&keys, View::<NameView>::read_from, deadline).await?;
+        let views = self.views.read_all(&keys, View::<NameView>::read_from).await?;
         let writes = keys.into_iter().zip(views).zip(removal.days.values());
         let writes = writes.map(|((key, view), days)| {
             let mut view = view?;
@@ -144,18 +135,14 @@ impl Summaries {
         writes.collect()
     }
 
-    async fn customer_without(
-        &self,
-        removal: &Removal,
-        deadline: Deadline,
-    ) -> Result<Vec<Write>, DynamoError> {
+    async fn customer_without(&self, removal: &Removal) -> Result<Vec<Write>, DynamoError> {
         let key = SummaryView::Customer(removal.customer.clone()).key();
         let read = View::<CustomerView>::read_from;
-        let mut view = self.views.read(key.clone(), read, deadline).await?;
+        let mut view = self.views.read(key.clone(), read).await?;
         let is_first = view.state.is_nothing();
         view.state = std::mem::take(&mut view.state).within(self.views.table().limits());
         let needed = view.state.buckets_of(&key, removal.days.keys());
-        let found = self.needed(&needed, deadline).await?;
+        let found = self.needed(&needed).await?;
         view.state.absorb(&needed, &found)?;
         for (name, days) in &removal.days {
             let taken = view.state.take(name, days);
@@ -181,11 +168,10 @@ impl Summaries {
     pub async fn stored(
         &self,
         customer: &Customer,
-        deadline: Deadline,
     ) -> Result<(View<CustomerView>, CustomerSummary, Vec<Key>), DynamoError> {
         let key = SummaryView::Customer(customer.clone()).key();
-        let view = self.views.read(key, View::<CustomerView>::read_from, deadline).await?;
-        let blocks = self.blocks(customer, keys::DAYS_OF, deadline).await?;
+        let view = self.views.read(key, View::<CustomerView>::read_from).await?;
+        let blocks = self.blocks(customer, keys::DAYS_OF).await?;
         let at = blocks.iter().map(Key::of).collect::<Result<_, _>>()?;
         let counts = view.state.clone().counts_with(&blocks)?;
         Ok((view, counts, at))
@@ -196,11 +182,10 @@ impl Summaries {
         &self,
         tenant: &TenantId,
         name: &EventName,
-        deadline: Deadline,
     ) -> Result<Vec<(Key, View<NameView>)>, DynamoError> {
         let key = |part| SummaryView::Name(tenant.clone(), name.clone(), part).key();
         let keys: Vec<Key> = (0..PARTS).map(key).collect();
-        let views = self.views.read_all(&keys, View::<NameView>::read_from, deadline).await?;
+        let views = self.views.read_all(&keys, View::<NameView>::read_from).await?;
         keys.into_iter().zip(views).map(|(key, view)| Ok((key, view?))).collect()
     }
 

@@ -11,7 +11,6 @@ use crate::dynamo::item::{Item, Row, number, text};
 use crate::dynamo::{DynamoError, Query};
 use crate::events::{Event, Period, Tally};
 use crate::projection::{Change, Fold, State, View};
-use crate::runtime::deadline::Deadline;
 use crate::values::TenantId;
 
 /// What the stream has brought, in one of its parts.
@@ -37,12 +36,10 @@ impl Summaries {
         period: Period,
         after: Option<&TenantId>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<TenantPage, DynamoError> {
         // Who is among the first of all is among the first of each part. One more tells whether there are more.
         let most = i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX);
-        let parts =
-            (0..PARTS).map(|part| self.part_of_tenants(period, part, after, most, deadline));
+        let parts = (0..PARTS).map(|part| self.part_of_tenants(period, part, after, most));
         let mut sums = BTreeMap::<TenantId, Tally>::new();
         for (tenant, tally) in try_join_all(parts).await?.into_iter().flatten() {
             sums.entry(tenant).or_default().add(tally);
@@ -62,7 +59,6 @@ impl Summaries {
         part: u8,
         after: Option<&TenantId>,
         limit: i32,
-        deadline: Deadline,
     ) -> Result<Vec<(TenantId, Tally)>, DynamoError> {
         let mut query = Query {
             keys: Some("pk = :pk"),
@@ -74,7 +70,7 @@ impl Summaries {
             query.keys = Some("pk = :pk AND sk > :after");
             query.values.push((":after", text(after.to_string())));
         }
-        let page = self.views.table().page(&query, deadline).await?;
+        let page = self.views.table().page(&query).await?;
         let read = |row: &Row<'_>| {
             let tenant = row.parsed("sk", "the id of a tenant")?;
             Ok((tenant, View::<WitnessView>::read_from(row)?.state.tally))

@@ -7,7 +7,6 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::ledger::{FORGET_AT, LedgerKey};
 use crate::paging::RowChunk;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
 
 /// How long the listing of an untag stays. It must outlive all writes that are based on earlier reads, which take no longer than an
@@ -38,11 +37,10 @@ impl Tags {
         actor: &ActorId,
         sort_key: &SortKey,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let item = attributes(*state, actor, now);
         let key = keys::listing(tagged_id, sort_key);
-        self.ledger.replace(key, item, &OF_TAG, Some(state.wins()), deadline).await.map(|_| ())
+        self.ledger.replace(key, item, &OF_TAG, Some(state.wins())).await.map(|_| ())
     }
 
     /// The activities of a span that somebody is tagged in, with their actors, after a stored key if one is given. One query
@@ -53,10 +51,9 @@ impl Tags {
         span: Span,
         after: Option<&str>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<RowChunk<(SortKey, ActorId)>, DynamoError> {
         let pk = keys::of_person(person);
-        RowChunk::read(&self.ledger, &pk, span, after, limit, target, deadline).await
+        RowChunk::read(&self.ledger, &pk, span, after, limit, target).await
     }
 
     /// The listings of an activity for these people, in their order. They must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
@@ -64,12 +61,11 @@ impl Tags {
         &self,
         people: &[&ViewerId],
         sort_key: &SortKey,
-        deadline: Deadline,
     ) -> Result<Vec<Option<Listing>>, DynamoError> {
         let keys: Vec<_> = people.iter().map(|person| keys::listing(person, sort_key)).collect();
         let items = keys.iter().cloned().map(LedgerKey::into_item).collect();
         let mut listed = vec![None; keys.len()];
-        for row in self.ledger.table().batch_get(items, deadline).await? {
+        for row in self.ledger.table().batch_get(items).await? {
             let key = LedgerKey::of(&row)?;
             if let Some(index) = keys.iter().position(|of| *of == key) {
                 listed[index] = Some(read_listing(&row)?);

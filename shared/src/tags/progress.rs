@@ -6,7 +6,6 @@ use super::{Tags, keys};
 use crate::dynamo::item::{Item, text};
 use crate::dynamo::{DynamoError, Query};
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Origin, ViewerId};
 
 impl Tags {
@@ -15,9 +14,8 @@ impl Tags {
         &self,
         activity: &ActivityId,
         origin: &Origin,
-        deadline: Deadline,
     ) -> Result<Option<ViewerId>, DynamoError> {
-        let row = self.ledger.get(keys::progress(activity, origin), deadline).await?;
+        let row = self.ledger.get(keys::progress(activity, origin)).await?;
         row.map(|row| row.parsed("place", "an id")).transpose()
     }
 
@@ -30,11 +28,10 @@ impl Tags {
         activity: &ActivityId,
         origin: &Origin,
         position: &ViewerId,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let item = Item::from([("place".to_owned(), text(position.as_str()))]);
         let key = keys::progress(activity, origin);
-        self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
+        self.ledger.replace(key, item, &[], None).await.map(|_| ())
     }
 
     /// Removes the note once everything is listed.
@@ -45,28 +42,23 @@ impl Tags {
         &self,
         activity: &ActivityId,
         origin: &Origin,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        self.ledger.delete(keys::progress(activity, origin), deadline).await
+        self.ledger.delete(keys::progress(activity, origin)).await
     }
 
-    /// Removes the notes of all messages. `deadline` makes the deadline of each call.
+    /// Removes the notes of all messages.
     ///
     /// # Errors
     /// [`DynamoError`]; some of it may be removed.
-    pub async fn forget_progress(
-        &self,
-        activity: &ActivityId,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn forget_progress(&self, activity: &ActivityId) -> Result<(), DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             projection: Some("pk, sk"),
             values: vec![(":pk", text(keys::progress_of(activity)))],
             ..Query::default()
         };
-        for row in self.ledger.table().all(query, &deadline).await? {
-            self.ledger.delete(LedgerKey::of(&row)?, deadline()).await?;
+        for row in self.ledger.table().all(query).await? {
+            self.ledger.delete(LedgerKey::of(&row)?).await?;
         }
         Ok(())
     }

@@ -4,22 +4,17 @@ use super::listing::{Listing, OF_TAG, attributes, read_listing};
 use super::{TagState, Tags, keys};
 use crate::dynamo::item::{text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
 impl Tags {
-    /// All listings of one person, including untags, earliest first. `deadline` makes the deadline of each call.
-    pub async fn all_listed(
-        &self,
-        person: &ViewerId,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<Listing>, DynamoError> {
+    /// All listings of one person, including untags, earliest first.
+    pub async fn all_listed(&self, person: &ViewerId) -> Result<Vec<Listing>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::of_person(person)))],
             ..Query::default()
         };
-        let rows = self.ledger.table().all(query, deadline).await?;
+        let rows = self.ledger.table().all(query).await?;
         rows.iter().map(read_listing).collect()
     }
 
@@ -34,14 +29,13 @@ impl Tags {
         sort_key: &SortKey,
         actor: Option<&ActorId>,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let key = || keys::listing(person, sort_key);
         loop {
             // The order matters: see above.
-            let row = self.ledger.get(key(), deadline).await?;
+            let row = self.ledger.get(key()).await?;
             let there = row.as_ref().map(read_listing).transpose()?;
-            let tag = self.recorded(&sort_key.activity_id, person, deadline).await?;
+            let tag = self.recorded(&sort_key.activity_id, person).await?;
             let item = match (tag, actor, &there) {
                 (Some(state), Some(actor), _) => attributes(state, actor, now),
                 // A listing without a tag or a claim was never right.
@@ -63,7 +57,7 @@ impl Tags {
                 }
             };
             let seen = seen.name("#at", "at");
-            let put = self.ledger.replace(key(), item, &OF_TAG, Some(seen), deadline).await?;
+            let put = self.ledger.replace(key(), item, &OF_TAG, Some(seen)).await?;
             if put == Put::Done {
                 return Ok(());
             }

@@ -4,7 +4,6 @@ use super::{TagChange, TagItem, TagState, Tags, keys};
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Put, Query};
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ViewerId};
 
 /// A tag of an activity.
@@ -28,14 +27,10 @@ impl Tags {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn record(
-        &self,
-        change: &TagChange,
-        deadline: Deadline,
-    ) -> Result<TagState, DynamoError> {
+    pub async fn record(&self, change: &TagChange) -> Result<TagState, DynamoError> {
         let TagChange { activity_id, tagged_id, state } = change;
         let key = keys::tag(activity_id, tagged_id);
-        match self.ledger.replace(key, state.write(), &[], Some(state.wins()), deadline).await? {
+        match self.ledger.replace(key, state.write(), &[], Some(state.wins())).await? {
             Put::Done => Ok(*state),
             Put::Refused(there) => TagState::read(&self.ledger.table().row(there)),
         }
@@ -46,9 +41,8 @@ impl Tags {
         &self,
         activity: &ActivityId,
         tagged: &ViewerId,
-        deadline: Deadline,
     ) -> Result<Option<TagState>, DynamoError> {
-        let row = self.ledger.get(keys::tag(activity, tagged), deadline).await?;
+        let row = self.ledger.get(keys::tag(activity, tagged)).await?;
         row.as_ref().map(TagState::read).transpose()
     }
 
@@ -58,7 +52,6 @@ impl Tags {
         activity: &ActivityId,
         after: Option<&ViewerId>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<TagPage, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
@@ -68,7 +61,7 @@ impl Tags {
             ..Query::default()
         };
         let table = self.ledger.table();
-        let page = table.page(&query, deadline).await?;
+        let page = table.page(&query).await?;
         let tags = page.rows.iter().map(|row| read_tag(row).map(|(_, tag)| tag));
         let next = page.next.map(|key| tagged_id(&table.row(key)).map(|(_, next)| next));
         Ok(TagPage { tags: tags.collect::<Result<_, _>>()?, next: next.transpose()? })

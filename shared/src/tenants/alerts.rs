@@ -10,7 +10,6 @@ use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query, Update};
 use crate::events::{Customer, Period};
 use crate::ledger::{Ledger, LedgerKey};
-use crate::runtime::deadline::Deadline;
 use crate::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
 /// Alerts that are marked at once.
@@ -73,7 +72,7 @@ pub struct Alert {
 /// The alerts. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Alerts {
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
 }
 
 impl Alert {
@@ -219,7 +218,7 @@ impl Alerts {
         Self { ledger: ledger.clone() }
     }
 
-    /// The same, with another client that counts its usage.
+    /// The same, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo) }
@@ -234,7 +233,6 @@ impl Alerts {
         &self,
         tenant: &TenantId,
         alert: &Alert,
-        deadline: Deadline,
     ) -> Result<Timestamp, DynamoError> {
         let absent = || Condition::new("attribute_not_exists(pk)");
         let claim = Item::from([
@@ -242,12 +240,12 @@ impl Alerts {
             ("customer".to_owned(), text(alert.customer_id.as_str())),
         ]);
         let key = keys::claim(tenant, &alert.alert_id);
-        let decided_at = match self.ledger.put_if(key, claim, absent(), deadline).await? {
+        let decided_at = match self.ledger.put_if(key, claim, absent()).await? {
             Put::Done => alert.decided_at,
             Put::Refused(there) => self.ledger.table().row(there).parsed("at", "an instant")?,
         };
         let key = keys::alert(tenant, decided_at, &alert.alert_id);
-        self.ledger.put_if(key, alert.attributes(), absent(), deadline).await?;
+        self.ledger.put_if(key, alert.attributes(), absent()).await?;
         Ok(decided_at)
     }
 
@@ -259,11 +257,10 @@ impl Alerts {
         &self,
         tenant: &TenantId,
         alert: &AlertId,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let Some(key) = self.listed(tenant, alert, deadline).await? else { return Ok(()) };
-        self.ledger.delete(key, deadline).await?;
-        self.ledger.delete(keys::claim(tenant, alert), deadline).await
+        let Some(key) = self.listed(tenant, alert).await? else { return Ok(()) };
+        self.ledger.delete(key).await?;
+        self.ledger.delete(keys::claim(tenant, alert)).await
     }
 
     /// Marks alerts as read, a few at a time. Passes over those that were never put.
@@ -274,27 +271,21 @@ impl Alerts {
         &self,
         tenant: &TenantId,
         alerts: &[AlertId],
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let marking = alerts.iter().map(|alert| Ok(self.mark_one(tenant, alert, deadline)));
+        let marking = alerts.iter().map(|alert| Ok(self.mark_one(tenant, alert)));
         let marking: Vec<_> = marking.collect();
         stream::iter(marking).try_buffer_unordered(MARK_CONCURRENCY).try_collect().await
     }
 
-    async fn mark_one(
-        &self,
-        tenant: &TenantId,
-        alert: &AlertId,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let Some(key) = self.listed(tenant, alert, deadline).await? else { return Ok(()) };
+    async fn mark_one(&self, tenant: &TenantId, alert: &AlertId) -> Result<(), DynamoError> {
+        let Some(key) = self.listed(tenant, alert).await? else { return Ok(()) };
         let update = Update {
             expression: "SET #read = :yes",
             condition: Some("attribute_exists(pk)"),
             names: vec![("#read", "read")],
             values: vec![(":yes", truth(true))],
         };
-        self.ledger.table().change(key.into_item(), update, deadline).await?;
+        self.ledger.table().change(key.into_item(), update).await?;
         Ok(())
     }
 
@@ -303,23 +294,17 @@ impl Alerts {
         &self,
         tenant: &TenantId,
         alert: &AlertId,
-        deadline: Deadline,
     ) -> Result<Option<LedgerKey>, DynamoError> {
-        let Some(claim) = self.ledger.get(keys::claim(tenant, alert), deadline).await? else {
+        let Some(claim) = self.ledger.get(keys::claim(tenant, alert)).await? else {
             return Ok(None);
         };
         Ok(Some(keys::alert(tenant, claim.parsed("at", "an instant")?, alert)))
     }
 
     /// True if an alert is marked as read, or there is none to mark.
-    pub async fn is_marked(
-        &self,
-        tenant: &TenantId,
-        alert: &AlertId,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
-        let Some(key) = self.listed(tenant, alert, deadline).await? else { return Ok(true) };
-        let row = self.ledger.get(key, deadline).await?;
+    pub async fn is_marked(&self, tenant: &TenantId, alert: &AlertId) -> Result<bool, DynamoError> {
+        let Some(key) = self.listed(tenant, alert).await? else { return Ok(true) };
+        let row = self.ledger.get(key).await?;
         row.map_or(Ok(true), |row| row.flag("read"))
     }
 
@@ -330,7 +315,6 @@ impl Alerts {
         tenant: &TenantId,
         behind: Option<&(Timestamp, AlertId)>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<(Vec<Alert>, bool), DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
@@ -340,7 +324,7 @@ impl Alerts {
             limit: i32::try_from(limit).ok(),
             ..Query::default()
         };
-        let page = self.ledger.table().page(&query, deadline).await?;
+        let page = self.ledger.table().page(&query).await?;
         let alerts = page.rows.iter().map(Alert::read).collect::<Result<_, _>>()?;
         Ok((alerts, page.next.is_some()))
     }

@@ -5,7 +5,6 @@ use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Query};
 use crate::events::Customer;
 use crate::ledger::{Ledger, LedgerKey};
-use crate::runtime::deadline::Deadline;
 use crate::values::{CustomerId, Payload, TenantId, Timestamp};
 
 /// The payload of a customer.
@@ -33,22 +32,14 @@ impl Customers {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn update(
-        &self,
-        update: &CustomerUpdated,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn update(&self, update: &CustomerUpdated) -> Result<(), DynamoError> {
         let CustomerUpdated { customer, at, payload } = update;
-        self.ledger.put_latest(keys::customer(customer), *at, payload, deadline).await
+        self.ledger.put_latest(keys::customer(customer), *at, payload).await
     }
 
     /// The payload of a customer, if there is one.
-    pub async fn get(
-        &self,
-        customer: &Customer,
-        deadline: Deadline,
-    ) -> Result<Option<CustomerPayload>, DynamoError> {
-        let row = self.ledger.get(keys::customer(customer), deadline).await?;
+    pub async fn get(&self, customer: &Customer) -> Result<Option<CustomerPayload>, DynamoError> {
+        let row = self.ledger.get(keys::customer(customer)).await?;
         row.as_ref().map(|row| read(row).map(|(_, payload)| payload)).transpose()
     }
 
@@ -59,7 +50,6 @@ impl Customers {
         tenant: &TenantId,
         after: Option<&CustomerId>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<(Vec<(CustomerId, CustomerPayload)>, bool), DynamoError> {
         let of = |customer_id: &CustomerId| Customer {
             tenant_id: tenant.clone(),
@@ -72,7 +62,7 @@ impl Customers {
             limit: i32::try_from(limit).ok(),
             ..Query::default()
         };
-        let page = self.ledger.table().page(&query, deadline).await?;
+        let page = self.ledger.table().page(&query).await?;
         let rows = page.rows.iter().map(read).collect::<Result<_, _>>()?;
         Ok((rows, page.next.is_some()))
     }

@@ -32,7 +32,6 @@ use crate::dynamo::{Dynamo, DynamoError, Put, Update};
 use crate::events::{Customer, Period};
 use crate::ledger::Ledger;
 use crate::outbound::Bus;
-use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 use crate::summaries::CustomerSummary;
 use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
@@ -58,7 +57,7 @@ impl Rules {
         Self { ledger: ledger.clone(), bus: Bus::off() }
     }
 
-    /// The same, with another client that counts its usage.
+    /// The same, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
@@ -75,9 +74,8 @@ impl Rules {
         &self,
         tenant: &TenantId,
         names: &BTreeSet<EventName>,
-        deadline: Deadline,
     ) -> Result<Vec<RuleDefinition>, DynamoError> {
-        let mut rules = Definitions::new(&self.ledger).of(tenant, deadline).await?.rules;
+        let mut rules = Definitions::new(&self.ledger).of(tenant).await?.rules;
         rules.retain(|rule| rule.counts_one_of(names));
         Ok(rules)
     }
@@ -92,13 +90,12 @@ impl Rules {
         customer: &Customer,
         summary: &CustomerSummary,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DecideError> {
         let periods = Self::reached_by(rule, summary);
         if periods.is_empty() {
             return Ok(());
         }
-        self.give(rule, customer, periods, now, deadline).await
+        self.give(rule, customer, periods, now).await
     }
 
     /// The same for a new definition: alerts of an earlier one are removed, even if this one gives none.
@@ -111,9 +108,8 @@ impl Rules {
         customer: &Customer,
         summary: &CustomerSummary,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DecideError> {
-        self.give(rule, customer, Self::reached_by(rule, summary), now, deadline).await
+        self.give(rule, customer, Self::reached_by(rule, summary), now).await
     }
 
     /// Gives the alerts for these periods that are not given yet, and removes those of an earlier definition.
@@ -123,15 +119,14 @@ impl Rules {
         customer: &Customer,
         periods: Vec<Option<Period>>,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DecideError> {
         let When::Counted(counted) = &rule.when else { return Ok(()) };
-        let row = self.ledger.get(keys::decided(customer, &rule.rule_id), deadline).await?;
+        let row = self.ledger.get(keys::decided(customer, &rule.rule_id)).await?;
         let mut there = row.map(|row| Given::read(&row)).transpose()?;
         match there.as_ref().map(|there| there.rank().cmp(&rank_of(rule))) {
             Some(Ordering::Greater) => return Ok(()),
             Some(Ordering::Less) => {
-                there = self.remember(rule, customer, there, Days::new(), deadline).await?;
+                there = self.remember(rule, customer, there, Days::new()).await?;
                 if there.is_none() {
                     return Ok(());
                 }
@@ -146,12 +141,12 @@ impl Rules {
             let alert = |period: &_| Alert::of(rule, customer, *period, counted.count, now);
             let raised: Vec<_> = some.iter().map(alert).collect();
             // Before the set is written: after a crash in between, the alerts are sent again.
-            alerts.raise(&self.bus, &customer.tenant_id, &raised, deadline).await?;
+            alerts.raise(&self.bus, &customer.tenant_id, &raised).await?;
             let days = some.iter().map(|period| day_of(*period)).collect();
-            there = self.remember(rule, customer, there, days, deadline).await?;
+            there = self.remember(rule, customer, there, days).await?;
             if there.is_none() {
                 let superseded = raised.into_iter().map(|alert| alert.alert_id).collect();
-                self.remove(superseded, customer, deadline).await?;
+                self.remove(superseded, customer).await?;
                 return Ok(());
             }
         }
@@ -166,16 +161,15 @@ impl Rules {
         customer: &Customer,
         mut there: Option<Given>,
         days: Days,
-        deadline: Deadline,
     ) -> Result<Option<Given>, DynamoError> {
-        let mut backoff = Backoff::default();
+        let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
         loop {
             let order = there.as_ref().map(|there| there.rank().cmp(&rank_of(rule)));
             let before = match (&there, order) {
                 (_, Some(Ordering::Greater)) => return Ok(None),
                 (Some(earlier), Some(Ordering::Less)) => {
                     let superseded = earlier.alerts(&rule.rule_id, customer);
-                    self.remove(superseded, customer, deadline).await?;
+                    self.remove(superseded, customer).await?;
                     Days::new()
                 }
                 (Some(same), _) if same.days.is_superset(&days) => return Ok(there),
@@ -184,8 +178,7 @@ impl Rules {
             let next = Given { days: &before | &days, at: rule.at, when: rule.when.clone() };
             let key = keys::decided(customer, &rule.rule_id);
             let unchanged = Given::unchanged(there.as_ref());
-            let put =
-                self.ledger.replace(key, next.attributes(), &[], Some(unchanged), deadline).await?;
+            let put = self.ledger.replace(key, next.attributes(), &[], Some(unchanged)).await?;
             let Put::Refused(found) = put else { return Ok(Some(next)) };
             let found = Some(found).filter(|found| !found.is_empty());
             let found = found.map(|found| Given::read(&self.ledger.table().row(found)));
@@ -198,12 +191,11 @@ impl Rules {
         &self,
         superseded: Vec<AlertId>,
         customer: &Customer,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let alerts = Alerts::new(&self.ledger);
         let removed = superseded.into_iter().map(|alert| {
             let alerts = &alerts;
-            async move { alerts.remove(&customer.tenant_id, &alert, deadline).await }
+            async move { alerts.remove(&customer.tenant_id, &alert).await }
         });
         stream::iter(removed).buffer_unordered(IN_FLIGHT).try_collect().await
     }
@@ -235,9 +227,8 @@ impl Rules {
         &self,
         tenant: &TenantId,
         rule: &RuleId,
-        deadline: Deadline,
     ) -> Result<Option<RuleDefinition>, DynamoError> {
-        let row = self.ledger.get(keys::rule(tenant, rule), deadline).await?;
+        let row = self.ledger.get(keys::rule(tenant, rule)).await?;
         let Some(row) = row.filter(|row| !row.item.contains_key(DECIDED)) else { return Ok(None) };
         let in_force = RuleDefinition::read(&row)?;
         Ok(in_force.filter(|rule| matches!(rule.when, When::Counted(_))))
@@ -251,7 +242,6 @@ impl Rules {
         &self,
         tenant: &TenantId,
         rule: &RuleDefinition,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let update = Update {
             expression: "SET decided = :yes",
@@ -264,7 +254,7 @@ impl Rules {
             ],
         };
         let key = keys::rule(tenant, &rule.rule_id).into_item();
-        self.ledger.table().change(key, update, deadline).await?;
+        self.ledger.table().change(key, update).await?;
         Ok(())
     }
 
@@ -273,9 +263,8 @@ impl Rules {
         &self,
         tenant: &TenantId,
         origin: &Origin,
-        deadline: Deadline,
     ) -> Result<Option<CustomerId>, DynamoError> {
-        let row = self.ledger.get(keys::deciding(tenant, origin), deadline).await?;
+        let row = self.ledger.get(keys::deciding(tenant, origin)).await?;
         row.map(|row| row.parsed("customer", "the id of a customer")).transpose()
     }
 
@@ -288,11 +277,10 @@ impl Rules {
         tenant: &TenantId,
         origin: &Origin,
         customer: &CustomerId,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let item = Item::from([("customer".to_owned(), text(customer.as_str()))]);
         let key = keys::deciding(tenant, origin);
-        self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
+        self.ledger.replace(key, item, &[], None).await.map(|_| ())
     }
 
     /// Removes the note, after all is decided.
@@ -303,9 +291,8 @@ impl Rules {
         &self,
         tenant: &TenantId,
         origin: &Origin,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        self.ledger.delete(keys::deciding(tenant, origin), deadline).await
+        self.ledger.delete(keys::deciding(tenant, origin)).await
     }
 }
 

@@ -9,7 +9,6 @@ use super::{RuleChange, Score, ScoreChange, TenantItem, When, keys};
 use crate::dynamo::item::{Item, Row, text};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::ledger::{Ledger, LedgerKey};
-use crate::runtime::deadline::Deadline;
 use crate::values::{EventName, RuleId, ScoreId, TenantId, Timestamp};
 
 /// The most rules of a tenant that are not deleted.
@@ -116,9 +115,9 @@ impl Definitions {
     }
 
     /// The definitions of a tenant that are in force.
-    pub async fn of(&self, tenant: &TenantId, deadline: Deadline) -> Result<InForce, DynamoError> {
+    pub async fn of(&self, tenant: &TenantId) -> Result<InForce, DynamoError> {
         let mut in_force = InForce::default();
-        for row in self.rows(tenant, deadline).await? {
+        for row in self.rows(tenant).await? {
             match read(&row)? {
                 Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {
                     let recorded_at = recorded_at(&row, at)?;
@@ -134,25 +133,17 @@ impl Definitions {
         Ok(in_force)
     }
 
-    async fn rows(
-        &self,
-        tenant: &TenantId,
-        deadline: Deadline,
-    ) -> Result<Vec<Row<'_>>, DynamoError> {
+    async fn rows(&self, tenant: &TenantId) -> Result<Vec<Row<'_>>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::definitions(tenant)))],
             ..Query::default()
         };
-        self.ledger.table().all(query, || deadline).await
+        self.ledger.table().all(query).await
     }
 
-    async fn recorded(
-        &self,
-        tenant: &TenantId,
-        deadline: Deadline,
-    ) -> Result<Vec<Recorded>, DynamoError> {
-        self.rows(tenant, deadline).await?.iter().map(read).collect()
+    async fn recorded(&self, tenant: &TenantId) -> Result<Vec<Recorded>, DynamoError> {
+        self.rows(tenant).await?.iter().map(read).collect()
     }
 
     /// What is on record of a rule, if anything is.
@@ -160,9 +151,8 @@ impl Definitions {
         &self,
         tenant: &TenantId,
         rule: &RuleId,
-        deadline: Deadline,
     ) -> Result<Option<Change<When>>, DynamoError> {
-        let row = self.ledger.get(keys::rule(tenant, rule), deadline).await?;
+        let row = self.ledger.get(keys::rule(tenant, rule)).await?;
         Ok(match row.as_ref().map(read).transpose()? {
             Some(Recorded::Rule(_, change)) => Some(change),
             _ => None,
@@ -174,9 +164,8 @@ impl Definitions {
         &self,
         tenant: &TenantId,
         score: &ScoreId,
-        deadline: Deadline,
     ) -> Result<Option<Change<Score>>, DynamoError> {
-        let row = self.ledger.get(keys::score(tenant, score), deadline).await?;
+        let row = self.ledger.get(keys::score(tenant, score)).await?;
         Ok(match row.as_ref().map(read).transpose()? {
             Some(Recorded::Score(_, change)) => Some(change),
             _ => None,
@@ -191,17 +180,16 @@ impl Definitions {
         &self,
         change: &RuleChange,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<Result<(), TooManyDefinitions>, DynamoError> {
         let RuleChange { tenant_id, rule_id, change } = change;
-        let rules = self.recorded(tenant_id, deadline).await?;
+        let rules = self.recorded(tenant_id).await?;
         let rules = rules.into_iter().filter_map(|it| match it {
             Recorded::Rule(id, change) => Some((id, change)),
             Recorded::Score(..) => None,
         });
         let key = keys::rule(tenant_id, rule_id);
         match verdict(rule_id, change, &rules.collect::<Vec<_>>(), MOST_RULES) {
-            Verdict::Wins => self.put(key, change, now, deadline).await.map(Ok),
+            Verdict::Wins => self.put(key, change, now).await.map(Ok),
             Verdict::Loses => Ok(Ok(())),
             Verdict::HasNoRoom => Ok(Err(TooManyDefinitions)),
         }
@@ -215,17 +203,16 @@ impl Definitions {
         &self,
         change: &ScoreChange,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<Result<(), TooManyDefinitions>, DynamoError> {
         let ScoreChange { tenant_id, score_id, change } = change;
-        let scores = self.recorded(tenant_id, deadline).await?;
+        let scores = self.recorded(tenant_id).await?;
         let scores = scores.into_iter().filter_map(|it| match it {
             Recorded::Score(id, change) => Some((id, change)),
             Recorded::Rule(..) => None,
         });
         let key = keys::score(tenant_id, score_id);
         match verdict(score_id, change, &scores.collect::<Vec<_>>(), MOST_SCORES) {
-            Verdict::Wins => self.put(key, change, now, deadline).await.map(Ok),
+            Verdict::Wins => self.put(key, change, now).await.map(Ok),
             Verdict::Loses => Ok(Ok(())),
             Verdict::HasNoRoom => Ok(Err(TooManyDefinitions)),
         }
@@ -237,7 +224,6 @@ impl Definitions {
         key: LedgerKey,
         change: &Change<T>,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let at = text(change.at.to_string());
         let recorded_at = (RECORDED_AT.to_owned(), text(now.to_string()));
@@ -256,7 +242,7 @@ impl Definitions {
         let wins = wins.name("#at", "at").value(":at", at);
         // Refused by what was written meanwhile, it has lost.
         let (Put::Done | Put::Refused(_)) =
-            self.ledger.replace(key, item, &["says", DECIDED], Some(wins), deadline).await?;
+            self.ledger.replace(key, item, &["says", DECIDED], Some(wins)).await?;
         Ok(())
     }
 }

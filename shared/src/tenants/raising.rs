@@ -3,7 +3,6 @@
 use super::{Alert, AlertSource, Alerts};
 use crate::dynamo::DynamoError;
 use crate::outbound::{Bus, BusError, Happened, OutboundEvent};
-use crate::runtime::deadline::Deadline;
 use crate::values::{TenantId, Timestamp};
 
 /// An alert was not put, or not sent.
@@ -53,16 +52,15 @@ impl Alerts {
         bus: &Bus,
         tenant: &TenantId,
         alerts: &[Alert],
-        deadline: Deadline,
     ) -> Result<(), DecideError> {
         let mut events = Vec::new();
         for alert in alerts {
-            let decided_at = self.give(tenant, alert, deadline).await?;
+            let decided_at = self.give(tenant, alert).await?;
             if bus.is_on() {
                 events.push(alert.event(tenant, decided_at)?);
             }
         }
-        Ok(bus.send(events, deadline).await?)
+        Ok(bus.send(events, self.ledger.table().deadline()).await?)
     }
 }
 

@@ -17,7 +17,6 @@ use crate::dynamo::item::Row;
 use crate::dynamo::{BATCH_GET, DynamoError};
 use crate::follows::{self, EdgeState, HiddenActors, HiddenChange};
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
 /// The result of one call for all entries of a viewer, or of any list: who is hidden, and which records have changed.
@@ -188,14 +187,13 @@ impl Timelines {
         &self,
         viewer: Option<&ViewerId>,
         cache: &RecordCache,
-        deadline: Deadline,
     ) -> Result<VisibilitySnapshot, DynamoError> {
         let reading = cache.begin();
         let log = changes::copy(reading.copy());
         let keys = viewer.map(follows::keys::hidden).into_iter().chain([log.clone()]);
         let items = keys.map(LedgerKey::into_item).collect();
         let (mut hidden, mut changes) = (HiddenActors::default(), Changes::default());
-        for row in self.ledger.table().batch_get(items, deadline).await? {
+        for row in self.ledger.table().batch_get(items).await? {
             match LedgerKey::of(&row)? {
                 key if key == log => changes = Changes::read(&row)?,
                 _ => hidden = HiddenActors::read(&row)?,
@@ -210,11 +208,10 @@ impl Timelines {
         &self,
         viewer: &ViewerId,
         entries: &[(SortKey, ActorId)],
-        deadline: Deadline,
     ) -> Result<Hydration, DynamoError> {
         let viewer = Some(viewer.clone());
         let mut hydration = Hydration { viewer, asks_edges: true, ..Hydration::default() };
-        self.hydrate(&mut hydration, entries, &RecordCache::new(0), false, deadline).await?;
+        self.hydrate(&mut hydration, entries, &RecordCache::new(0), false).await?;
         Ok(hydration)
     }
 
@@ -226,7 +223,6 @@ impl Timelines {
         entries: &[(SortKey, ActorId)],
         cache: &RecordCache,
         uses_cache: bool,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let mut wanted = hydration.unknown_edges(entries);
         for (sort_key, actor) in entries {
@@ -245,7 +241,7 @@ impl Timelines {
                 }
             }
         }
-        self.ask(hydration, wanted, Some(cache), deadline).await
+        self.ask(hydration, wanted, Some(cache)).await
     }
 
     /// Reads the edges alone; makes no call if none is needed.
@@ -253,10 +249,9 @@ impl Timelines {
         &self,
         hydration: &mut Hydration,
         entries: &[(SortKey, ActorId)],
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let wanted = hydration.unknown_edges(entries);
-        self.ask(hydration, wanted, None, deadline).await
+        self.ask(hydration, wanted, None).await
     }
 
     async fn ask(
@@ -264,12 +259,11 @@ impl Timelines {
         hydration: &mut Hydration,
         mut wanted: HashMap<LedgerKey, LedgerRead>,
         cache: Option<&RecordCache>,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let keys: Vec<_> = wanted.keys().cloned().collect();
         let pages = keys.chunks(BATCH_GET).map(|keys| {
             let keys = keys.iter().cloned().map(LedgerKey::into_item).collect();
-            self.ledger.table().batch_get(keys, deadline)
+            self.ledger.table().batch_get(keys)
         });
         for row in try_join_all(pages).await?.into_iter().flatten() {
             let Some(asked) = wanted.remove(&LedgerKey::of(&row)?) else { continue };

@@ -36,10 +36,16 @@ impl Timelines {
         Self { table, ledger: ledger.clone() }
     }
 
-    /// The same timelines, with another client that counts its usage and takes turns with others.
+    /// The same timelines, with the client of a piece of work and takes turns with others.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { table: self.table.over(dynamo), ledger: self.ledger.over(dynamo) }
+    }
+
+    /// The same timelines, for calls with another deadline.
+    #[must_use]
+    pub fn until(&self, deadline: Deadline) -> Self {
+        self.over(&self.table().dynamo().until(deadline))
     }
 
     /// The same timelines, for bulk writes, which give way to others.
@@ -71,8 +77,7 @@ impl Timelines {
         &self,
         writes: impl IntoIterator<Item = EntryWrite<'a>>,
         begin_until: Deadline,
-        deadline: Deadline,
     ) -> Result<Written, DynamoError> {
-        self.table.write(writes, begin_until, deadline).await
+        self.table.write(writes, begin_until).await
     }
 }

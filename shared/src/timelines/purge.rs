@@ -63,7 +63,6 @@ impl Timelines {
         unfollowed: FollowState,
         sort_keys: &[SortKey],
         begin_until: Deadline,
-        deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         let check = self
             .edge_check(viewer, actor)
@@ -71,7 +70,7 @@ impl Timelines {
             .expression_attribute_values(":no", truth(false))
             .expression_attribute_values(":at", text(unfollowed.changed_at.to_string()));
         let check = check.build()?;
-        self.purge_while(check, viewer, sort_keys, begin_until, deadline).await
+        self.purge_while(check, viewer, sort_keys, begin_until).await
     }
 
     /// Like [`Self::purge`], for a viewer who never followed the actor: as long as there is no edge.
@@ -83,11 +82,10 @@ impl Timelines {
         viewer: &ViewerId,
         actor: &ActorId,
         sort_keys: &[SortKey],
-        deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         let check = self.edge_check(viewer, actor).condition_expression("attribute_not_exists(pk)");
         let check = check.build()?;
-        self.purge_while(check, viewer, sort_keys, deadline, deadline).await
+        self.purge_while(check, viewer, sort_keys, self.table().deadline()).await
     }
 
     fn edge_check(&self, viewer: &ViewerId, actor: &ActorId) -> ConditionCheckBuilder {
@@ -102,7 +100,6 @@ impl Timelines {
         viewer: &ViewerId,
         sort_keys: &[SortKey],
         begin_until: Deadline,
-        deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         // The limit of a transaction, less one for the check.
         let most = self.table().limits().transaction_items.saturating_sub(1).max(1);
@@ -114,7 +111,7 @@ impl Timelines {
             }
             let keys = &sort_keys[done..sort_keys.len().min(done + size)];
             let begun = Instant::now();
-            let failure = match self.transact(&check, viewer, keys, deadline).await {
+            let failure = match self.transact(&check, viewer, keys).await {
                 Ok(Purge::Done) => {
                     done += keys.len();
                     size = (size * 2).min(most);
@@ -133,7 +130,7 @@ impl Timelines {
                 Err(error) if error.is_retryable() => Some(error),
                 Err(error) => return Err(error),
             };
-            if backoff.wait(deadline).await.is_err() {
+            if backoff.wait(self.table().deadline()).await.is_err() {
                 return failure.map_or(Ok(Purge::Stopped(done)), Err);
             }
         }
@@ -146,13 +143,12 @@ impl Timelines {
         check: &ConditionCheck,
         viewer: &ViewerId,
         keys: &[SortKey],
-        deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         let mut items = vec![TransactWriteItem::builder().condition_check(check.clone()).build()];
         for key in keys {
             items.push(self.deletion(viewer, key)?);
         }
-        let committed = self.table().transact(items, deadline).await?;
+        let committed = self.table().transact(items).await?;
         if !committed {
             return Ok(Purge::Overtaken);
         }

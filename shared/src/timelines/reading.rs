@@ -8,7 +8,6 @@ use futures::future::try_join_all;
 use super::Timelines;
 use crate::dynamo::item::{Item, text};
 use crate::dynamo::{BATCH_GET, DynamoError, Query};
-use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Order, SortKey, Span, ViewerId};
 
 /// An entry as stored. Anybody with write access to the table may have put it there.
@@ -40,7 +39,6 @@ impl Timelines {
         span: Span,
         after: Option<&str>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<(Vec<EntryRow>, Option<String>), DynamoError> {
         let Some(keys) = span.keys(after) else { return Ok((vec![], None)) };
         let query = Query {
@@ -55,7 +53,7 @@ impl Timelines {
             limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
             ..Query::default()
         };
-        let page = self.table().page(&query, deadline).await?;
+        let page = self.table().page(&query).await?;
         let next = page.next.and_then(|mut key| into_text(key.remove("sort_key")?));
         let rows = page.rows.into_iter().map(|row| entry_row(row.item));
         Ok((rows.collect(), next))
@@ -66,11 +64,10 @@ impl Timelines {
         &self,
         viewers: &'v [ViewerId],
         sort_key: &str,
-        deadline: Deadline,
     ) -> Result<Vec<&'v ViewerId>, DynamoError> {
         let calls = viewers.chunks(BATCH_GET).map(|viewers| {
             let keys = viewers.iter().map(|viewer| entry_key(viewer, sort_key)).collect();
-            self.table().batch_get(keys, deadline)
+            self.table().batch_get(keys)
         });
         let rows = try_join_all(calls).await?.into_iter().flatten();
         let holders: HashSet<_> =

@@ -10,12 +10,11 @@ use nagare::print::{print_json, say};
 use serde::Serialize;
 use shared::activities::{Activities, ActivityKey, Delete, Publish, Update};
 use shared::command::Command;
-use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 use tokio::time::Instant;
 
 use super::deliveries::SEED;
-use super::running::{Running, TIMEOUT, WRITERS, queue, send};
+use super::running::{Running, WRITERS, queue, send};
 use super::stage::{Stage, broken};
 use super::{Setting, in_flight, number, share};
 
@@ -141,7 +140,7 @@ async fn in_effect(stage: &Stage, edits: &[Command]) -> Result<(usize, usize), F
     let mut right = 0;
     let edited: BTreeSet<_> = latest.keys().chain(&deleted).collect();
     for activity in &edited {
-        let there = activities.published(activity, Deadline::after(TIMEOUT)).await;
+        let there = activities.published(activity).await;
         let there = there.map_err(|e| broken(&e))?.map(|(_, published)| published.payload);
         let expected = latest.get(*activity).filter(|_| !deleted.contains(*activity));
         right += usize::from(there == expected.map(|update| update.payload.clone()));

@@ -13,12 +13,11 @@ use shared::command::Command;
 use shared::events::{
     Customer, Event, EventKey, EventSettings, EventsRecorded, MOST_EVENTS, MadeTable, PeriodState,
 };
-use shared::runtime::deadline::Deadline;
 use shared::values::{CustomerId, EventId, EventName, Payload, TenantId, Timestamp};
 use tokio::time::Instant;
 
 use super::deliveries::{SEED, repeated};
-use super::running::{Running, TIMEOUT, WRITERS, queue, send};
+use super::running::{Running, WRITERS, queue, send};
 use super::stage::{Stage, broken};
 use super::{Setting, in_flight, number, share};
 
@@ -153,7 +152,7 @@ async fn make_period(
     keys: u32,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    let (events, deadline) = (&stage.tables.events, Deadline::after(TIMEOUT));
+    let events = &stage.tables.events;
     let period = EventSettings::default().period_of(now);
     for period in [period.previous(), period] {
         let table = events.tables().name(period);
@@ -163,13 +162,13 @@ async fn make_period(
             return Err(Failure::Unreachable(answer));
         }
         let periods = events.periods();
-        periods.plan(period, deadline).await?;
-        let row = periods.row(period, deadline).await?;
+        periods.plan(period).await?;
+        let row = periods.row(period).await?;
         let mut row = row.ok_or_else(|| broken(&"a period that was planned is not there"))?;
         row.spread.insert(busiest.clone(), keys);
         (row.table, row.state) =
             (Some(MadeTable { arn: table, created_millis: 0 }), PeriodState::Made);
-        periods.replace(&row, deadline).await?;
+        periods.replace(&row).await?;
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ impl Fanout {
                 expires_at,
             });
             let deadline = Deadline::after(PATIENCE);
-            let usage = timelines.write(puts, deadline, deadline).await?.whole()?;
+            let usage = timelines.until(deadline).write(puts, deadline).await?.whole()?;
             bar.inc(last - first);
             Ok(usage)
         });

@@ -162,7 +162,7 @@ async fn what_an_earlier_version_has_written_is_read_and_goes_on() {
         let key =
             Key { pk: item["pk"].as_s().unwrap().clone(), sk: item["sk"].as_s().unwrap().clone() };
         if key.sk == "landed" {
-            views.delete(key.into_item(), None, soon()).await.unwrap();
+            views.delete(key.into_item(), None).await.unwrap();
             continue;
         }
         if item.remove("running").is_some() {
@@ -170,7 +170,7 @@ async fn what_an_earlier_version_has_written_is_read_and_goes_on() {
             item.insert("ids".to_owned(), text(ids));
         }
         item.remove("numbered_from");
-        views.put(item, soon()).await.unwrap();
+        views.put(item).await.unwrap();
     }
     let shown = battle(&world, "b", "viewer=bob").await;
     assert_eq!(shown["viewer"], json!({"hits": 3, "damage": 3}));

@@ -166,8 +166,7 @@ impl Crowd {
             let tenant = TenantId::new(tenant).unwrap();
             let (alerts, mut behind) = (Alerts::new(&self.world().tables.ledger), None);
             loop {
-                let (page, is_more) =
-                    alerts.page(&tenant, behind.as_ref(), 1_000, soon()).await.unwrap();
+                let (page, is_more) = alerts.page(&tenant, behind.as_ref(), 1_000).await.unwrap();
                 behind = page.last().map(|alert| (alert.decided_at, alert.alert_id.clone()));
                 for alert in page {
                     let of = alert.source.to_string();
@@ -186,7 +185,7 @@ impl Crowd {
                 values: vec![(":pk", text(keys::daily(&tenant)))],
                 ..Query::default()
             };
-            for row in self.world().tables.ledger.table().all(query, soon).await.unwrap() {
+            for row in self.world().tables.ledger.table().all(query).await.unwrap() {
                 assert!(decided.insert(number(&tenant, row.text("sk").unwrap())));
                 let version = row.number("version").unwrap();
                 assert_eq!(version, i64::from(last_day) - 1, "once on each day of a change");

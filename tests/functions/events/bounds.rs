@@ -10,7 +10,7 @@ use shared::events::{
     Customer, EventSettings, MOST_BYTES, MOST_KEYS, PeriodLength, PeriodRow, PeriodState, ROUNDS,
     UNITS, periods,
 };
-use tests::{World, soon};
+use tests::World;
 
 use super::{NOON, batch, ids, login, page_of, reasons, recorded};
 use crate::units::UnitCounter;
@@ -22,7 +22,7 @@ fn customer(id: &str) -> Customer {
 /// The partition keys in the table of a period.
 async fn partitions(world: &World, period: &str) -> BTreeSet<String> {
     let table = world.tables.events.tables().table(period.parse().unwrap());
-    let rows = table.all(shared::dynamo::Query::default(), soon).await.unwrap();
+    let rows = table.all(shared::dynamo::Query::default()).await.unwrap();
     rows.iter().map(|row| row.text("pk").unwrap().to_owned()).collect()
 }
 
@@ -242,7 +242,7 @@ async fn a_period_has_no_more_busy_customers_than_its_row_has_room_for() {
     for n in 0..periods::MOST_SPREAD {
         row.spread.insert(customer(&format!("busy-{n}")), 2);
     }
-    assert!(world.tables.events.periods().replace(&row, soon()).await.unwrap());
+    assert!(world.tables.events.periods().replace(&row).await.unwrap());
     world.done(&[busy("a")]).await;
     let full = world.period("2027-01").await;
     assert_eq!(full.spread, row.spread);
@@ -252,7 +252,7 @@ async fn a_period_has_no_more_busy_customers_than_its_row_has_room_for() {
     largest.spread = (0..periods::MOST_SPREAD)
         .map(|n| (format!("{id}{n:03}#{id}{n:03}").parse().unwrap(), MOST_KEYS))
         .collect();
-    assert!(world.tables.events.periods().replace(&largest, soon()).await.unwrap());
+    assert!(world.tables.events.periods().replace(&largest).await.unwrap());
     let bytes: usize = largest.spread.keys().map(|it| it.to_string().len() + 5).sum();
     assert!(bytes + 1_000 < Kind::Period.bound(), "{bytes}");
 }

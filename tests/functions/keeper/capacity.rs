@@ -214,7 +214,7 @@ async fn what_cannot_be_measured_stops_nothing_else() {
         let ticked = world.keeper.tick(soon()).await.unwrap();
         assert_eq!(ticked.failed, 1, "{refusal:?}");
         assert_eq!(row(&world).state, PeriodState::Past, "{refusal:?}");
-        let next = world.keeper.periods.row(period().next(), soon()).await.unwrap();
+        let next = world.keeper.periods.row(period().next()).await.unwrap();
         assert!(matches!(next, Some(PeriodRow { state: PeriodState::Current, .. })));
         assert_eq!(capacity(&world, &table()), Some((100, 110)), "as it was");
     }
@@ -237,7 +237,7 @@ async fn a_period_under_erasure_is_left_alone() {
     let (world, measured) = provisioning(keeping(World::new())).await;
     note_weeks(&measured);
     let marked = PeriodRow { forgetting: true, ..row(&world) };
-    assert!(world.keeper.periods.replace(&marked, soon()).await.unwrap());
+    assert!(world.keeper.periods.replace(&marked).await.unwrap());
     world.set_clock(WITHIN);
     ticks(&world.keeper).await;
     assert_eq!(capacity(&world, &table()), None);

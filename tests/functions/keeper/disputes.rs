@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
 use shared::events::{EventSettings, PeriodLength, PeriodState, keeping};
-use tests::{World, soon};
+use tests::World;
 
 use super::{
     DROPPED, SEALED, SETTINGS, event, in_table, item, keeping as keeping_months, lived_until,
@@ -44,9 +44,9 @@ async fn archived() -> World {
     // As it was before the objects were read back.
     let verified = row(&world);
     let archived = shared::events::PeriodRow { state: PeriodState::Archived, ..verified };
-    assert!(world.keeper.periods.replace(&archived, soon()).await.unwrap());
+    assert!(world.keeper.periods.replace(&archived).await.unwrap());
     let progress = shared::events::keys::read_back(period());
-    world.tables.ledger.delete(progress, soon()).await.unwrap();
+    world.tables.ledger.delete(progress).await.unwrap();
     world
 }
 
@@ -77,8 +77,8 @@ async fn an_object_that_was_flipped_cut_or_lost() {
 async fn a_row_that_was_lost() {
     let world = archived().await;
     let archives = &world.keeper.archives;
-    let (objects, _) = archives.of_period(period(), None, 1, soon()).await.unwrap();
-    archives.forget(&objects[0], soon()).await.unwrap();
+    let (objects, _) = archives.of_period(period(), None, 1).await.unwrap();
+    archives.forget(&objects[0]).await.unwrap();
     check_disputed(&world, "60 events").await;
     assert_eq!(in_table(&world).unwrap().len(), 60);
 }
@@ -160,7 +160,7 @@ async fn periods_of_another_length() {
     ticks(&world.keeper).await;
     world.keeper.settings = EventSettings { length: PeriodLength::Day, ..SETTINGS };
     ticks(&world.keeper).await;
-    let rows = world.keeper.periods.newest_until(|_| false, soon()).await.unwrap();
+    let rows = world.keeper.periods.newest_until(|_| false).await.unwrap();
     let length = PeriodLength::Month;
     assert!(rows.iter().all(|row| row.period.length() == length), "{rows:?}");
     let days = keeping::planned(&world.keeper.settings, world.clock.now()).len();

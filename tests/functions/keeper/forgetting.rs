@@ -89,8 +89,7 @@ async fn check(world: &World, recorded: &BTreeSet<String>, scope: &EventScope) {
     }
     let row = row(world);
     let Some(noted) = row.tally else { return };
-    let (objects, next) =
-        world.keeper.archives.of_period(period(), None, 1_000, soon()).await.unwrap();
+    let (objects, next) = world.keeper.archives.of_period(period(), None, 1_000).await.unwrap();
     assert!(next.is_none());
     let (bucket, mut sum, mut lines) = (world.bucket.objects(), Tally::default(), Vec::new());
     for object in objects {
@@ -115,7 +114,7 @@ async fn check_erased(world: &World, recorded: &BTreeSet<String>, scope: &EventS
     let left = others(recorded, scope);
     let mut tally = Tally::default();
     left.iter().for_each(|line| tally.add(Tally::of_line(line)));
-    let witness = Summaries::new(&world.tables.views).witness(period(), soon()).await.unwrap();
+    let witness = Summaries::new(&world.tables.views).witness(period()).await.unwrap();
     assert_eq!(witness, tally);
     let there = in_table(world);
     let row = row(world);
@@ -232,7 +231,7 @@ async fn it_ends_wherever_it_dies() {
 async fn keepers_at_work_are_waited_for() {
     let world = keeping(World::new());
     let recorded = lived_until(&world, WITHIN).await;
-    let at_work = world.keeper.keepers.begin(soon()).await.unwrap();
+    let at_work = world.keeper.keepers.begin().await.unwrap();
     let scope = scope("t1", None);
     let erasing = erase(&world, &scope);
     let mut erasing = std::pin::pin!(erasing);
@@ -242,7 +241,7 @@ async fn keepers_at_work_are_waited_for() {
         () = async { while !row(&world).forgetting { tokio::task::yield_now().await } } => {}
     }
     assert_eq!(in_table(&world).unwrap(), recorded, "nothing goes before keepers are done");
-    world.keeper.keepers.end(at_work, soon()).await.unwrap();
+    world.keeper.keepers.end(at_work).await.unwrap();
     erasing.await.unwrap();
     check_erased(&world, &recorded, &scope).await;
 }
@@ -254,7 +253,7 @@ async fn what_is_being_archived_waits() {
     let recorded = lived_until(&world, WITHIN).await;
     let mut half = row(&world);
     half.state = PeriodState::Sealed;
-    assert!(world.keeper.periods.replace(&half, soon()).await.unwrap());
+    assert!(world.keeper.periods.replace(&half).await.unwrap());
     let scope = scope("t1", None);
     let erased = erase(&world, &scope).await.unwrap();
     assert_eq!(erased.waiting, [period()]);

@@ -62,17 +62,16 @@ async fn pages_are_of_whole_periods_the_newest_first_and_cursors_of_one_tenant()
     let world = keeping(World::new());
     lived_until(&world, SEALED).await;
     // Another month, with what is known of this one's objects.
-    let (objects, _) =
-        world.keeper.archives.of_period(super::period(), None, 100, soon()).await.unwrap();
+    let (objects, _) = world.keeper.archives.of_period(super::period(), None, 100).await.unwrap();
     let earlier = "2026-10".parse().unwrap();
     for object in objects {
         let object = shared::events::ArchivedObject { period: earlier, ..object };
-        world.keeper.archives.note(&object, soon()).await.unwrap();
+        world.keeper.archives.note(&object).await.unwrap();
     }
-    world.keeper.periods.plan(earlier, soon()).await.unwrap();
+    world.keeper.periods.plan(earlier).await.unwrap();
     let planned = PeriodRow::planned(earlier);
     let dropped = PeriodRow { state: PeriodState::Dropped, ..planned };
-    assert!(world.keeper.periods.replace(&dropped, soon()).await.unwrap());
+    assert!(world.keeper.periods.replace(&dropped).await.unwrap());
     let whole = listed(&world, "").await;
     let periods: Vec<_> =
         whole["items"].as_array().unwrap().iter().map(|it| &it["period"]).collect();
@@ -95,7 +94,7 @@ async fn a_disputed_archive_is_not_listed() {
     let world = keeping(World::new());
     lived_until(&world, SEALED).await;
     let disputed = PeriodRow { state: PeriodState::Disputed, ..row(&world) };
-    assert!(world.keeper.periods.replace(&disputed, soon()).await.unwrap());
+    assert!(world.keeper.periods.replace(&disputed).await.unwrap());
     assert_eq!(listed(&world, "").await["items"], json!([]));
 }
 

@@ -113,7 +113,7 @@ async fn other_disputes_do_not_heal() {
     let disputed = row(&world);
     let (state, dispute) = (PeriodState::Disputed, Some("seen by somebody".to_owned()));
     let disputed = PeriodRow { state, dispute, ..disputed };
-    assert!(world.keeper.periods.replace(&disputed, soon()).await.unwrap());
+    assert!(world.keeper.periods.replace(&disputed).await.unwrap());
     bring(&world, &lines);
     world.set_clock(DROPPED);
     ticks(&world.keeper).await;
@@ -126,7 +126,7 @@ async fn unmap(world: &World) {
         world.engine.remove_mapping(&mapping.uuid).unwrap();
     }
     let before = PeriodRow { stream: StreamMapping::Missing, ..row(world) };
-    assert!(world.keeper.periods.replace(&before, soon()).await.unwrap());
+    assert!(world.keeper.periods.replace(&before).await.unwrap());
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use shared::dynamo::item::{Item, Key};
 use shared::likes::list::looks;
 use shared::likes::{LikeChange, LikeState, keys};
 use shared::values::{ActivityId, ViewerId};
-use tests::{World, delete, publish, soon};
+use tests::{World, delete, publish};
 
 use super::{AT, like, liked_by, undo};
 use crate::battles::Dying;
@@ -143,8 +143,7 @@ async fn the_list_agrees_with_the_rows_wherever_the_writer_dies() {
 /// Since when bob likes the activity, as his row says.
 async fn state(world: &World) -> Option<String> {
     let (bob, a) = (ViewerId::new("bob").unwrap(), ActivityId::new("a").unwrap());
-    let row =
-        world.tables.facts.table().get(keys::like(&bob, &a).into_item(), soon()).await.unwrap();
+    let row = world.tables.facts.table().get(keys::like(&bob, &a).into_item()).await.unwrap();
     let row = row.filter(|row| row.flag("liked").unwrap())?;
     Some(row.text("changed_at").unwrap().to_owned())
 }
@@ -158,13 +157,13 @@ async fn forget_lists(world: &World) {
                 pk: item["pk"].as_s().unwrap().clone(),
                 sk: item["sk"].as_s().unwrap().clone(),
             };
-            ledger.delete(key.into_item(), None, soon()).await.unwrap();
+            ledger.delete(key.into_item(), None).await.unwrap();
         }
     }
     let facts = world.tables.facts.table();
     for mut item in everything(facts).await {
         if item.remove("moved_from").is_some() {
-            facts.put(Item::clone(&item), soon()).await.unwrap();
+            facts.put(Item::clone(&item)).await.unwrap();
         }
     }
 }

@@ -21,7 +21,7 @@ async fn hide(world: &World, at: impl Iterator<Item = i64>) {
         actor: &actor,
         expires_at: 2_000_000_000,
     });
-    world.tables.timelines.write(entries, soon(), soon()).await.unwrap();
+    world.tables.timelines.write(entries, soon()).await.unwrap();
 }
 
 impl Client<'_> {

@@ -6,7 +6,7 @@ use nagare_operator::cost::{Message, rooms};
 use serde_json::{Value, json};
 use shared::rooms::{ArrivalPosition, Effort, MessageList, MessagesQuery, Rooms, Shards};
 use shared::values::{Order, RoomId, Span};
-use tests::{World, soon};
+use tests::World;
 
 use super::{delete, ids, post};
 use crate::units::UnitCounter;
@@ -66,7 +66,7 @@ async fn what_is_read_once_more_is_within_the_bound_of_a_page() {
             let span = Span::all(Order::Newest);
             let until = ArrivalPosition::end_of(u64::MAX >> 8);
             let asked = MessagesQuery { span, after: None, wanted: 21, until };
-            let read = rooms.messages(list, asked, &mut effort, soon()).await.unwrap();
+            let read = rooms.messages(list, asked, &mut effort).await.unwrap();
             assert!(read.rows.is_empty() && read.next.is_some(), "{reading}: it comes further");
         }
         let used = counter.take();

@@ -89,12 +89,12 @@ async fn a_definition_that_cannot_be_read_holds_up_no_other_tenant() {
     world.done(&[rule("acme"), rule("bad")]).await;
     let (bad, id) = (TenantId::new("bad").unwrap(), "twice".parse().unwrap());
     let said = [("at".to_owned(), shared::dynamo::item::text("no instant"))];
-    world.writer.ledger.put(keys::rule(&bad, &id), said, soon()).await.unwrap();
+    world.writer.ledger.put(keys::rule(&bad, &id), said).await.unwrap();
     record(&world, &[logins("bad"), logins("acme")].concat()).await;
     fold(&world).await;
     assert_eq!(alerted(&world, "acme").await, ["c-1", "c-2"]);
     // Once the rule is defined again, nobody who reached the count is left out.
-    world.writer.ledger.delete(keys::rule(&bad, &id), soon()).await.unwrap();
+    world.writer.ledger.delete(keys::rule(&bad, &id)).await.unwrap();
     world.done(&[rule("bad")]).await;
     assert_eq!(alerted(&world, "bad").await, ["c-1", "c-2"]);
 }

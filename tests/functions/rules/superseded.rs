@@ -5,7 +5,7 @@ use futures::future::join_all;
 use nagare_local::faults::{Fault, Faults, Faulty};
 use serde_json::Value;
 use shared::tenants::{Change, Definitions, RuleChange, RuleDefinition, Rules, When};
-use tests::{World, soon};
+use tests::World;
 
 use super::{decide, defined, listed, logins, said, summary, tenant};
 use crate::blows::{Blow, Steps};
@@ -50,7 +50,7 @@ async fn superseded(blow: Option<(usize, Blow)>) -> usize {
     let customer = super::customer("c-9");
     for rule in [&first, &second, &nothing] {
         for _ in 0..3 {
-            let decision = rules.decide_again(rule, &customer, &counted, world.clock.now(), soon());
+            let decision = rules.decide_again(rule, &customer, &counted, world.clock.now());
             tokio::select! {
                 decided = decision => if decided.is_ok() { break },
                 () = steps.died() => {}
@@ -79,13 +79,12 @@ async fn who_decides_late_by_an_earlier_definition_removes_nothing_of_a_later_on
     let counted = summary(&["2026-11-02T00:00:00Z"]);
     world.done(&[defined("a", "11:00", &logins(1, "day"))]).await;
     let rules = Rules::new(&world.writer.ledger);
-    let earlier = rules.undecided(&tenant(), &"a".parse().unwrap(), soon()).await.unwrap();
-    let earlier =
-        earlier.or(rules.counting(&tenant(), &super::login(), soon()).await.unwrap().pop());
+    let earlier = rules.undecided(&tenant(), &"a".parse().unwrap()).await.unwrap();
+    let earlier = earlier.or(rules.counting(&tenant(), &super::login()).await.unwrap().pop());
     world.done(&[defined("a", "11:01", &logins(1, "day"))]).await;
     decide(&world, "c-9", &counted).await;
     let (now, customer) = (world.clock.now(), super::customer("c-9"));
-    rules.decide(&earlier.unwrap(), &customer, &counted, now, soon()).await.unwrap();
+    rules.decide(&earlier.unwrap(), &customer, &counted, now).await.unwrap();
     assert_eq!(said(&listed(&world, "").await).len(), 1);
     assert_eq!(rows(&world), 2);
 }
@@ -114,7 +113,7 @@ async fn who_decides_beside_others_leaves_nothing_of_an_earlier_definition() {
         random.shuffle(&mut decisions);
         let (rules, counted, now) = (&rules, &counted, world.clock.now());
         let decisions = decisions.iter().map(async |(rule, customer)| {
-            rules.decide_again(rule, customer, counted, now, soon()).await.unwrap();
+            rules.decide_again(rule, customer, counted, now).await.unwrap();
         });
         join_all(decisions).await;
         assert_eq!(rows(&world), 2 * 3 * 2, "seed {seed}");
@@ -133,10 +132,10 @@ async fn a_command_that_was_superseded_decides_nothing_for_the_later_definition(
     };
     let later = RuleChange { tenant_id: tenant(), rule_id: rule, change };
     let definitions = Definitions::new(&world.writer.ledger);
-    definitions.record_rule(&later, world.clock.now(), soon()).await.unwrap().unwrap();
+    definitions.record_rule(&later, world.clock.now()).await.unwrap().unwrap();
     world.done(&[first]).await;
     let rules = Rules::new(&world.writer.ledger);
-    let undecided = rules.undecided(&tenant(), &later.rule_id, soon()).await.unwrap();
+    let undecided = rules.undecided(&tenant(), &later.rule_id).await.unwrap();
     assert!(undecided.is_some_and(|rule| later.defines(&rule)));
 }
 
@@ -147,8 +146,8 @@ async fn the_projector_removes_what_it_finds_of_an_earlier_definition() {
     for minute in ["11:00", "11:01"] {
         world.done(&[defined("a", minute, &logins(1, "day"))]).await;
         let (rules, customer) = (&world.projector.rules, super::customer("c-9"));
-        for rule in rules.counting(&tenant(), &super::login(), soon()).await.unwrap() {
-            rules.decide(&rule, &customer, &counted, world.clock.now(), soon()).await.unwrap();
+        for rule in rules.counting(&tenant(), &super::login()).await.unwrap() {
+            rules.decide(&rule, &customer, &counted, world.clock.now()).await.unwrap();
         }
         assert_eq!(said(&listed(&world, "").await).len(), 2);
         assert_eq!(rows(&world), 4, "of the definition of {minute}");

@@ -9,7 +9,7 @@ use shared::dynamo::{Query, to_json};
 use shared::events::{Archives, Keepers, PeriodState};
 use shared::ledger::FORGET_AT;
 use shared::summaries::Summaries;
-use tests::{World, soon};
+use tests::World;
 
 use super::{Sent, check, filled, fold, fold_all, records, shrunk, some};
 use crate::blows::{Blow, Steps};
@@ -49,7 +49,7 @@ async fn check_erased(world: &World, events: &[Sent], scope: &EventScope) {
     let EventScope { tenant_id, customer_id } = scope;
     let tables = [world.tables.views.table(), world.tables.ledger.table()];
     for table in tables {
-        for row in table.all(Query::default(), soon).await.unwrap() {
+        for row in table.all(Query::default()).await.unwrap() {
             let stays = !row.item.contains_key(FORGET_AT);
             let says = to_json(&row.item).to_string();
             let is_theirs = match customer_id {
@@ -118,7 +118,7 @@ async fn what_was_said_and_told_of_them_goes_too() {
         let erased = erase(&world, &scope).await.unwrap();
         assert!(erased.items.alerts > 0 && erased.items.payloads > 0);
         assert_eq!(erased.items.definitions, if alerts { 0 } else { 2 });
-        let left = world.tables.ledger.table().all(Query::default(), soon).await.unwrap();
+        let left = world.tables.ledger.table().all(Query::default()).await.unwrap();
         let named = left.iter().map(|row| to_json(&row.item).to_string());
         let is_theirs =
             |says: &String| says.contains("tenant#acme#") && (!alerts || says.contains("c-1"));
@@ -182,7 +182,7 @@ async fn what_is_sent_afterwards_is_counted() {
         let mut items = body["items"].as_array().unwrap().iter();
         assert!(items.any(|item| item["customer_id"] == "c-1"), "{body}");
         // They stay, and so does what names and witnesses say of them.
-        for row in world.tables.views.table().all(Query::default(), soon).await.unwrap() {
+        for row in world.tables.views.table().all(Query::default()).await.unwrap() {
             let says = to_json(&row.item).to_string();
             assert!(!(says.contains("customer#acme#c-1") && says.contains(FORGET_AT)), "{says}");
         }
@@ -206,7 +206,7 @@ async fn what_is_gone_from_tables_and_archives_is_taken_out_of_what_counts_it() 
         let left = others(&events, &scope);
         for (customer, recounted) in super::recounted(&left) {
             let summaries = Summaries::new(&world.tables.views);
-            assert_eq!(summaries.customer(&customer, soon()).await.unwrap(), Some(recounted));
+            assert_eq!(summaries.customer(&customer).await.unwrap(), Some(recounted));
         }
         super::check_names(&world, &left).await;
         let gone = format!("/v1/tenants/acme/customers/{}", "c-1");

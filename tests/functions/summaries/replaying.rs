@@ -6,7 +6,7 @@ use nagare_operator::event_scope::EventScope;
 use serde_json::{Value, json};
 use shared::events::{Archives, PeriodState};
 use shared::summaries::Summaries;
-use tests::{World, soon};
+use tests::World;
 
 use super::{Sent, check, filled, fold, fold_all, records, shrunk, some};
 use crate::blows::{Blow, Steps};
@@ -50,8 +50,7 @@ fn break_view(world: &World, pk: &str, sk: &str, expression: &str) {
 
 /// The keys of the views that begin so.
 async fn keys(world: &World, of: &str) -> Vec<(String, String)> {
-    let rows =
-        world.tables.views.table().all(shared::dynamo::Query::default(), soon).await.unwrap();
+    let rows = world.tables.views.table().all(shared::dynamo::Query::default()).await.unwrap();
     let text = |row: &shared::dynamo::item::Row<'_>, name| row.text(name).unwrap().to_owned();
     let keys = rows.iter().map(|row| (text(row, "pk"), text(row, "sk")));
     keys.filter(|(pk, sk)| {
@@ -63,8 +62,7 @@ async fn keys(world: &World, of: &str) -> Vec<(String, String)> {
 /// Breaks a customer, a name, and a witness, on a day on which the stream of the earlier period is over.
 async fn break_some(world: &World) {
     world.set_clock("2026-11-10T00:00:00Z");
-    let rows =
-        world.tables.views.table().all(shared::dynamo::Query::default(), soon).await.unwrap();
+    let rows = world.tables.views.table().all(shared::dynamo::Query::default()).await.unwrap();
     // The days of others may all be in blocks.
     let has_days = |row: &&shared::dynamo::item::Row<'_>| {
         row.text("pk").unwrap().starts_with("customer#acme#") && row.item.contains_key("recent")

@@ -112,7 +112,7 @@ async fn keep(world: &World, letters: Vec<SqsMessage>) {
         let ids = [Some(own), origin].into_iter().flatten().map(ToOwned::to_owned);
         let mut kept = Vec::new();
         for id in ids.chain(numbered) {
-            kept.extend(world.tables.dead_letters.get(&id, soon()).await.unwrap());
+            kept.extend(world.tables.dead_letters.get(&id).await.unwrap());
         }
         let found = kept.iter().find(|kept| kept.body == *letter.body.as_ref().unwrap());
         let found = found.unwrap_or_else(|| panic!("acknowledged and not kept: {letter:?}"));

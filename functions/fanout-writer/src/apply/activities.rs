@@ -16,14 +16,13 @@ use crate::{Context, Disposition, Failure};
 /// An activity older than retention is recorded too, because pages of actors and of tagged people show any age, but it reaches
 /// no timeline.
 pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Disposition, Failure> {
-    let deadline = cx.delivery.deadline;
-    if cx.activities.claim(&publish, deadline).await? == Claim::Taken {
+    if cx.activities.claim(&publish).await? == Claim::Taken {
         return Err(Failure::Conflict(publish.activity_id));
     }
     let (key, sort_key) = (publish.key(), publish.sort_key());
-    let merged = cx.activities.merge(&key, Change::from(publish.clone()), deadline).await?;
+    let merged = cx.activities.merge(&key, Change::from(publish.clone())).await?;
     let deleted = merged.now.deleted;
-    cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
+    cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted).await?;
     let was_published = merged.before.published.is_some();
     let (mut is_over, mut has_listed_many) = (false, false);
     // Nothing is left to do for an activity that was deleted before it was published.
@@ -73,20 +72,19 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
 /// activity that is not published yet is kept for it.
 pub(crate) async fn update(cx: &Context, update: Update) -> Result<Disposition, Failure> {
     let (key, change) = update.into();
-    cx.activities.merge(&key, change, cx.delivery.deadline).await?;
+    cx.activities.merge(&key, change).await?;
     Ok(Disposition::Applied(None))
 }
 
 /// Records the tombstone, which hides the activity from all readers at once, and then removes its entries.
 pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, Failure> {
-    let deadline = cx.delivery.deadline;
     let (key, change): (ActivityKey, Change) = delete.into();
-    let merged = cx.activities.merge(&key, change, deadline).await?;
+    let merged = cx.activities.merge(&key, change).await?;
     let Some(published) = merged.now.published else {
         return Ok(Disposition::Applied(None));
     };
     let sort_key = published.sort_key(&key);
-    cx.activities.list_in_outbox(&key.actor_id, &sort_key, true, deadline).await?;
+    cx.activities.list_in_outbox(&key.actor_id, &sort_key, true).await?;
     owned(cx, &key, true).await?;
     if !cx.retains(sort_key.published_at) {
         return Ok(Disposition::Applied(None));
@@ -107,18 +105,18 @@ async fn has_ended(
     is_repeated: bool,
 ) -> Result<bool, DynamoError> {
     let may_have_ended = is_repeated && !cx.delivery.may_have_progress();
-    Ok(may_have_ended && cx.fan_outs.has_ended(key, kind, cx.delivery.deadline).await?)
+    Ok(may_have_ended && cx.fan_outs.has_ended(key, kind).await?)
 }
 
 /// Notes that a publish with many tags is complete.
 async fn note_ended(cx: &Context, key: &ActivityKey, entries: u64) -> Result<(), DynamoError> {
-    let (now, deadline) = (cx.clock.now(), cx.delivery.deadline);
-    cx.fan_outs.note_ended(key, FanOutKind::Insert, [now, now], entries, deadline).await
+    let now = cx.clock.now();
+    cx.fan_outs.note_ended(key, FanOutKind::Insert, [now, now], entries).await
 }
 
 /// Records among the facts who published an activity, after its record says so. The projector, which folds its likes, relies
 /// on that order.
 async fn owned(cx: &Context, key: &ActivityKey, deleted: bool) -> Result<(), DynamoError> {
     let owner = Owner { actor_id: key.actor_id.clone(), deleted };
-    owner.record(&cx.facts, &key.activity_id, cx.delivery.deadline).await
+    owner.record(&cx.facts, &key.activity_id).await
 }

@@ -9,14 +9,14 @@ use crate::{Context, Disposition, Failure};
 /// Records a battle. Another battle under the same id is refused.
 pub(crate) async fn open(cx: &Context, opened: BattleOpened) -> Result<Disposition, Failure> {
     let (battle, definition): (BattleId, Definition) = opened.into();
-    let claim = battles(cx).open(&battle, &definition, cx.delivery.deadline).await?;
+    let claim = battles(cx).open(&battle, &definition).await?;
     unless_taken(claim, "battle_id", &battle)
 }
 
 /// Records a hit. Another hit of the same battle under the same id is refused.
 pub(crate) async fn hit(cx: &Context, hit: BattleHit) -> Result<Disposition, Failure> {
     let id = hit.hit_id.clone();
-    let claim = battles(cx).hit(hit, cx.delivery.deadline).await?;
+    let claim = battles(cx).hit(hit).await?;
     unless_taken(claim, "hit_id", &id)
 }
 

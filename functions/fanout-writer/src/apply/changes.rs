@@ -6,7 +6,7 @@ use crate::{Context, Disposition, Failure};
 
 /// Records that a change comes back. The projector does the rest.
 pub(crate) async fn changed(cx: &Context, change: UnfoldedChange) -> Result<Disposition, Failure> {
-    let (letter, deadline) = (&cx.delivery.origin, cx.delivery.deadline);
-    redriven::bring_back(&change, letter, &cx.facts, deadline).await?;
+    let letter = &cx.delivery.origin;
+    redriven::bring_back(&change, letter, &cx.facts).await?;
     Ok(Disposition::Applied(None))
 }

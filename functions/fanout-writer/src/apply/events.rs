@@ -33,7 +33,7 @@ pub(crate) async fn record_all(
     events: EventsRecorded,
 ) -> Result<Disposition, Failure> {
     let readable: Vec<_> = events.events.iter().filter_map(|it| it.event.as_ref().ok()).collect();
-    cx.events.look_up(readable.into_iter(), cx.clock.now(), cx.delivery.deadline).await;
+    cx.events.look_up(readable.into_iter(), cx.clock.now()).await;
     let mut refused = Vec::new();
     for turn in by_turn(&events.events) {
         let puts: Vec<_> =
@@ -93,7 +93,7 @@ async fn recorded(cx: &Context, event: &Event) -> Result<(), Failure> {
         let problem = MemberError::TooEarly { found: at, earliest };
         return Err(CommandError::Malformed { member: "at", problem }.into());
     }
-    let recorded = events.record(event, now, cx.delivery.deadline).await;
+    let recorded = events.record(event, now).await;
     if matches!(recorded, Err(DynamoError::TableMissing(_))) {
         return Err(Failure::NotMade(events.settings.period_of(at)));
     }

@@ -12,13 +12,13 @@ use crate::{Context, Disposition, Failure};
 /// was overtaken reconciles too, because an earlier delivery of it may have died half-way. A repeated command has nothing to
 /// reconcile if the timeline is noted to agree.
 pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposition, Failure> {
-    let (fan_outs, delivery, deadline) = (&cx.fan_outs, &cx.delivery, cx.delivery.deadline);
+    let (fan_outs, delivery) = (&cx.fan_outs, &cx.delivery);
     let (now, retention) = (cx.clock.now(), cx.retention);
-    let edge = cx.follows.record(&change, now, retention, cx.hold, deadline).await?;
+    let edge = cx.follows.record(&change, now, retention, cx.hold).await?;
     let (viewer, actor) = (&change.follower_id, &change.followee_id);
     let reconciliation = Reconciliation { viewer, actor, origin: &delivery.origin };
     let position = match delivery.may_have_progress() {
-        true => fan_outs.reconciled_up_to(reconciliation, edge.state, deadline).await?,
+        true => fan_outs.reconciled_up_to(reconciliation, edge.state).await?,
         false => None,
     };
     // Handed-on work has a note, even if the edge has another state by now.
@@ -27,12 +27,12 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
     let mut pair = reconciler.pair(viewer, actor, edge.state, position);
     pair.is_complete = edge.is_complete && !delivery.redelivered;
     loop {
-        match pair.go_on(delivery.slice(), deadline).await? {
+        match pair.go_on(delivery.slice()).await? {
             Step::Whole => break,
             Step::Stopped => {}
         }
         if let Some(position) = &pair.position {
-            fan_outs.note_reconciled(reconciliation, pair.state, position, deadline).await?;
+            fan_outs.note_reconciled(reconciliation, pair.state, position).await?;
             noted = true;
         }
         if delivery.checkpoint_at.has_passed() {
@@ -40,10 +40,10 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
         }
     }
     if noted || pair.passed > cx.limits.repeated {
-        cx.follows.note_complete(viewer, actor, pair.state, deadline).await?;
+        cx.follows.note_complete(viewer, actor, pair.state).await?;
     }
     if noted {
-        fan_outs.end_reconciliation(reconciliation, deadline).await?;
+        fan_outs.end_reconciliation(reconciliation).await?;
     }
     // A command that was overtaken tells nothing: the later one does.
     if pair.state == change.state && change.state.following {

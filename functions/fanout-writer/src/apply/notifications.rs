@@ -9,6 +9,6 @@ pub(crate) async fn mark_read(cx: &Context, mark: MarkRead) -> Result<Dispositio
     let notifications = Notifications::new(&cx.facts, &cx.views);
     let MarkRead { viewer_id, what } = &mark;
     let (origin, now) = (&cx.delivery.origin, cx.clock.now());
-    notifications.mark(viewer_id, what, origin, now, cx.delivery.deadline).await?;
+    notifications.mark(viewer_id, what, origin, now).await?;
     Ok(Disposition::Applied(None))
 }

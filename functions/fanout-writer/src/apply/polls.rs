@@ -10,7 +10,7 @@ use crate::{Context, Disposition, Failure};
 /// Records what was opened. Another poll under the same id is refused.
 pub(crate) async fn open(cx: &Context, opened: PollOpened) -> Result<Disposition, Failure> {
     let (poll, definition): (PollId, Definition) = opened.into();
-    let claim = polls(cx).open(&poll, &definition, cx.delivery.deadline).await?;
+    let claim = polls(cx).open(&poll, &definition).await?;
     let disposition = unless_taken(claim, "poll_id", &poll)?;
     // It may have been closed before.
     tell_of_end(cx, &poll, &definition.rules.actor_id).await?;
@@ -19,7 +19,7 @@ pub(crate) async fn open(cx: &Context, opened: PollOpened) -> Result<Disposition
 
 /// Records that an actor ended a poll. Whether the actor may do so is known once the poll is.
 pub(crate) async fn close(cx: &Context, closed: PollClosed) -> Result<Disposition, Failure> {
-    polls(cx).close(&closed, cx.delivery.deadline).await?;
+    polls(cx).close(&closed).await?;
     tell_of_end(cx, &closed.poll_id, &closed.actor_id).await?;
     Ok(Disposition::Applied(None))
 }
@@ -30,14 +30,14 @@ async fn tell_of_end(cx: &Context, poll: &PollId, by: &ActorId) -> Result<(), Fa
     if !cx.bus.is_on() {
         return Ok(());
     }
-    let closed = polls(cx).closed_early(poll, cx.delivery.deadline).await?;
+    let closed = polls(cx).closed_early(poll).await?;
     let Some((actor_id, at)) = closed.filter(|(actor, _)| actor == by) else { return Ok(()) };
     cx.tell(Happened::PollClosed { poll_id: poll.clone(), actor_id }, at).await
 }
 
 /// Records a vote or a withdrawal, unless the viewer has voted so often that there is no room for another.
 pub(crate) async fn vote(cx: &Context, vote: Vote) -> Result<Disposition, Failure> {
-    match polls(cx).vote(&vote, cx.delivery.deadline).await? {
+    match polls(cx).vote(&vote).await? {
         Recorded::Done => Ok(Disposition::Applied(None)),
         Recorded::Full(most) => {
             let Vote { viewer_id, poll_id, .. } = vote;

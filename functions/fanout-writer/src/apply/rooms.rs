@@ -6,7 +6,7 @@ use crate::{Context, Disposition, Failure};
 
 /// Records a message, unless its id belongs to another one, which is refused.
 pub(crate) async fn post(cx: &Context, post: MessagePosted) -> Result<Disposition, Failure> {
-    match rooms(cx).post(&post, cx.delivery.deadline).await? {
+    match rooms(cx).post(&post).await? {
         Posted::Done | Posted::Deleted | Posted::Repeated => Ok(Disposition::Applied(None)),
         Posted::Taken => {
             Err(Failure::Taken { member: "message_id", id: post.key.message_id.to_string() })
@@ -16,7 +16,7 @@ pub(crate) async fn post(cx: &Context, post: MessagePosted) -> Result<Dispositio
 
 /// Deletes a message, or notes the delete for when the message comes.
 pub(crate) async fn delete(cx: &Context, delete: MessageDeleted) -> Result<Disposition, Failure> {
-    rooms(cx).delete(&delete, cx.clock.now(), cx.delivery.deadline).await?;
+    rooms(cx).delete(&delete, cx.clock.now()).await?;
     Ok(Disposition::Applied(None))
 }
 
@@ -25,7 +25,7 @@ pub(crate) async fn change_membership(
     cx: &Context,
     change: MembershipChange,
 ) -> Result<Disposition, Failure> {
-    rooms(cx).change_membership(&change, cx.delivery.deadline).await?;
+    rooms(cx).change_membership(&change).await?;
     Ok(Disposition::Applied(None))
 }
 

@@ -12,7 +12,7 @@ pub(crate) async fn segment(cx: &Context, segment: FanOutSegment) -> Result<Disp
         return Ok(Disposition::Expired);
     }
     let (key, sort_key) = segment.target();
-    let record = cx.activities.activity(&key, cx.delivery.deadline).await?;
+    let record = cx.activities.activity(&key).await?;
     let published = record.published.as_ref().is_some_and(|p| p.at == segment.published_at);
     if !published {
         return Ok(Disposition::Applied(None));

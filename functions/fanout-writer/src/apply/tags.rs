@@ -14,14 +14,13 @@ const LISTINGS_IN_FLIGHT: usize = 32;
 /// Records a tag or an untag, unless one that wins over it is on record. If the activity is published, it is then listed for the
 /// person according to the tag on record; otherwise its publish lists it ([`list_all`]).
 pub(crate) async fn tag(cx: &Context, change: TagChange) -> Result<Disposition, Failure> {
-    let deadline = cx.delivery.deadline;
-    let state = cx.tags.record(&change, deadline).await?;
+    let state = cx.tags.record(&change).await?;
     let TagChange { activity_id, tagged_id, .. } = change;
-    let claimed = cx.activities.claimed(&activity_id, deadline).await?;
+    let claimed = cx.activities.claimed(&activity_id).await?;
     if let Some((actor, published_at)) = claimed {
         let sort_key = SortKey { published_at, activity_id };
         let tag = Tag { tagged_id, state };
-        cx.tags.list(&tag, &actor, &sort_key, cx.clock.now(), deadline).await?;
+        cx.tags.list(&tag, &actor, &sort_key, cx.clock.now()).await?;
     }
     Ok(Disposition::Applied(None))
 }
@@ -41,25 +40,24 @@ pub(super) async fn list_all(
     actor: &ActorId,
     sort_key: &SortKey,
 ) -> Result<ListingProgress, Failure> {
-    let (tags, delivery, deadline) = (&cx.tags, &cx.delivery, cx.delivery.deadline);
+    let (tags, delivery) = (&cx.tags, &cx.delivery);
     let (activity, origin) = (&sort_key.activity_id, &delivery.origin);
     let mut position = match delivery.may_have_progress() {
-        true => tags.listed_up_to(activity, origin, deadline).await?,
+        true => tags.listed_up_to(activity, origin).await?,
         false => None,
     };
     let (mut noted, mut slice) = (position.is_some(), delivery.slice());
     let mut listed = 0;
     loop {
-        let page = tags.of_activity(activity, position.as_ref(), PAGE, deadline).await?;
+        let page = tags.of_activity(activity, position.as_ref(), PAGE).await?;
         let now = cx.clock.now();
         let in_force = page.tags.iter().filter(|tag| tag.state.tagged);
-        let lists: Vec<_> =
-            in_force.map(|tag| tags.list(tag, actor, sort_key, now, deadline)).collect();
+        let lists: Vec<_> = in_force.map(|tag| tags.list(tag, actor, sort_key, now)).collect();
         listed += lists.len();
         stream::iter(lists).buffer_unordered(LISTINGS_IN_FLIGHT).try_collect::<()>().await?;
         let Some(next) = page.next else { break };
         if slice.has_passed() {
-            tags.note_listed(activity, origin, &next, deadline).await?;
+            tags.note_listed(activity, origin, &next).await?;
             noted = true;
             if delivery.checkpoint_at.has_passed() {
                 return Ok(ListingProgress::Stopped);
@@ -69,7 +67,7 @@ pub(super) async fn list_all(
         position = Some(next);
     }
     if noted {
-        tags.end_listing(activity, origin, deadline).await?;
+        tags.end_listing(activity, origin).await?;
     }
     Ok(ListingProgress::All { many: noted || listed > cx.limits.repeated })
 }

@@ -22,7 +22,7 @@ pub(crate) async fn update_customer(
     cx: &Context,
     update: CustomerUpdated,
 ) -> Result<Disposition, Failure> {
-    Customers::new(&cx.ledger).update(&update, cx.delivery.deadline).await?;
+    Customers::new(&cx.ledger).update(&update).await?;
     Ok(Disposition::Applied(None))
 }
 
@@ -30,22 +30,22 @@ pub(crate) async fn update_customer(
 /// which reads rules after it has written a view, decides on customers that are folded meanwhile or later. The keeper of periods,
 /// which finds the tenant in its register, decides on daily rules.
 pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
-    let (rules, deadline) = (Rules::new(&cx.ledger).with_bus(&cx.bus), cx.delivery.deadline);
+    let rules = Rules::new(&cx.ledger).with_bus(&cx.bus);
     if change.is_daily() {
-        Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now(), deadline).await?;
+        Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now()).await?;
     }
     let definitions = Definitions::new(&cx.ledger);
-    definitions.record_rule(&change, cx.clock.now(), deadline).await??;
+    definitions.record_rule(&change, cx.clock.now()).await??;
     let RuleChange { tenant_id, rule_id, .. } = &change;
     // If a later rule is in force, its own command decides, and removes the alerts of this one.
-    let in_force = rules.undecided(tenant_id, rule_id, deadline).await?;
+    let in_force = rules.undecided(tenant_id, rule_id).await?;
     let Some(rule) = in_force.filter(|rule| change.defines(rule)) else {
         return Ok(Disposition::Applied(None));
     };
     if decide_on_all(cx, &rules, tenant_id, &rule).await? == Step::Stopped {
         return cx.hand_on(Command::Rule(change)).await;
     }
-    rules.note_all_decided(tenant_id, &rule, deadline).await?;
+    rules.note_all_decided(tenant_id, &rule).await?;
     Ok(Disposition::Applied(None))
 }
 
@@ -55,30 +55,30 @@ async fn decide_on_all(
     tenant: &TenantId,
     rule: &RuleDefinition,
 ) -> Result<Step, Failure> {
-    let (delivery, deadline) = (&cx.delivery, cx.delivery.deadline);
+    let delivery = &cx.delivery;
     let summaries = Summaries::new(&cx.views);
     let mut position = match delivery.may_have_progress() {
-        true => rules.decided_up_to(tenant, &delivery.origin, deadline).await?,
+        true => rules.decided_up_to(tenant, &delivery.origin).await?,
         false => None,
     };
     let (mut noted, mut slice) = (position.is_some(), delivery.slice());
     loop {
-        let page = summaries.customers(tenant, position.as_ref(), PAGE, deadline).await?;
+        let page = summaries.customers(tenant, position.as_ref(), PAGE).await?;
         let is_last = page.len() < PAGE;
         let last = page.last().map(|(customer_id, _)| customer_id.clone());
         let deciding = page.into_iter().map(|(customer_id, summary)| {
             let customer = Customer { tenant_id: tenant.clone(), customer_id };
             let now = cx.clock.now();
-            async move { rules.decide_again(rule, &customer, &summary, now, deadline).await }
+            async move { rules.decide_again(rule, &customer, &summary, now).await }
         });
         stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
         let Some(next) = last.filter(|_| !is_last) else { break };
-        let in_force = rules.undecided(tenant, &rule.rule_id, deadline).await?;
+        let in_force = rules.undecided(tenant, &rule.rule_id).await?;
         if in_force.as_ref() != Some(rule) {
             break;
         }
         if slice.has_passed() {
-            rules.note_decided(tenant, &delivery.origin, &next, deadline).await?;
+            rules.note_decided(tenant, &delivery.origin, &next).await?;
             noted = true;
             if delivery.checkpoint_at.has_passed() {
                 return Ok(Step::Stopped);
@@ -88,24 +88,23 @@ async fn decide_on_all(
         position = Some(next);
     }
     if noted {
-        rules.end_deciding(tenant, &delivery.origin, deadline).await?;
+        rules.end_deciding(tenant, &delivery.origin).await?;
     }
     Ok(Step::Whole)
 }
 
 /// Records a score, or that it was deleted. Readers compute it, and the keeper of periods gives its alerts.
 pub(crate) async fn score(cx: &Context, change: ScoreChange) -> Result<Disposition, Failure> {
-    let deadline = cx.delivery.deadline;
     if change.is_daily() {
-        Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now(), deadline).await?;
+        Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now()).await?;
     }
     let definitions = Definitions::new(&cx.ledger);
-    definitions.record_score(&change, cx.clock.now(), deadline).await??;
+    definitions.record_score(&change, cx.clock.now()).await??;
     Ok(Disposition::Applied(None))
 }
 
 pub(crate) async fn read_alerts(cx: &Context, read: AlertsRead) -> Result<Disposition, Failure> {
     let alerts = Alerts::new(&cx.ledger);
-    alerts.mark_read(&read.tenant_id, &read.read, cx.delivery.deadline).await?;
+    alerts.mark_read(&read.tenant_id, &read.read).await?;
     Ok(Disposition::Applied(None))
 }

@@ -48,7 +48,7 @@ impl FanOut<'_> {
         after: Option<&str>,
     ) -> Result<EdgePage, Failure> {
         let (follows, size) = (&self.cx.follows, self.cx.limits.page);
-        Ok(follows.edges(&self.key.actor_id, range, after, size, self.deadline()).await?)
+        Ok(follows.edges(&self.key.actor_id, range, after, size).await?)
     }
 
     /// Makes timelines of followers agree with the activity, beginning no call after `begin_until`.
@@ -66,7 +66,7 @@ impl FanOut<'_> {
             FanOutKind::Insert => EntryWrite::Put { viewer, sort_key, actor, expires_at },
             FanOutKind::Remove => EntryWrite::Delete { viewer, sort_key },
         });
-        let written = self.timelines().write(writes, begin_until, self.deadline()).await?;
+        let written = self.timelines().write(writes, begin_until).await?;
         let edges = followers.get(written.leading).map_or(edges.len(), |(index, _)| *index);
         Ok(PageProgress { edges, written: written.leading as u64 })
     }
@@ -96,10 +96,10 @@ impl FanOut<'_> {
         else {
             return Ok(SecondCheck::Unchanged);
         };
-        let (actor, deadline) = (&self.key.actor_id, self.deadline());
+        let actor = &self.key.actor_id;
         let (record, former) = try_join(
-            self.cx.activities.activity(&self.key, deadline),
-            self.cx.follows.former_followers(actor, &first.sort_key, &last.sort_key, deadline),
+            self.cx.activities.activity(&self.key),
+            self.cx.follows.former_followers(actor, &first.sort_key, &last.sort_key),
         )
         .map_err(Failure::from)
         .await?;
@@ -123,8 +123,7 @@ impl FanOut<'_> {
     ) -> Result<(), Failure> {
         let sort_key = self.entry_key.as_str();
         let deletions = viewers.map(|viewer| EntryWrite::Delete { viewer, sort_key });
-        let deadline = self.deadline();
-        self.cx.timelines.write(deletions, deadline, deadline).await?.whole()?;
+        self.cx.timelines.write(deletions, self.deadline()).await?.whole()?;
         Ok(())
     }
 
@@ -133,7 +132,7 @@ impl FanOut<'_> {
         &self,
         viewers: &'v [ViewerId],
     ) -> Result<Vec<&'v ViewerId>, Failure> {
-        Ok(self.cx.timelines.holders(viewers, &self.entry_key, self.deadline()).await?)
+        Ok(self.cx.timelines.holders(viewers, &self.entry_key).await?)
     }
 
     /// Removes the entry from the timelines of viewers who have left.
@@ -143,12 +142,12 @@ impl FanOut<'_> {
     }
 
     async fn purge(&self, viewer: &ViewerId) -> Result<(), Failure> {
-        let (actor, deadline) = (&self.key.actor_id, self.deadline());
-        let state = self.cx.follows.state(viewer, actor, deadline).await?;
+        let actor = &self.key.actor_id;
+        let state = self.cx.follows.state(viewer, actor).await?;
         if let Some(unfollowed) = state.filter(|state| !state.following) {
             let keys = std::slice::from_ref(&self.sort_key);
             let timelines = &self.cx.timelines;
-            timelines.purge(viewer, actor, unfollowed, keys, deadline, deadline).await?.whole()?;
+            timelines.purge(viewer, actor, unfollowed, keys, self.deadline()).await?.whole()?;
         }
         Ok(())
     }

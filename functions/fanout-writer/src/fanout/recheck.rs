@@ -48,7 +48,7 @@ impl Segment<'_> {
             FanOutKind::Remove => fan_out.page(self.range, after).await,
             FanOutKind::Insert => {
                 let (follows, actor) = (&fan_out.cx.follows, &fan_out.key.actor_id);
-                Ok(follows.former_page(actor, self.range, after, fan_out.deadline()).await?)
+                Ok(follows.former_page(actor, self.range, after).await?)
             }
         }
     }
@@ -77,16 +77,16 @@ impl Segment<'_> {
     }
 
     async fn rechecked(&self) -> Result<Progress, Failure> {
-        let (fan_out, deadline) = (self.fan_out, self.fan_out.deadline());
+        let fan_out = self.fan_out;
         let pass = Pass::Recheck { origin: &fan_out.cx.delivery.origin };
         let (fan_outs, key, kind) = (&fan_out.cx.fan_outs, &fan_out.key, fan_out.kind);
-        Ok(fan_outs.progress(key, kind, self.range, pass, deadline).await?)
+        Ok(fan_outs.progress(key, kind, self.range, pass).await?)
     }
 
     async fn note_rechecked(&self, progress: &Progress) -> Result<(), Failure> {
-        let (fan_out, deadline) = (self.fan_out, self.fan_out.deadline());
+        let fan_out = self.fan_out;
         let pass = Pass::Recheck { origin: &fan_out.cx.delivery.origin };
         let (fan_outs, key, kind) = (&fan_out.cx.fan_outs, &fan_out.key, fan_out.kind);
-        Ok(fan_outs.note_progress(key, kind, self.range, pass, progress, deadline).await?)
+        Ok(fan_outs.note_progress(key, kind, self.range, pass, progress).await?)
     }
 }

@@ -182,13 +182,13 @@ impl<'a> Segment<'a> {
 
     async fn note(&self, noting: &mut Noting) -> Result<(), Failure> {
         let FanOut { cx, key, kind, .. } = self.fan_out;
-        let (fan_outs, deadline) = (&cx.fan_outs, self.fan_out.deadline());
+        let fan_outs = &cx.fan_outs;
         if let Some(begun_at) = noting.unplanned_since {
-            fan_outs.plan(key, *kind, 1, begun_at, deadline).await?;
+            fan_outs.plan(key, *kind, 1, begun_at).await?;
             noting.unplanned_since = None;
         }
         let (range, progress) = (self.range, &noting.progress);
-        fan_outs.note_progress(key, *kind, range, Pass::Main, progress, deadline).await?;
+        fan_outs.note_progress(key, *kind, range, Pass::Main, progress).await?;
         noting.noted_at = Instant::now();
         Ok(())
     }
@@ -204,19 +204,19 @@ impl<'a> Segment<'a> {
     async fn end(&self) -> Result<Disposition, Failure> {
         let (fan_out, noting) = (self.fan_out, self.noting.lock().await);
         let FanOut { cx, key, kind, .. } = fan_out;
-        let (fan_outs, now, deadline) = (&cx.fan_outs, cx.clock.now(), fan_out.deadline());
+        let (fan_outs, now) = (&cx.fan_outs, cx.clock.now());
         if let Some(begun_at) = noting.unplanned_since {
             if self.deleted.load(Ordering::Relaxed) {
                 return Ok(Disposition::Applied(None));
             }
             let written = noting.progress.written;
             if written > cx.limits.repeated as u64 {
-                fan_outs.note_ended(key, *kind, [begun_at, now], written, deadline).await?;
+                fan_outs.note_ended(key, *kind, [begun_at, now], written).await?;
             }
             return Ok(Disposition::Applied(Some(fan_out.end(written, Some(begun_at)))));
         }
         // Also if this segment was done before: that delivery may have died before this.
-        let ended = fan_outs.end(key, *kind, now, deadline).await?;
+        let ended = fan_outs.end(key, *kind, now).await?;
         Ok(Disposition::Applied(ended.map(|all| fan_out.end(all.written(), all.begun_at))))
     }
 }

@@ -69,8 +69,8 @@ impl FanOut<'_> {
         let progress = self.progress(followers).await?;
         // A segment of the publish may come before the delete has marked the outbox row.
         if self.kind == FanOutKind::Remove && progress == Progress::default() {
-            let (actor, deadline) = (&self.key.actor_id, self.deadline());
-            self.cx.activities.list_in_outbox(actor, &self.sort_key, true, deadline).await?;
+            let actor = &self.key.actor_id;
+            self.cx.activities.list_in_outbox(actor, &self.sort_key, true).await?;
         }
         Segment::planned(self, followers, progress).run(None).await
     }
@@ -85,15 +85,15 @@ impl FanOut<'_> {
         let followers = first.edges.len() as f64 / FollowerRange::ALL.share_up_to(reached);
         let segments = (followers / f64::from(limits.segment)).ceil() as usize;
         let segments = segments.clamp(2, limits.segments.max(2));
-        let (fan_outs, deadline) = (&self.cx.fan_outs, self.deadline());
-        let segments = fan_outs.plan(&self.key, self.kind, segments, now, deadline).await?;
+        let fan_outs = &self.cx.fan_outs;
+        let segments = fan_outs.plan(&self.key, self.kind, segments, now).await?;
         let ranges = FollowerRange::split(segments).into_iter();
         // The segments have to know that an earlier delivery may have died.
         let segments: Vec<_> = match self.cx.delivery.redelivered {
             true => ranges.map(|range| self.cx.delivery.rest(self.segment_of(range))).collect(),
             false => ranges.map(|range| self.segment_of(range)).collect(),
         };
-        self.cx.commands.send(&segments, deadline).await?;
+        self.cx.commands.send(&segments, self.deadline()).await?;
         Ok(Disposition::Split(segments.len()))
     }
 
@@ -106,6 +106,6 @@ impl FanOut<'_> {
 
     async fn progress(&self, range: FollowerRange) -> Result<Progress, Failure> {
         let fan_outs = &self.cx.fan_outs;
-        Ok(fan_outs.progress(&self.key, self.kind, range, Pass::Main, self.deadline()).await?)
+        Ok(fan_outs.progress(&self.key, self.kind, range, Pass::Main).await?)
     }
 }

@@ -13,7 +13,6 @@ use shared::dynamo::{DynamoError, Query};
 use shared::events::archive::Chunk;
 use shared::events::archives::{ChunkEnd, SegmentProgress};
 use shared::events::{ArchivedObject, Event, Period, PeriodRow, PeriodState, Tally};
-use shared::runtime::deadline::Deadline;
 
 use super::Outcome;
 use super::table::describe;
@@ -40,24 +39,20 @@ struct Scanned {
 
 impl Keeper {
     /// Puts all events of a table into objects, and then a manifest.
-    pub(crate) async fn archive(
-        &self,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<Outcome, KeeperError> {
+    pub(crate) async fn archive(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
         if row.segments == 0 {
-            return self.divide(row, deadline).await;
+            return self.divide(row).await;
         }
         let segments = (0..row.segments).map(|number| {
             let segment = Segment { period: row.period, number, of: row.segments };
-            self.archive_segment(segment, deadline)
+            self.archive_segment(segment)
         });
         let segments = stream::iter(segments).buffer_unordered(self.limits.segments_at_once);
         let segments: Vec<SegmentProgress> = match segments.try_collect().await {
             Ok(segments) => segments,
             // It is unknown what was recorded. The item stays in the table.
             Err(KeeperError::Dynamo(error @ DynamoError::Corrupt { .. })) => {
-                return self.dispute(row, format!("it cannot be read: {error}"), deadline).await;
+                return self.dispute(row, format!("it cannot be read: {error}")).await;
             }
             Err(error) => return Err(error),
         };
@@ -67,46 +62,42 @@ impl Keeper {
             objects += segment.objects;
         }
         let (archives, of) = (&self.archives, (row.period, tally));
-        archives.put_manifest(&self.objects, of, objects, deadline).await?;
+        archives.put_manifest(&self.objects, of, objects, self.deadline()).await?;
         let row = PeriodRow { state: PeriodState::Archived, tally: Some(tally), ..row.clone() };
-        self.moved(row, deadline).await
+        self.moved(row).await
     }
 
     /// Fixes the number of segments of a table by its size.
-    async fn divide(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
+    async fn divide(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
         let table = self.tables.table(row.period);
-        if let Some(why) = self.stranger(row, &table, deadline).await? {
-            return self.dispute(row, why, deadline).await;
+        if let Some(why) = self.stranger(row, &table).await? {
+            return self.dispute(row, why).await;
         }
-        let found = describe(&table, deadline).await?;
+        let found = describe(&table).await?;
         let bytes = found.and_then(|it| it.table_size_bytes).and_then(|it| u64::try_from(it).ok());
         let bytes = bytes.unwrap_or_default();
         let segments = (bytes / self.limits.segment_bytes + 1).min(MOST_SEGMENTS);
         let segments = u32::try_from(segments).unwrap_or(1);
-        self.moved(PeriodRow { segments, ..row.clone() }, deadline).await
+        self.moved(PeriodRow { segments, ..row.clone() }).await
     }
 
     /// Archives the remaining chunks of a segment. Returns the result of all its chunks.
-    async fn archive_segment(
-        &self,
-        segment: Segment,
-        deadline: Deadline,
-    ) -> Result<SegmentProgress, KeeperError> {
+    async fn archive_segment(&self, segment: Segment) -> Result<SegmentProgress, KeeperError> {
         let Segment { period, number, .. } = segment;
         let mut known = None;
         loop {
             let progress = match known.take() {
                 Some(progress) => progress,
-                None => self.archives.segment(period, number, deadline).await?,
+                None => self.archives.segment(period, number).await?,
             };
             if progress.done {
                 return Ok(progress);
             }
-            let scanned = self.scan(segment, &progress, deadline).await?;
-            let Some(decided) = self.decide(segment, progress, scanned.end, deadline).await? else {
+            let scanned = self.scan(segment, &progress).await?;
+            let Some(decided) = self.decide(segment, progress, scanned.end).await? else {
                 continue;
             };
-            known = self.put(segment, decided, &scanned.chunk, deadline).await?;
+            known = self.put(segment, decided, &scanned.chunk).await?;
         }
     }
 
@@ -116,13 +107,12 @@ impl Keeper {
         segment: Segment,
         progress: SegmentProgress,
         end: ChunkEnd,
-        deadline: Deadline,
     ) -> Result<Option<SegmentProgress>, KeeperError> {
         if progress.end.is_some() {
             return Ok(Some(progress));
         }
         let decided = SegmentProgress { end: Some(end), ..progress };
-        self.note(segment, decided, deadline).await
+        self.note(segment, decided).await
     }
 
     /// Puts the objects of a chunk, then their rows, then the progress after it.
@@ -131,14 +121,13 @@ impl Keeper {
         segment: Segment,
         progress: SegmentProgress,
         chunk: &Chunk,
-        deadline: Deadline,
     ) -> Result<Option<SegmentProgress>, KeeperError> {
         let Segment { period, number, .. } = segment;
         let put = chunk.objects().map(|(tenant, packed)| {
             let object = ArchivedObject::of(&tenant, period, (number, progress.chunk), &packed);
             async move {
-                self.objects.put(&object.key(), packed.bytes, deadline).await?;
-                self.archives.note(&object, deadline).await?;
+                self.objects.put(&object.key(), packed.bytes, self.deadline()).await?;
+                self.archives.note(&object).await?;
                 Ok::<_, KeeperError>(object.tally)
             }
         });
@@ -150,16 +139,15 @@ impl Keeper {
         let start = end.and_then(|end| end.last);
         let next =
             SegmentProgress { version, chunk: chunk + 1, start, end: None, done, objects, tally };
-        self.note(segment, next, deadline).await
+        self.note(segment, next).await
     }
 
     async fn note(
         &self,
         Segment { period, number, .. }: Segment,
         progress: SegmentProgress,
-        deadline: Deadline,
     ) -> Result<Option<SegmentProgress>, KeeperError> {
-        let is_noted = self.archives.replace_segment(period, number, &progress, deadline).await?;
+        let is_noted = self.archives.replace_segment(period, number, &progress).await?;
         let version = progress.version + 1;
         Ok(is_noted.then_some(SegmentProgress { version, ..progress }))
     }
@@ -169,7 +157,6 @@ impl Keeper {
         &self,
         segment: Segment,
         progress: &SegmentProgress,
-        deadline: Deadline,
     ) -> Result<Scanned, KeeperError> {
         let table = self.tables.table(segment.period);
         let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
@@ -184,7 +171,7 @@ impl Keeper {
             return Ok(Scanned { chunk, end: end.clone() });
         }
         loop {
-            let page = table.page(&query, deadline).await?;
+            let page = table.page(&query).await?;
             for row in &page.rows {
                 let key = Key::of(row)?;
                 chunk.add(Event::read(row)?);

@@ -7,7 +7,6 @@ use aws_sdk_dynamodb::types::{BillingMode, ProvisionedThroughput, TableDescripti
 use shared::dynamo::Table;
 use shared::events::capacity::{self, Capacity, Decreases};
 use shared::events::{PeriodRow, PeriodState};
-use shared::runtime::deadline::Deadline;
 use shared::values::Timestamp;
 use tracing::info;
 
@@ -21,7 +20,6 @@ impl Keeper {
         &self,
         row: &PeriodRow,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<Outcome, KeeperError> {
         let is_current = row.state == PeriodState::Current;
         let cloud_watch = self.cloud_watch.as_ref().filter(|_| is_current);
@@ -30,7 +28,7 @@ impl Keeper {
             return Ok(Outcome::Unchanged);
         }
         let table = self.tables.table(row.period);
-        let found = describe(&table, deadline).await?;
+        let found = describe(&table).await?;
         // The next step disputes another table, or none.
         let Some(found) = found.filter(|found| strange(row, found).is_none()) else {
             return Ok(Outcome::Unchanged);
@@ -38,7 +36,8 @@ impl Keeper {
         let set = capacity_of(&found);
         let next = match cloud_watch {
             Some(cloud_watch) => {
-                let measured = cloud_watch.measured(&self.tables, &self.settings, now, deadline);
+                let measured =
+                    cloud_watch.measured(&self.tables, &self.settings, now, self.deadline());
                 let measured = measured.await.map_err(KeeperError::CloudWatch)?;
                 capacity::next(set, &measured, decreases(&found), now)
             }
@@ -46,14 +45,14 @@ impl Keeper {
         };
         match (next, set) {
             (None, None) if row.provisioned => {
-                self.moved(PeriodRow { provisioned: false, ..row.clone() }, deadline).await
+                self.moved(PeriodRow { provisioned: false, ..row.clone() }).await
             }
             (Some(_), None) if !row.provisioned => {
-                self.moved(PeriodRow { provisioned: true, ..row.clone() }, deadline).await
+                self.moved(PeriodRow { provisioned: true, ..row.clone() }).await
             }
             (next, set) if next == set => Ok(Outcome::Unchanged),
             (next, set) => {
-                update(&table, next, deadline).await?;
+                update(&table, next).await?;
                 info!(period = %row.period, ?set, ?next, "the capacity of a table was changed");
                 Ok(Outcome::Unchanged)
             }
@@ -82,11 +81,7 @@ fn decreases(found: &TableDescription) -> Decreases {
 }
 
 /// Has a table a capacity, or has it on demand.
-async fn update(
-    table: &Table,
-    capacity: Option<Capacity>,
-    deadline: Deadline,
-) -> Result<(), KeeperError> {
+async fn update(table: &Table, capacity: Option<Capacity>) -> Result<(), KeeperError> {
     let units = |units: u64| i64::try_from(units).unwrap_or(i64::MAX);
     let throughput = capacity.and_then(|Capacity { reads, writes }| {
         let throughput = ProvisionedThroughput::builder().read_capacity_units(units(reads));
@@ -101,5 +96,5 @@ async fn update(
         let update = update.billing_mode(mode.clone());
         update.set_provisioned_throughput(throughput.clone()).send()
     };
-    Ok(unless_missing(table.attempt(deadline, update).await.map(drop))?)
+    Ok(unless_missing(table.attempt(update).await.map(drop))?)
 }

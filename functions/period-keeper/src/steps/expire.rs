@@ -4,7 +4,6 @@ use futures::{StreamExt, TryStreamExt, stream};
 use shared::events::PeriodRow;
 use shared::events::archive::manifest_key;
 use shared::events::manifest::files;
-use shared::runtime::deadline::Deadline;
 
 use super::Outcome;
 use crate::{Keeper, KeeperError};
@@ -14,25 +13,21 @@ const DELETES_IN_FLIGHT: usize = 16;
 
 impl Keeper {
     /// Deletes each object and then its rows, so that every object has a row until it is gone.
-    pub(crate) async fn expire(
-        &self,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<Outcome, KeeperError> {
+    pub(crate) async fn expire(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
         let period = row.period;
         // The first file is deleted last, because it determines the number of files.
         let mut objects = 0;
         for segment in 0..row.segments {
-            objects += self.archives.segment(period, segment, deadline).await?.objects;
+            objects += self.archives.segment(period, segment).await?.objects;
         }
         loop {
-            let (page, next) = self.archives.of_period(period, None, 100, deadline).await?;
+            let (page, next) = self.archives.of_period(period, None, 100).await?;
             let deleted = page.into_iter().map(|object| async move {
                 if let Some(replaced) = object.replaced_key() {
-                    self.objects.delete(&replaced, deadline).await?;
+                    self.objects.delete(&replaced, self.deadline()).await?;
                 }
-                self.objects.delete(&object.key(), deadline).await?;
-                self.archives.forget(&object, deadline).await.map_err(KeeperError::from)
+                self.objects.delete(&object.key(), self.deadline()).await?;
+                self.archives.forget(&object).await.map_err(KeeperError::from)
             });
             stream::iter(deleted).buffered(DELETES_IN_FLIGHT).try_collect::<Vec<_>>().await?;
             if next.is_none() {
@@ -40,9 +35,9 @@ impl Keeper {
             }
         }
         for file in (0..files(objects)).rev() {
-            self.objects.delete(&manifest_key(period, file), deadline).await?;
+            self.objects.delete(&manifest_key(period, file), self.deadline()).await?;
         }
-        self.archives.forget_progress(period, row.segments, deadline).await?;
-        self.moved(PeriodRow { expired: true, ..row.clone() }, deadline).await
+        self.archives.forget_progress(period, row.segments).await?;
+        self.moved(PeriodRow { expired: true, ..row.clone() }).await
     }
 }

@@ -7,7 +7,6 @@
 use aws_sdk_dynamodb::types::TableDescription;
 use shared::events::keeping::StreamCare;
 use shared::events::{PeriodRow, PeriodState, StreamMapping};
-use shared::runtime::deadline::Deadline;
 use tracing::info;
 
 use super::Outcome;
@@ -20,65 +19,56 @@ impl Keeper {
         &self,
         care: StreamCare,
         row: &PeriodRow,
-        deadline: Deadline,
     ) -> Result<Outcome, KeeperError> {
         if care == StreamCare::Map {
-            return self.map_late(row, deadline).await;
+            return self.map_late(row).await;
         }
-        if let Some(why) = self.witness_differs(row, deadline).await? {
+        if let Some(why) = self.witness_differs(row).await? {
             info!(period = %row.period, "not all is folded yet: {why}");
             return Ok(Outcome::Unchanged);
         }
         if care == StreamCare::Heal {
             let state = PeriodState::Verified;
             let healed = PeriodRow { state, dispute: None, heals: false, ..row.clone() };
-            return self.moved(healed, deadline).await;
+            return self.moved(healed).await;
         }
         let table = self.tables.table(row.period);
         // The step that drops tables handles a missing one.
-        let Some(found) = describe(&table, deadline).await? else { return Ok(Outcome::Unchanged) };
-        if !self.unmap(&found, deadline).await? {
+        let Some(found) = describe(&table).await? else { return Ok(Outcome::Unchanged) };
+        if !self.unmap(&found).await? {
             return Ok(Outcome::Waiting);
         }
-        self.moved(PeriodRow { stream: StreamMapping::Folded, ..row.clone() }, deadline).await
+        self.moved(PeriodRow { stream: StreamMapping::Folded, ..row.clone() }).await
     }
 
     /// Maps the stream of a table that was made without a mapping. It brings the last day, which is all that it still has.
-    async fn map_late(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
-        let found = describe(&self.tables.table(row.period), deadline).await?;
+    async fn map_late(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
+        let found = describe(&self.tables.table(row.period)).await?;
         // The next step disputes another table, or none.
         let Some(found) = found.filter(|found| strange(row, found).is_none()) else {
             return Ok(Outcome::Unchanged);
         };
-        if !self.map(&found, deadline).await? {
+        if !self.map(&found).await? {
             return Ok(Outcome::Waiting);
         }
-        self.moved(PeriodRow { stream: StreamMapping::Mapped, ..row.clone() }, deadline).await
+        self.moved(PeriodRow { stream: StreamMapping::Mapped, ..row.clone() }).await
     }
 
     /// Maps the stream of a table, if it is not mapped. Returns false if that is unknown yet.
-    pub(crate) async fn map(
-        &self,
-        found: &TableDescription,
-        deadline: Deadline,
-    ) -> Result<bool, KeeperError> {
+    pub(crate) async fn map(&self, found: &TableDescription) -> Result<bool, KeeperError> {
         match &found.latest_stream_arn {
             Some(stream) => {
-                self.mappings.create(stream, deadline).await.map_err(KeeperError::Lambda)
+                self.mappings.create(stream, self.deadline()).await.map_err(KeeperError::Lambda)
             }
             None => Ok(false),
         }
     }
 
     /// Deletes mappings of the stream of a table. Returns false if that has to be tried again.
-    pub(crate) async fn unmap(
-        &self,
-        found: &TableDescription,
-        deadline: Deadline,
-    ) -> Result<bool, KeeperError> {
+    pub(crate) async fn unmap(&self, found: &TableDescription) -> Result<bool, KeeperError> {
         match &found.latest_stream_arn {
             Some(stream) => {
-                self.mappings.delete(stream, deadline).await.map_err(KeeperError::Lambda)
+                self.mappings.delete(stream, self.deadline()).await.map_err(KeeperError::Lambda)
             }
             None => Ok(true),
         }
@@ -88,9 +78,8 @@ impl Keeper {
     pub(crate) async fn witness_differs(
         &self,
         row: &PeriodRow,
-        deadline: Deadline,
     ) -> Result<Option<String>, KeeperError> {
-        let witness = self.summaries.witness(row.period, deadline).await?;
+        let witness = self.summaries.witness(row.period).await?;
         let tally = row.tally.unwrap_or_default();
         let never = match row.stream {
             StreamMapping::Missing => ", and was never mapped",

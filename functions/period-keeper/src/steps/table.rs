@@ -9,7 +9,6 @@ use aws_sdk_dynamodb::types::{
 };
 use shared::dynamo::{DynamoError, Table};
 use shared::events::{MadeTable, PeriodRow, PeriodState, Seal, StreamMapping};
-use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 
 use super::Outcome;
@@ -20,77 +19,65 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Keeper {
     /// Makes the table, turns on its backups, maps its stream, and notes its ARN.
-    pub(crate) async fn make(
-        &self,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<Outcome, KeeperError> {
+    pub(crate) async fn make(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
         let table = self.tables.table(row.period);
-        if describe(&table, deadline).await?.is_none() {
-            create(&table, deadline).await?;
+        if describe(&table).await?.is_none() {
+            create(&table).await?;
         }
-        let Some(found) = wait_for(&table, TableStatus::Active, deadline).await? else {
+        let Some(found) = wait_for(&table, TableStatus::Active).await? else {
             return Ok(Outcome::Waiting);
         };
         if let Some(difference) = difference(&found) {
             let why =
                 format!("a table {} is there that was not made so: {difference}", table.name());
-            return self.dispute(row, why, deadline).await;
+            return self.dispute(row, why).await;
         }
         let Some(made) = identity(&found) else { return Ok(Outcome::Waiting) };
-        set_recovery(&table, true, deadline).await?;
-        if !self.map(&found, deadline).await? {
+        set_recovery(&table, true).await?;
+        if !self.map(&found).await? {
             return Ok(Outcome::Waiting);
         }
         let (state, stream) = (PeriodState::Made, StreamMapping::Mapped);
-        self.moved(PeriodRow { state, stream, table: Some(made), ..row.clone() }, deadline).await
+        self.moved(PeriodRow { state, stream, table: Some(made), ..row.clone() }).await
     }
 
     /// Denies everybody all writes of items.
-    pub(crate) async fn seal(
-        &self,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<Outcome, KeeperError> {
+    pub(crate) async fn seal(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
         let table = self.tables.table(row.period);
-        if let Some(why) = self.stranger(row, &table, deadline).await? {
-            return self.dispute(row, why, deadline).await;
+        if let Some(why) = self.stranger(row, &table).await? {
+            return self.dispute(row, why).await;
         }
         let arn = row.table.as_ref().map(|made| made.arn.as_str()).unwrap_or_default();
-        self.tables.seal((row.period, arn), Seal::All, deadline).await?;
+        self.tables.seal((row.period, arn), Seal::All).await?;
         let row = PeriodRow { state: PeriodState::Sealed, ..row.clone() };
-        self.moved(row, deadline).await
+        self.moved(row).await
     }
 
     /// Drops the table, if it is the one that was archived.
-    pub(crate) async fn drop_table(
-        &self,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<Outcome, KeeperError> {
+    pub(crate) async fn drop_table(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
         let table = self.tables.table(row.period);
-        let found = match describe(&table, deadline).await? {
+        let found = match describe(&table).await? {
             Some(found) => found,
             // The tick that dropped it died before it noted that.
-            None if row.dropping => return self.dropped(row, deadline).await,
+            None if row.dropping => return self.dropped(row).await,
             None => {
                 let why = format!("the table {} is gone, and nobody has dropped it", table.name());
-                return self.dispute(row, why, deadline).await;
+                return self.dispute(row, why).await;
             }
         };
         if let Some(why) = differs_from_archive(row, &found) {
-            return self.dispute(row, why, deadline).await;
+            return self.dispute(row, why).await;
         }
         if !row.dropping {
-            if let Some(why) = self.witness_differs(row, deadline).await? {
-                return self.dispute_until_folded(row, why, deadline).await;
+            if let Some(why) = self.witness_differs(row).await? {
+                return self.dispute_until_folded(row, why).await;
             }
             let row = PeriodRow { dropping: true, ..row.clone() };
-            return self.moved(row, deadline).await;
+            return self.moved(row).await;
         }
         if found.table_status != Some(TableStatus::Deleting) {
             // A keeper that was frozen may have made one since.
-            if !self.unmap(&found, deadline).await? {
+            if !self.unmap(&found).await? {
                 return Ok(Outcome::Waiting);
             }
             if found.deletion_protection_enabled == Some(true) {
@@ -98,23 +85,23 @@ impl Keeper {
                     let update = table.client().update_table().table_name(table.name());
                     update.deletion_protection_enabled(false).send()
                 };
-                unless_missing(table.attempt(deadline, update).await.map(drop))?;
+                unless_missing(table.attempt(update).await.map(drop))?;
             }
             let delete = || table.client().delete_table().table_name(table.name()).send();
-            unless_missing(table.attempt(deadline, delete).await.map(drop))?;
+            unless_missing(table.attempt(delete).await.map(drop))?;
         }
-        match wait_until_gone(&table, deadline).await? {
-            true => self.dropped(row, deadline).await,
+        match wait_until_gone(&table).await? {
+            true => self.dropped(row).await,
             false => Ok(Outcome::Waiting),
         }
     }
 
-    async fn dropped(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
+    async fn dropped(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
         // The spread of its customers is no longer needed, and its row stays permanently.
         let spread = std::collections::BTreeMap::new();
         let (state, stream) = (PeriodState::Dropped, StreamMapping::Folded);
         let row = PeriodRow { state, stream, spread, ..row.clone() };
-        self.moved(row, deadline).await
+        self.moved(row).await
     }
 
     /// Why the table of a period is not the one that was made for it, if it is not.
@@ -122,9 +109,8 @@ impl Keeper {
         &self,
         row: &PeriodRow,
         table: &Table,
-        deadline: Deadline,
     ) -> Result<Option<String>, KeeperError> {
-        let found = describe(table, deadline).await?;
+        let found = describe(table).await?;
         let found = found.ok_or_else(|| DynamoError::TableMissing(table.name().to_owned()))?;
         Ok(strange(row, &found))
     }
@@ -165,12 +151,8 @@ fn identity(found: &TableDescription) -> Option<MadeTable> {
 }
 
 /// Turns point-in-time recovery of a table on or off.
-pub(super) async fn set_recovery(
-    table: &Table,
-    enabled: bool,
-    deadline: Deadline,
-) -> Result<(), DynamoError> {
-    let set = table.attempt(deadline, || {
+pub(super) async fn set_recovery(table: &Table, enabled: bool) -> Result<(), DynamoError> {
+    let set = table.attempt(|| {
         let specification = PointInTimeRecoverySpecification::builder();
         let specification = specification.point_in_time_recovery_enabled(enabled).build().ok();
         let update = table.client().update_continuous_backups().table_name(table.name());
@@ -181,16 +163,16 @@ pub(super) async fn set_recovery(
 
 /// Moves a table to the class for infrequent access: its storage costs two fifths, its reads a quarter more. A refusal is not retried,
 /// because only the price depends on it.
-pub(super) async fn set_rarely_read(table: &Table, deadline: Deadline) {
-    let deadline = deadline.within(PATIENCE);
-    if let Err(error) = rarely_read(table, deadline).await {
+pub(super) async fn set_rarely_read(table: &Table) {
+    let patient = table.until(table.deadline().within(PATIENCE));
+    if let Err(error) = rarely_read(&patient).await {
         let table = table.name();
         tracing::warn!(table, "the table stays of the standard class: {error}");
     }
 }
 
-async fn rarely_read(table: &Table, deadline: Deadline) -> Result<(), KeeperError> {
-    let found = describe(table, deadline).await?;
+async fn rarely_read(table: &Table) -> Result<(), KeeperError> {
+    let found = describe(table).await?;
     let class = found.and_then(|found| found.table_class_summary?.table_class);
     let rarely_read = TableClass::StandardInfrequentAccess;
     if class.as_ref() == Some(&rarely_read) {
@@ -200,15 +182,12 @@ async fn rarely_read(table: &Table, deadline: Deadline) -> Result<(), KeeperErro
         let update = table.client().update_table().table_name(table.name());
         update.table_class(rarely_read.clone()).send()
     };
-    Ok(unless_missing(table.attempt(deadline, update).await.map(drop))?)
+    Ok(unless_missing(table.attempt(update).await.map(drop))?)
 }
 
-pub(crate) async fn describe(
-    table: &Table,
-    deadline: Deadline,
-) -> Result<Option<TableDescription>, KeeperError> {
+pub(crate) async fn describe(table: &Table) -> Result<Option<TableDescription>, KeeperError> {
     let describe = || table.client().describe_table().table_name(table.name()).send();
-    match table.attempt(deadline, describe).await {
+    match table.attempt(describe).await {
         Ok(answer) => Ok(answer.table),
         Err(DynamoError::TableMissing(_)) => Ok(None),
         Err(error) => Err(error.into()),
@@ -224,7 +203,7 @@ pub(super) fn unless_missing(outcome: Result<(), DynamoError>) -> Result<(), Dyn
 }
 
 /// Requests the table. An existing one is noticed when its state is read.
-async fn create(table: &Table, deadline: Deadline) -> Result<(), KeeperError> {
+async fn create(table: &Table) -> Result<(), KeeperError> {
     let create = || {
         let create = table.client().create_table().table_name(table.name());
         let stream = StreamSpecification::builder().stream_enabled(true);
@@ -238,7 +217,7 @@ async fn create(table: &Table, deadline: Deadline) -> Result<(), KeeperError> {
             .send()
     };
     // `ResourceInUseException`: it exists, perhaps from an attempt whose response was lost.
-    Ok(unless_missing(table.attempt(deadline, create).await.map(drop))?)
+    Ok(unless_missing(table.attempt(create).await.map(drop))?)
 }
 
 fn attributes() -> Vec<AttributeDefinition> {
@@ -277,11 +256,10 @@ fn difference(found: &TableDescription) -> Option<&'static str> {
 async fn wait_for(
     table: &Table,
     status: TableStatus,
-    deadline: Deadline,
 ) -> Result<Option<TableDescription>, KeeperError> {
-    let (mut backoff, patience) = (Backoff::default(), deadline.within(PATIENCE));
+    let (mut backoff, patience) = (Backoff::default(), table.deadline().within(PATIENCE));
     loop {
-        let found = describe(table, deadline).await?;
+        let found = describe(table).await?;
         if found.as_ref().is_some_and(|it| it.table_status.as_ref() == Some(&status)) {
             return Ok(found);
         }
@@ -292,10 +270,10 @@ async fn wait_for(
 }
 
 /// Waits a little until a table is gone. Returns false if it is not.
-async fn wait_until_gone(table: &Table, deadline: Deadline) -> Result<bool, KeeperError> {
-    let (mut backoff, patience) = (Backoff::default(), deadline.within(PATIENCE));
+async fn wait_until_gone(table: &Table) -> Result<bool, KeeperError> {
+    let (mut backoff, patience) = (Backoff::default(), table.deadline().within(PATIENCE));
     loop {
-        if describe(table, deadline).await?.is_none() {
+        if describe(table).await?.is_none() {
             return Ok(true);
         }
         if backoff.wait(patience).await.is_err() {

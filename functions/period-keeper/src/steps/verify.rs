@@ -8,7 +8,6 @@ use shared::dynamo::DynamoError;
 use shared::events::archive;
 use shared::events::archives::ReadBack;
 use shared::events::{ArchivedObject, PeriodRow, PeriodState, Tally};
-use shared::runtime::deadline::Deadline;
 
 use super::{Outcome, table};
 use crate::{Keeper, KeeperError};
@@ -18,44 +17,35 @@ const NOTED_AFTER: i32 = 50;
 
 impl Keeper {
     /// Reads the remaining objects back.
-    pub(crate) async fn verify(
-        &self,
-        row: &PeriodRow,
-        deadline: Deadline,
-    ) -> Result<Outcome, KeeperError> {
+    pub(crate) async fn verify(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
         let period = row.period;
-        let mut read = self.archives.read_back(period, deadline).await?;
+        let mut read = self.archives.read_back(period).await?;
         loop {
             let behind = read.position.clone();
-            let (objects, next) =
-                self.archives.of_period(period, behind, NOTED_AFTER, deadline).await?;
+            let (objects, next) = self.archives.of_period(period, behind, NOTED_AFTER).await?;
             let mut tally = read.tally;
             for object in &objects {
-                match self.check(object, deadline).await? {
+                match self.check(object).await? {
                     Ok(of_object) => tally.add(of_object),
                     Err(why) => {
                         let why = format!("{}: {why}", object.key());
-                        return self.dispute(row, why, deadline).await;
+                        return self.dispute(row, why).await;
                     }
                 }
             }
-            let Some(position) = next else { return self.compare(row, tally, deadline).await };
+            let Some(position) = next else { return self.compare(row, tally).await };
             let version = read.version;
             let noted = ReadBack { version, position: Some(position), tally };
-            read = match self.archives.replace_read_back(period, &noted, deadline).await? {
+            read = match self.archives.replace_read_back(period, &noted).await? {
                 true => ReadBack { version: version + 1, ..noted },
-                false => self.archives.read_back(period, deadline).await?,
+                false => self.archives.read_back(period).await?,
             };
         }
     }
 
     /// The tally of an object, or why it is not what was put.
-    async fn check(
-        &self,
-        object: &ArchivedObject,
-        deadline: Deadline,
-    ) -> Result<Result<Tally, String>, KeeperError> {
-        let Some(bytes) = self.objects.get(&object.key(), deadline).await? else {
+    async fn check(&self, object: &ArchivedObject) -> Result<Result<Tally, String>, KeeperError> {
+        let Some(bytes) = self.objects.get(&object.key(), self.deadline()).await? else {
             return Ok(Err("it is not there".to_owned()));
         };
         if bytes.len() as u64 != object.size {
@@ -75,29 +65,24 @@ impl Keeper {
     }
 
     /// Compares what was read back with what was scanned.
-    async fn compare(
-        &self,
-        row: &PeriodRow,
-        tally: Tally,
-        deadline: Deadline,
-    ) -> Result<Outcome, KeeperError> {
+    async fn compare(&self, row: &PeriodRow, tally: Tally) -> Result<Outcome, KeeperError> {
         if row.tally == Some(tally) {
             // From here on the archive is the copy, at a fiftieth of the cost.
             let table = self.tables.table(row.period);
-            match table::set_recovery(&table, false, deadline).await {
+            match table::set_recovery(&table, false).await {
                 // Another keeper is ahead.
                 Ok(()) | Err(DynamoError::TableMissing(_)) => {}
                 Err(failure) => return Err(failure.into()),
             }
-            table::set_rarely_read(&table, deadline).await;
+            table::set_rarely_read(&table).await;
             let row = PeriodRow { state: PeriodState::Verified, ..row.clone() };
-            return self.moved(row, deadline).await;
+            return self.moved(row).await;
         }
         let scanned = row.tally.unwrap_or_default();
         let why = format!(
             "{} events with the sum {:032x} were scanned, and {} with {:032x} are in the archive",
             scanned.events, scanned.sum, tally.events, tally.sum
         );
-        self.dispute(row, why, deadline).await
+        self.dispute(row, why).await
     }
 }

@@ -44,9 +44,9 @@ impl<'a> Activity<'a> {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let id = cx.path.parameter("activity_id", ActivityId::new)?;
     let viewer = cx.caller.own(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
-    let activities = Activities::new(&cx.reader.ledger.over(cx.dynamo));
+    let activities = Activities::new(&cx.reader.ledger);
     let (published, likes) = try_join(
-        activities.published(&id, cx.deadline),
+        activities.published(&id),
         of_activities(cx, viewer.as_ref(), std::slice::from_ref(&id)),
     )
     .await?;

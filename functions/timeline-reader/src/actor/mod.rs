@@ -4,7 +4,6 @@
 use shared::activities::{Activities, Published};
 use shared::dynamo::DynamoError;
 use shared::paging::{List, RowChunk};
-use shared::runtime::deadline::Deadline;
 use shared::values::{ActorId, SortKey, Span, Timestamp};
 
 use crate::Context;
@@ -20,7 +19,6 @@ struct Outbox<'a> {
     activities: Activities,
     actor: &'a ActorId,
     kinds: Kinds,
-    deadline: Deadline,
 }
 
 impl Outbox<'_> {
@@ -30,8 +28,8 @@ impl Outbox<'_> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<RowChunk<Target>, DynamoError> {
-        let Self { activities, actor, deadline, .. } = self;
-        let rows = activities.published_by(actor, span, after, limit, *deadline);
+        let Self { activities, actor, .. } = self;
+        let rows = activities.published_by(actor, span, after, limit);
         Ok(self.targets(rows.await?))
     }
 
@@ -41,9 +39,8 @@ impl Outbox<'_> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<RowChunk<Target>, DynamoError> {
-        let Self { activities, actor, kinds, deadline } = self;
-        let rows =
-            activities.published_of_kinds(actor, kinds.iter(), span, after, limit, *deadline);
+        let Self { activities, actor, kinds } = self;
+        let rows = activities.published_of_kinds(actor, kinds.iter(), span, after, limit);
         Ok(self.targets(rows.await?))
     }
 
@@ -96,16 +93,15 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
         ..Request::parse(cx, &parameters, &list, filter, &[Kinds::PARAMETER])?
     };
     let likes = AskedLikes::new(cx, &request);
-    let timelines = cx.reader.timelines.over(cx.dynamo);
+    let timelines = &cx.reader.timelines;
     let outbox = Outbox {
-        activities: Activities::new(&cx.reader.ledger.over(cx.dynamo)),
+        activities: Activities::new(&cx.reader.ledger),
         actor: &actor,
         kinds: Kinds::read(&request.cursor.filter),
-        deadline: cx.deadline,
     };
     let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
     let page =
-        ConsistentPageReader::new(cx, &outbox, &timelines, &likes, cx.now).page(&paging).await?;
+        ConsistentPageReader::new(cx, &outbox, timelines, &likes, cx.now).page(&paging).await?;
     let head = Head::Actor { actor_id: &actor };
     let answer = answer(cx, &paging, &page, &likes.shown(), head).await?;
     Ok(Shareable { answer, is_public: request.own.is_none() })

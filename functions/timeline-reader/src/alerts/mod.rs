@@ -100,16 +100,15 @@ async fn read(
     unread_only: bool,
     limit: usize,
 ) -> Result<(Vec<Alert>, Option<Position>), Problem> {
-    let ledger = cx.reader.ledger.over(cx.dynamo);
-    let (alerts, definitions) = (Alerts::new(&ledger), Definitions::new(&ledger));
-    let in_force = definitions.of(tenant, cx.deadline).await?;
+    let ledger = &cx.reader.ledger;
+    let (alerts, definitions) = (Alerts::new(ledger), Definitions::new(ledger));
+    let in_force = definitions.of(tenant).await?;
     let stands =
         |alert: &Alert| alert.is_daily() || in_force.rules.iter().any(|rule| alert.is_of(rule));
     let is_shown = |alert: &Alert| !(unread_only && alert.is_read) && stands(alert);
     let mut shown = Vec::new();
     for _ in 0..ROUNDS {
-        let (found, may_go_on) =
-            alerts.page(tenant, behind.as_ref(), LOOKED_AT, cx.deadline).await?;
+        let (found, may_go_on) = alerts.page(tenant, behind.as_ref(), LOOKED_AT).await?;
         let last = found.len();
         for (index, alert) in found.into_iter().enumerate() {
             behind = Some((alert.decided_at, alert.alert_id.clone()));

@@ -91,11 +91,11 @@ async fn read(
     before: Option<Period>,
     limit: usize,
 ) -> Result<(Vec<OfPeriod>, Option<Period>), DynamoError> {
-    let archives = Archives::new(&cx.reader.ledger.over(cx.dynamo));
+    let archives = Archives::new(&cx.reader.ledger);
     let mut periods: Vec<OfPeriod> = Vec::new();
     let (mut behind, mut objects) = (before.map(|period| period.to_string()), 0);
     loop {
-        let page = archives.of_tenant(tenant, behind.as_deref(), cx.deadline).await?;
+        let page = archives.of_tenant(tenant, behind.as_deref()).await?;
         behind = page.1;
         for object in page.0 {
             let is_another = periods.last().is_none_or(|last| last.period != object.period);
@@ -119,8 +119,8 @@ async fn read(
 
 /// The state of a period whose archive is shown.
 async fn state(cx: &Context<'_>, period: Period) -> Result<Option<PeriodState>, DynamoError> {
-    let periods = cx.reader.events.over(cx.dynamo);
-    let row = periods.periods().row(period, cx.deadline).await?;
+    let periods = &cx.reader.events;
+    let row = periods.periods().row(period).await?;
     let is_shown = |state| {
         matches!(state, PeriodState::Archived | PeriodState::Verified | PeriodState::Dropped)
     };

@@ -22,7 +22,7 @@ struct Body<'a> {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let battle = cx.path.parameter("battle_id", BattleId::new)?;
     let hit = cx.path.parameter("hit_id", HitId::new)?;
-    let found = battles(cx).hit_state(&battle, &hit, cx.deadline).await?;
+    let found = battles(cx).hit_state(&battle, &hit).await?;
     let (Hit { hit_id, viewer_id, damage, at }, state) = found.ok_or(Problem::NotFound(&[]))?;
     let state = match state {
         HitState::Pending => "pending",

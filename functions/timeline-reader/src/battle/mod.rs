@@ -56,7 +56,7 @@ struct ViewerHits {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let id = cx.path.parameter("battle_id", BattleId::new)?;
     let viewer = cx.own_part(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
-    let battle = battles(cx).battle(&id, viewer.as_ref(), cx.deadline).await?;
+    let battle = battles(cx).battle(&id, viewer.as_ref()).await?;
     let Battle { definition, shown, viewer_hits } = battle.ok_or(Problem::NotFound(&[]))?;
     let Shown { hp_left, hits, last_hit } = shown;
     let Definition { actor_id, hp, payload, .. } = &definition;
@@ -77,5 +77,5 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
 }
 
 fn battles(cx: &Context<'_>) -> Battles {
-    Battles::new(&cx.reader.facts.over(cx.dynamo), &cx.reader.views.over(cx.dynamo))
+    Battles::new(&cx.reader.facts, &cx.reader.views)
 }

@@ -93,20 +93,20 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         .get("cursor")
         .map(|text| list::open(cx, LIST, &tenant, text, behind))
         .transpose()?;
-    let summaries = Summaries::new(&cx.reader.views).over(cx.dynamo);
-    let ledger = cx.reader.ledger.over(cx.dynamo);
-    let (customers, definitions) = (Customers::new(&ledger), Definitions::new(&ledger));
+    let summaries = Summaries::new(&cx.reader.views);
+    let ledger = &cx.reader.ledger;
+    let (customers, definitions) = (Customers::new(ledger), Definitions::new(ledger));
     // One more of each tells whether there are more. The first customers of both together are among the first of each.
     let (ids, (said, _), in_force) = futures::try_join!(
-        summaries.ids(&tenant, after.as_ref(), limit + 1, cx.deadline),
-        customers.page(&tenant, after.as_ref(), limit + 1, cx.deadline),
-        definitions.of(&tenant, cx.deadline),
+        summaries.ids(&tenant, after.as_ref(), limit + 1),
+        customers.page(&tenant, after.as_ref(), limit + 1),
+        definitions.of(&tenant),
     )?;
     let mut payloads: BTreeMap<_, _> = said.into_iter().collect();
     let ids: BTreeSet<_> = ids.into_iter().chain(payloads.keys().cloned()).collect();
     let mut is_more = ids.len() > limit;
     let ids: Vec<_> = ids.into_iter().take(limit).collect();
-    let views = summaries.views(&tenant, &ids, cx.deadline).await?;
+    let views = summaries.views(&tenant, &ids).await?;
     let views: Vec<_> = views.into_iter().map(|view| view.state).collect();
     let shown = fitting(&views);
     is_more |= shown < ids.len();
@@ -117,7 +117,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         let summaries = &summaries;
         async move {
             let since = first_day(scores, today);
-            let summary = summaries.since(&customer, view, since, cx.deadline).await?;
+            let summary = summaries.since(&customer, view, since).await?;
             Ok::<_, Problem>(Item::of(customer.customer_id, &summary, payload, scores, today))
         }
     });

@@ -19,17 +19,17 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read_tenant(&tenant_id)?;
     Parameters::of(cx.event, &[])?;
     let customer = Customer { tenant_id, customer_id };
-    let (views, ledger) = (cx.reader.views.over(cx.dynamo), cx.reader.ledger.over(cx.dynamo));
-    let (customers, definitions) = (Customers::new(&ledger), Definitions::new(&ledger));
+    let (views, ledger) = (&cx.reader.views, &cx.reader.ledger);
+    let (customers, definitions) = (Customers::new(ledger), Definitions::new(ledger));
     let key = SummaryView::Customer(customer.clone()).key();
     let (view, said, in_force) = futures::try_join!(
-        views.read(key, View::<CustomerView>::read_from, cx.deadline),
-        customers.get(&customer, cx.deadline),
-        definitions.of(&customer.tenant_id, cx.deadline),
+        views.read(key, View::<CustomerView>::read_from),
+        customers.get(&customer),
+        definitions.of(&customer.tenant_id),
     )?;
     let (scores, today) = (&in_force.scores, PeriodLength::Day.period_of(cx.now));
     let since = first_day(scores, today);
-    let summary = Summaries::new(&views).since(&customer, view.state, since, cx.deadline).await?;
+    let summary = Summaries::new(views).since(&customer, view.state, since).await?;
     if summary.events() == 0 && said.is_none() {
         return Err(Problem::NotFound(&[]));
     }

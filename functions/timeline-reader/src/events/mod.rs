@@ -96,8 +96,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let parameters = Parameters::with_several(cx.event, KNOWN, &[Names::PARAMETER])?;
     let filter = Names::parse(&parameters)?.write()?;
     let request = Request::parse(cx, &parameters, &list, filter, &[Names::PARAMETER])?;
-    let events = cx.reader.events.over(cx.dynamo);
-    let history = events.history(customer.clone(), cx.now, cx.deadline).await?;
+    let events = &cx.reader.events;
+    let history = events.history(customer.clone(), cx.now).await?;
     let paging = Paging::new(cx, &list, &request, cx.now, history.from());
     let mut named = Named { history, names: Names::read(&request.cursor.filter) };
     let page = fill(&paging, &mut named).await?.page;

@@ -13,8 +13,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let actor = cx.path.parameter("actor_id", ActorId::new)?;
     let list = List { name: "followers", whose: &actor };
     let request = list.request(cx)?;
-    let follows = Follows::new(&cx.reader.ledger.over(cx.dynamo));
+    let follows = Follows::new(&cx.reader.ledger);
     let after = request.after.as_ref();
-    let page = follows.followers(&actor, after, request.limit, cx.deadline).await?;
+    let page = follows.followers(&actor, after, request.limit).await?;
     list.answer(cx, page).await
 }

@@ -14,8 +14,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read(&viewer)?;
     let list = List { name: "following", whose: &viewer };
     let request = list.request(cx)?;
-    let follows = Follows::new(&cx.reader.ledger.over(cx.dynamo));
+    let follows = Follows::new(&cx.reader.ledger);
     let after = request.after.as_ref();
-    let page = follows.following(&viewer, after, request.limit, cx.deadline).await?;
+    let page = follows.following(&viewer, after, request.limit).await?;
     list.answer(cx, page).await
 }

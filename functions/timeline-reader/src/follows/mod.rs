@@ -52,11 +52,11 @@ impl<W: Display> List<'_, W> {
 
     async fn answer(&self, cx: &Context<'_>, page: ListPage) -> Result<Answer, Problem> {
         let ListPage { listed, next } = page;
-        let profiles = Profiles::new(&cx.reader.ledger.over(cx.dynamo));
+        let profiles = Profiles::new(&cx.reader.ledger);
         let ids = listed.iter().map(|Listed { viewer_id, .. }| viewer_id);
         let profiles = match listed.is_empty() {
             true => HashMap::new(),
-            false => profiles.profiles(ids, cx.deadline).await?,
+            false => profiles.profiles(ids).await?,
         };
         let items = listed.iter().map(|Listed { viewer_id, since }| Item {
             viewer_id,

@@ -25,7 +25,6 @@ pub(super) type Found = (Like, (ActorId, Published));
 /// What a viewer likes.
 pub(super) struct Listed<'a> {
     viewer: &'a ViewerId,
-    cx: &'a Context<'a>,
     list: LikeList,
     likes: Likes,
     activities: Activities,
@@ -40,10 +39,10 @@ enum Source {
 
 impl<'a> Listed<'a> {
     pub(super) fn new(cx: &'a Context<'a>, viewer: &'a ViewerId) -> Self {
-        let ledger = cx.reader.ledger.over(cx.dynamo);
-        let likes = Likes::new(&cx.reader.facts.over(cx.dynamo));
-        let (list, activities) = (LikeList::new(&ledger), Activities::new(&ledger));
-        Self { viewer, cx, list, likes, activities }
+        let ledger = &cx.reader.ledger;
+        let likes = Likes::new(&cx.reader.facts);
+        let (list, activities) = (LikeList::new(ledger), Activities::new(ledger));
+        Self { viewer, list, likes, activities }
     }
 
     /// Likes after one of them, and the like to continue from if there may be more.
@@ -79,11 +78,11 @@ impl<'a> Listed<'a> {
     ) -> Result<(Vec<Like>, bool), DynamoError> {
         if let Source::List = source {
             let Entries { is_whole, likes, has_more } =
-                self.list.entries(self.viewer, after, most, self.cx.deadline).await?;
+                self.list.entries(self.viewer, after, most).await?;
             if is_whole {
                 return Ok((likes, has_more));
             }
-            let all = self.likes.of_viewer(self.viewer, self.cx.deadline).await?;
+            let all = self.likes.of_viewer(self.viewer).await?;
             let behind = |like: &Like| after.is_none_or(|after| like < after);
             *source = Source::Rows(all.into_iter().filter(behind).collect());
         }
@@ -98,8 +97,8 @@ impl<'a> Listed<'a> {
         let mut each_once: Vec<_> = likes.iter().map(|like| like.activity_id.clone()).collect();
         each_once.sort_unstable();
         each_once.dedup();
-        let states = self.likes.states(self.viewer, &each_once, self.cx.deadline);
-        let published = self.activities.all_published(&each_once, self.cx.deadline);
+        let states = self.likes.states(self.viewer, &each_once);
+        let published = self.activities.all_published(&each_once);
         let (states, mut published) = try_join(states, published).await?;
         let in_force = likes.iter().filter(|like| is_in_force(like, states.get(&like.activity_id)));
         let found = in_force.filter_map(|like| {

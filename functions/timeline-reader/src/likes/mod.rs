@@ -27,18 +27,18 @@ pub(crate) async fn of_activities(
     viewer: Option<&ViewerId>,
     activities: &[ActivityId],
 ) -> Result<HashMap<ActivityId, LikeSummary>, DynamoError> {
-    let counts = LikeCounts::new(&cx.reader.views.over(cx.dynamo));
-    let likes = Likes::new(&cx.reader.facts.over(cx.dynamo));
+    let counts = LikeCounts::new(&cx.reader.views);
+    let likes = Likes::new(&cx.reader.facts);
     let liked = async {
         match viewer {
             None => Ok(None),
-            Some(viewer) => likes.liked(viewer, activities, cx.deadline).await.map(Some),
+            Some(viewer) => likes.liked(viewer, activities).await.map(Some),
         }
     };
     let counts = async {
         match activities {
-            [_] => counts.of(activities, cx.deadline).await,
-            _ => counts.lately(activities, &cx.reader.counts, cx.now, cx.deadline).await,
+            [_] => counts.of(activities).await,
+            _ => counts.lately(activities, &cx.reader.counts, cx.now).await,
         }
     };
     let (counts, liked) = try_join(counts, liked).await?;

@@ -42,8 +42,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         .get("cursor")
         .map(|text| list::open(cx, LIST, &tenant, text, behind))
         .transpose()?;
-    let summaries = Summaries::new(&cx.reader.views).over(cx.dynamo);
-    let page = summaries.names(&tenant, after.as_ref(), limit, cx.deadline).await?;
+    let summaries = Summaries::new(&cx.reader.views);
+    let page = summaries.names(&tenant, after.as_ref(), limit).await?;
     let NamePage { names, next } = page;
     let items = names.into_iter().filter_map(|(name, view)| Some(Item::of(name, view.tally?)));
     let items: Vec<_> = items.collect();

@@ -30,8 +30,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let name = cx.path.parameter("name", EventName::new)?;
     cx.caller.may_read_tenant(&tenant)?;
     Parameters::of(cx.event, &[])?;
-    let summaries = Summaries::new(&cx.reader.views).over(cx.dynamo);
-    let view = summaries.name(&tenant, &name, cx.deadline).await?;
+    let summaries = Summaries::new(&cx.reader.views);
+    let view = summaries.name(&tenant, &name).await?;
     let (tally, days) =
         view.and_then(|view| Some((view.tally?, view.days))).ok_or(Problem::NotFound(&[]))?;
     let earliest = (day_of(cx.now) + 1).saturating_sub(SHOWN_DAYS);

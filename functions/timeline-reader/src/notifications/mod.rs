@@ -72,9 +72,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         Some(_) => return Err(Problem::invalid("state", format!("expected `{UNREAD}`"))),
     }
     let reader = cx.reader;
-    let notifications =
-        Notifications::new(&reader.facts.over(cx.dynamo), &reader.views.over(cx.dynamo));
-    let page = notifications.page(&viewer, &wanted, cx.now, cx.deadline).await?;
+    let notifications = Notifications::new(&reader.facts, &reader.views);
+    let page = notifications.page(&viewer, &wanted, cx.now).await?;
     let body = Body {
         viewer_id: &viewer,
         unread_count: page.unread_count,

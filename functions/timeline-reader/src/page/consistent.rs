@@ -41,7 +41,6 @@ use futures::future::{OptionFuture, try_join, try_join3};
 use shared::activities::{Published, RecordCache};
 use shared::dynamo::DynamoError;
 use shared::paging::RowChunk;
-use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::timelines::{Hydration, Timelines, VisibilitySnapshot};
 use shared::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
@@ -106,7 +105,6 @@ pub(crate) struct ConsistentPageReader<'a, R> {
     hold: Hold,
     likes: &'a AskedLikes<'a>,
     now: Timestamp,
-    deadline: Deadline,
     /// What was read for this page, so that nothing is read twice.
     hydration: Hydration,
     begun: Instant,
@@ -146,7 +144,6 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
             hold: *hold,
             likes,
             now,
-            deadline: cx.deadline,
             hydration: Hydration::default(),
             begun,
             rounds: 0,
@@ -222,7 +219,7 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
 
     async fn ask_view(&self) -> Result<(VisibilitySnapshot, Instant), DynamoError> {
         let asked_at = Instant::now();
-        let view = self.timelines.visibility(self.rows.viewer(), self.cache, self.deadline).await?;
+        let view = self.timelines.visibility(self.rows.viewer(), self.cache).await?;
         Ok((view, asked_at))
     }
 }
@@ -279,7 +276,7 @@ impl<R: Rows> Source for ConsistentPageReader<'_, R> {
     }
 
     async fn look_up(&mut self, rows: &[Target], is_first: bool) -> Result<(), DynamoError> {
-        let (timelines, deadline) = (self.timelines, self.deadline);
+        let timelines = self.timelines;
         let is_checked = self.pass == Pass::Checked;
         let mut open = Vec::new();
         let rows = if is_checked || self.seen.is_some() {
@@ -296,18 +293,18 @@ impl<R: Rows> Source for ConsistentPageReader<'_, R> {
         }
         self.rounds += 1;
         if !is_checked && (!is_first || rows.len() > MAX_ROWS_WITH_EDGES) {
-            timelines.hydrate_edges(&mut self.hydration, rows, deadline).await?;
+            timelines.hydrate_edges(&mut self.hydration, rows).await?;
         }
         let wants_view = is_checked && self.seen.is_none();
         let (list, cache) = (self.rows, self.cache);
         let view = OptionFuture::from(wants_view.then_some(async {
             let asked_at = Instant::now();
-            let view = timelines.visibility(list.viewer(), cache, deadline).await?;
+            let view = timelines.visibility(list.viewer(), cache).await?;
             Ok::<_, DynamoError>((view, asked_at))
         }));
         // Records in the cache may have been read after the rows.
         let (_, _, view) = try_join3(
-            timelines.hydrate(&mut self.hydration, rows, cache, !is_checked, deadline),
+            timelines.hydrate(&mut self.hydration, rows, cache, !is_checked),
             self.likes.ask(rows.iter().map(|(key, _)| &key.activity_id)),
             async { view.await.transpose() },
         )

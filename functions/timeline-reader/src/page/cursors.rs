@@ -133,8 +133,8 @@ async fn seen_after<T>(
     };
     let (seen, new) = seen.and(&set, page.keys(), held, seal.capacity(filter, position));
     if let Some(new) = new {
-        let Paging { list, now, deadline, .. } = *paging;
-        paging.seen_sets.keep(list, new, now, deadline).await?;
+        let Paging { list, now, .. } = *paging;
+        paging.seen_sets.keep(list, new, now).await?;
     }
     Ok(Some(seen))
 }

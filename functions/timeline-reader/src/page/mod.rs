@@ -33,7 +33,6 @@ pub(crate) use words::{Kinds, Names};
 
 use shared::dynamo::DynamoError;
 use shared::paging::{List, RowChunk, SeenSet, SeenSets};
-use shared::runtime::deadline::Deadline;
 use shared::values::{SortKey, Span, Timestamp};
 use tokio::sync::OnceCell;
 
@@ -130,7 +129,6 @@ pub(crate) struct Paging<'a> {
     pub(crate) now: Timestamp,
     /// What is older is not in the list.
     pub(crate) retained_from: Timestamp,
-    deadline: Deadline,
     seen_sets: SeenSets,
     /// What was shown before. It never changes, so it is read once, together with the first rows.
     seen: OnceCell<Option<SeenSet>>,
@@ -145,16 +143,15 @@ impl<'a> Paging<'a> {
         now: Timestamp,
         retained_from: Timestamp,
     ) -> Self {
-        let seen_sets = SeenSets::new(&cx.reader.ledger.over(cx.dynamo));
-        let deadline = cx.deadline;
-        Self { list, request, now, retained_from, deadline, seen_sets, seen: OnceCell::new() }
+        let seen_sets = SeenSets::new(&cx.reader.ledger);
+        Self { list, request, now, retained_from, seen_sets, seen: OnceCell::new() }
     }
 
     /// What was shown before, as far as this page may show it again or add to it.
     async fn seen(&self) -> Result<Option<&SeenSet>, DynamoError> {
         let read = async || {
             let Some(seen) = self.request.window() else { return Ok(None) };
-            self.seen_sets.read(self.list, seen, self.now, self.deadline).await.map(Some)
+            self.seen_sets.read(self.list, seen, self.now).await.map(Some)
         };
         self.seen.get_or_try_init(read).await.map(Option::as_ref)
     }

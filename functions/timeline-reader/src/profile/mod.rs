@@ -18,8 +18,8 @@ struct Body<'a> {
 /// `GET /v1/profiles/{viewer_id}`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
-    let profiles = Profiles::new(&cx.reader.ledger.over(cx.dynamo));
-    let profile = profiles.profile(&viewer, cx.deadline).await?;
+    let profiles = Profiles::new(&cx.reader.ledger);
+    let profile = profiles.profile(&viewer).await?;
     let Profile { payload, updated_at } = profile.ok_or(Problem::NotFound(&[]))?;
     let body = Body { viewer_id: &viewer, payload: &payload, updated_at };
     Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })

@@ -15,7 +15,6 @@ mod page_reader;
 
 use serde::Serialize;
 use shared::rooms::{ArrivalPosition, Message, Rooms};
-use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
 
 use crate::Context;
@@ -53,7 +52,6 @@ struct RoomRequest<'a> {
     viewer: Option<&'a ViewerId>,
     cursor: Cursor,
     limit: usize,
-    deadline: Deadline,
 }
 
 struct Found {
@@ -69,14 +67,13 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let room = cx.path.parameter("room_id", RoomId::new)?;
     let parameters = Parameters::of(cx.event, KNOWN)?;
     let viewer = cx.caller.own(parameters.get("viewer"))?;
-    let rooms = Rooms::new(&cx.reader.ledger.over(cx.dynamo));
+    let rooms = Rooms::new(&cx.reader.ledger);
     let request = RoomRequest {
         rooms: &rooms,
         room: &room,
         viewer: viewer.as_ref(),
         cursor: Cursor::of(cx, &parameters, &room)?,
         limit: parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?,
-        deadline: cx.deadline,
     };
     let found = match &request.cursor.position {
         Position::Page { order, after, since } => {

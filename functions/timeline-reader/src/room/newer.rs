@@ -29,7 +29,7 @@ pub(super) async fn page(
     request: &RoomRequest<'_>,
     after: ArrivalPosition,
 ) -> Result<Found, Problem> {
-    let RoomRequest { rooms, room, viewer, deadline, limit, .. } = *request;
+    let RoomRequest { rooms, room, viewer, limit, .. } = *request;
     let (rows, more) = rows(request, after).await?;
     let asked: Vec<_> = rows.iter().flat_map(|row| asked(row, after, &request.cursor)).collect();
     let looked_at = &asked[..limit.min(asked.len())];
@@ -39,11 +39,8 @@ pub(super) async fn page(
         last.iter().flat_map(|row| row.arrivals()).filter(|(position, _)| *position > after);
     let mut looked_for = looked_at.to_vec();
     looked_for.extend(of_last);
-    let (entrance, states) = try_join(
-        rooms.entrance(room, viewer, deadline),
-        rooms.arrival_states(&looked_for, deadline),
-    )
-    .await?;
+    let (entrance, states) =
+        try_join(rooms.entrance(room, viewer), rooms.arrival_states(&looked_for)).await?;
     if !entrance.is_open() {
         return Err(Problem::Forbidden);
     }
@@ -67,10 +64,10 @@ async fn rows(
     request: &RoomRequest<'_>,
     after: ArrivalPosition,
 ) -> Result<(Vec<ArrivalRow>, bool), Problem> {
-    let RoomRequest { rooms, room, deadline, limit, .. } = *request;
+    let RoomRequest { rooms, room, limit, .. } = *request;
     let (mut found, mut count, mut bytes, mut from) = (Vec::new(), 0, 0, after);
     for _ in 0..QUERIES {
-        let some = rooms.arrivals_after(room, from, (limit + 1).min(ROWS), deadline).await?;
+        let some = rooms.arrivals_after(room, from, (limit + 1).min(ROWS)).await?;
         count += some.rows.iter().flat_map(|row| asked(row, after, &request.cursor)).count();
         bytes += some.rows.iter().map(ArrivalRow::bytes).sum::<usize>();
         from = some.rows.last().map_or(from, |row| ArrivalPosition::end_of(row.number));

@@ -36,25 +36,24 @@ pub(super) async fn page(
     after: Option<&SortKey>,
     since: Option<ArrivalPosition>,
 ) -> Result<Found, Problem> {
-    let RoomRequest { rooms, room, viewer, deadline, limit, .. } = *request;
+    let RoomRequest { rooms, room, viewer, limit, .. } = *request;
     let Cursor { range, author, .. } = &request.cursor;
     let span = Span { from: range.from.unwrap_or(Timestamp::FIRST), to: range.to, order };
-    let (known, last) =
-        try_join(rooms.room(room, deadline), rooms.last_arrivals(room, deadline)).await?;
+    let (known, last) = try_join(rooms.room(room), rooms.last_arrivals(room)).await?;
     let after_key = after.map(ToString::to_string);
     let others = last.as_ref().map_or(0, |last| last.looked_at(author.as_ref()));
     let mut effort = Effort::of_page(limit + 1, others);
     let read = async |effort: &mut Effort, shards, until| {
         let list = MessageList { room, shards, author: author.as_ref() };
         let asked = MessagesQuery { span, after: after_key.as_deref(), wanted: limit + 1, until };
-        rooms.messages(list, asked, effort, deadline).await
+        rooms.messages(list, asked, effort).await
     };
     let upper =
         last.as_ref().map_or(ArrivalPosition::NOTHING, |last| ArrivalPosition::end_of(last.number));
     let (mut found, entrance, outcome) = try_join3(
         read(&mut effort, known.shards, upper),
-        rooms.entrance(room, viewer, deadline),
-        rooms.outcome(last.as_ref(), author.as_ref(), deadline),
+        rooms.entrance(room, viewer),
+        rooms.outcome(last.as_ref(), author.as_ref()),
     )
     .await?;
     if !entrance.is_open() {

@@ -7,7 +7,6 @@
 use shared::activities::Published;
 use shared::dynamo::DynamoError;
 use shared::paging::{List, RowChunk};
-use shared::runtime::deadline::Deadline;
 use shared::tags::Tags;
 use shared::values::{Span, Timestamp, ViewerId};
 
@@ -24,7 +23,6 @@ struct Listings<'a> {
     tags: Tags,
     person: &'a ViewerId,
     kinds: Kinds,
-    deadline: Deadline,
 }
 
 impl Rows for Listings<'_> {
@@ -34,7 +32,7 @@ impl Rows for Listings<'_> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<RowChunk<Target>, DynamoError> {
-        self.tags.listings(self.person, span, after, limit, self.deadline).await
+        self.tags.listings(self.person, span, after, limit).await
     }
 
     fn shows(&self, published: &Published) -> bool {
@@ -51,11 +49,11 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let request = Request::parse(cx, &parameters, &list, filter, &[Kinds::PARAMETER])?;
     let kinds = Kinds::read(&request.cursor.filter);
     let likes = AskedLikes::new(cx, &request);
-    let timelines = cx.reader.timelines.over(cx.dynamo);
-    let tags = Tags::new(&cx.reader.ledger.over(cx.dynamo));
-    let listings = Listings { tags, person: &viewer, kinds, deadline: cx.deadline };
+    let timelines = &cx.reader.timelines;
+    let tags = Tags::new(&cx.reader.ledger);
+    let listings = Listings { tags, person: &viewer, kinds };
     let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
     let page =
-        ConsistentPageReader::new(cx, &listings, &timelines, &likes, cx.now).page(&paging).await?;
+        ConsistentPageReader::new(cx, &listings, timelines, &likes, cx.now).page(&paging).await?;
     answer(cx, &paging, &page, &likes.shown(), Head::Tagged { viewer_id: &viewer }).await
 }

@@ -18,7 +18,6 @@ use serde::Serialize;
 use shared::activities::Activities;
 use shared::dynamo::DynamoError;
 use shared::profiles::Profiles;
-use shared::runtime::deadline::Deadline;
 use shared::tags::{Tag, Tags};
 use shared::values::{ActivityId, Payload, ViewerId};
 use tokio::time::Instant;
@@ -58,10 +57,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         tags.truncate(limit);
         next = Some(tags.last().map(|last| last.tagged_id.clone()));
     }
-    let profiles = Profiles::new(&cx.reader.ledger.over(cx.dynamo));
+    let profiles = Profiles::new(&cx.reader.ledger);
     let profiles = match tags.is_empty() {
         true => Default::default(),
-        false => profiles.profiles(tags.iter().map(|tag| &tag.tagged_id), cx.deadline).await?,
+        false => profiles.profiles(tags.iter().map(|tag| &tag.tagged_id)).await?,
     };
     let items = tags.iter().map(|Tag { tagged_id, .. }| Item {
         tagged_id,
@@ -99,14 +98,14 @@ async fn read(
     after: Option<&ViewerId>,
     limit: usize,
 ) -> Result<TagsRead, DynamoError> {
-    let ledger = cx.reader.ledger.over(cx.dynamo);
-    let (activities, tags) = (Activities::new(&ledger), Tags::new(&ledger));
+    let ledger = &cx.reader.ledger;
+    let (activities, tags) = (Activities::new(ledger), Tags::new(ledger));
     let (mut before, mut readings) = (None::<(bool, TagsRead)>, 0);
     let (is_shown, mut looked) = loop {
         let begun = Instant::now();
         let (is_shown, looked) = try_join(
-            async { Ok(activities.published(activity, cx.deadline).await?.is_some()) },
-            looked_at(&tags, activity, after, limit, cx.deadline),
+            async { Ok(activities.published(activity).await?.is_some()) },
+            looked_at(&tags, activity, after, limit),
         )
         .await?;
         readings += 1;
@@ -141,11 +140,10 @@ async fn looked_at(
     activity: &ActivityId,
     after: Option<&ViewerId>,
     limit: usize,
-    deadline: Deadline,
 ) -> Result<TagsRead, DynamoError> {
     let (mut found, mut next) = (Vec::new(), after.cloned());
     for looks_at in LOOKS {
-        let page = tags.of_activity(activity, next.as_ref(), looks_at.max(limit), deadline).await?;
+        let page = tags.of_activity(activity, next.as_ref(), looks_at.max(limit)).await?;
         found.extend(page.tags);
         next = page.next;
         let in_force = found.iter().filter(|tag| tag.state.tagged).count();

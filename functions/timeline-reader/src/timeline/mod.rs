@@ -2,7 +2,6 @@
 
 use shared::dynamo::DynamoError;
 use shared::paging::{List, RowChunk};
-use shared::runtime::deadline::Deadline;
 use shared::timelines::{EntryRow, Timelines};
 use shared::values::{Span, ViewerId};
 
@@ -20,7 +19,6 @@ const READINGS: usize = 2;
 struct Entries<'a> {
     timelines: &'a Timelines,
     viewer: &'a ViewerId,
-    deadline: Deadline,
 }
 
 impl Rows for Entries<'_> {
@@ -30,8 +28,7 @@ impl Rows for Entries<'_> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<RowChunk<Target>, DynamoError> {
-        let (rows, next) =
-            self.timelines.entries(self.viewer, span, after, limit, self.deadline).await?;
+        let (rows, next) = self.timelines.entries(self.viewer, span, after, limit).await?;
         let read = rows.len();
         Ok(RowChunk { rows: rows.iter().filter_map(EntryRow::target).collect(), read, next })
     }
@@ -49,13 +46,12 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let list = List::timeline(&viewer);
     let request = Request::parse(cx, &parameters(cx.event, &[])?, &list, Vec::new(), &[])?;
     let likes = AskedLikes::new(cx, &request);
-    let timelines = timelines.over(cx.dynamo);
-    let entries = Entries { timelines: &timelines, viewer: &viewer, deadline: cx.deadline };
+    let entries = Entries { timelines, viewer: &viewer };
     let (mut now, mut readings) = (cx.now, 0);
     let (paging, page) = loop {
         let paging = Paging::new(cx, &list, &request, now, retention.start(now));
         let page =
-            ConsistentPageReader::new(cx, &entries, &timelines, &likes, now).page(&paging).await?;
+            ConsistentPageReader::new(cx, &entries, timelines, &likes, now).page(&paging).await?;
         (now, readings) = (clock.now(), readings + 1);
         // Retention ends for readers and for writers at one moment: what has left it before a follow came to copy it is
         // not in the timeline. So what has left it by now is not on the page.

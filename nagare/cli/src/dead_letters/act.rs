@@ -10,7 +10,6 @@ use futures::{StreamExt, stream};
 use nagare_client::sender::Sender;
 use nagare_operator::letters::redrive;
 use nagare_operator::progress;
-use nagare_operator::soon;
 use shared::dead_letters::DeadLetters;
 use shared::values::is_message_id;
 
@@ -64,13 +63,13 @@ pub(super) fn left_out(unverified: u64) -> String {
 pub(super) async fn drop_all(which: &Which, letters: &DeadLetters) -> Result<(), Failure> {
     let one = async |id: &str| {
         let head = match is_message_id(id) {
-            true => letters.head(id, soon()).await?,
+            true => letters.head(id).await?,
             false => None,
         };
         let Some(head) = head.filter(|head| which.selects(&head.letter)) else {
             return Ok(Outcome::Gone);
         };
-        match letters.remove_unread(&head, soon()).await? {
+        match letters.remove_unread(&head).await? {
             true => Ok(Outcome::Done),
             false if which.is_selection() => Ok(Outcome::Gone),
             false => Err(Failure::No("it has come back meanwhile, and stays".to_owned())),

@@ -24,7 +24,6 @@ use clap::Subcommand;
 use futures::TryStreamExt;
 use nagare_client::remote::Remote;
 use nagare_operator::progress;
-use nagare_operator::soon;
 use serde::Serialize;
 use shared::dead_letters::{DeadLetter, DeadLetters as Letters};
 use shared::values::{Timestamp, is_message_id};
@@ -99,7 +98,7 @@ async fn show(which: &Which, letters: &Letters) -> Result<(), Failure> {
 /// Goes through all letters, without their bodies, and shows how many were read.
 async fn each_letter(letters: &Letters, mut take: impl FnMut(DeadLetter)) -> Result<(), Failure> {
     let bar = progress::counter("dead letters read");
-    let mut all = pin!(letters.all(soon));
+    let mut all = pin!(letters.all());
     while let Some(letter) = all.try_next().await? {
         bar.inc(1);
         take(letter);
@@ -110,7 +109,7 @@ async fn each_letter(letters: &Letters, mut take: impl FnMut(DeadLetter)) -> Res
 
 async fn read(letters: &Letters, id: &str) -> Result<Option<DeadLetter>, Failure> {
     match is_message_id(id) {
-        true => Ok(letters.get(id, soon()).await?),
+        true => Ok(letters.get(id).await?),
         false => Ok(None),
     }
 }

@@ -6,7 +6,6 @@ use indicatif::ProgressBar;
 use nagare_client::remote::Remote;
 use nagare_operator::PER_OBJECT;
 use nagare_operator::progress;
-use nagare_operator::soon;
 use serde::Serialize;
 use shared::crypto::hash::sha256;
 use shared::dynamo::{DynamoError, Query};
@@ -99,7 +98,7 @@ impl Verify {
 
 /// All rows, the newest first.
 async fn rows(remote: &Remote) -> Result<Vec<PeriodRow>, Failure> {
-    Ok(remote.events()?.periods().newest_until(|_| false, soon()).await?)
+    Ok(remote.events()?.periods().newest_until(|_| false).await?)
 }
 
 fn has_archive(row: &PeriodRow) -> bool {
@@ -111,7 +110,7 @@ impl Reading {
         let (mut tally, mut objects, mut behind) = (Tally::default(), 0, None);
         let mut differences = Vec::new();
         loop {
-            let page = self.archives.of_period(row.period, behind, AT_ONCE, soon()).await?;
+            let page = self.archives.of_period(row.period, behind, AT_ONCE).await?;
             for object in &page.0 {
                 objects += 1;
                 match self.read(object).await? {
@@ -165,7 +164,7 @@ impl Reading {
             }
             Ok(tally)
         };
-        match table.pages(Query::default(), soon).try_fold(Tally::default(), add).await {
+        match table.pages(Query::default()).try_fold(Tally::default(), add).await {
             Ok(tally) => Ok(Some(tally)),
             // It was dropped meanwhile.
             Err(DynamoError::TableMissing(_)) => Ok(None),

@@ -5,7 +5,6 @@ use std::pin::pin;
 
 use futures::TryStreamExt;
 use nagare_operator::scan::scan;
-use nagare_operator::soon;
 use serde::Deserialize;
 use shared::command::Command;
 use shared::dead_letters::{DeadLetter, DeadLetters};
@@ -59,7 +58,7 @@ pub(super) async fn letters(
     now: Timestamp,
 ) -> Result<Letters, Failure> {
     let mut found = Letters::new();
-    let mut all = pin!(letters.all_shorter_than(LONGEST, soon));
+    let mut all = pin!(letters.all_shorter_than(LONGEST));
     while let Some(DeadLetter { id, message_id, body, .. }) = all.try_next().await? {
         if let Some(sort_key) = sort_key(&body, now).filter(|sort_key| run.owns(sort_key)) {
             found.insert((id, message_id), sort_key.activity_id);

@@ -9,7 +9,6 @@ use std::iter;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use nagare_operator::progress;
-use nagare_operator::soon;
 use shared::activities::{Activities, ActivityKey, Claim};
 use shared::dynamo::BATCH_GET;
 use shared::values::{ActivityId, ActorId, Retention, Timestamp};
@@ -104,7 +103,7 @@ impl Survey {
             let offset = clock.now().unix_millis() - self.last * 1000;
             let run = Run { naming: naming.clone(), offset };
             let first = run.publish(self.first.clone())?;
-            if activities.claim(&first, soon()).await? == Claim::Granted {
+            if activities.claim(&first).await? == Claim::Granted {
                 return Ok(Start { run, published: Vec::new() });
             }
         }
@@ -165,7 +164,7 @@ async fn look_up_chunk(
     let ids = chunk.iter().map(|post| naming.activity_id(post));
     let ids = ids.collect::<Result<Vec<_>, _>>()?;
     let different: BTreeSet<_> = ids.iter().collect();
-    let claims: HashMap<ActivityId, _> = activities.all_claimed(different, soon()).await?;
+    let claims: HashMap<ActivityId, _> = activities.all_claimed(different).await?;
     let claim = |id| claims.get(id).cloned();
     Ok(chunk.into_iter().zip(&ids).map(|(post, id)| (post, claim(id))).collect())
 }
@@ -195,7 +194,7 @@ impl Found {
         };
         let (activity_id, actor_id) = (naming.activity_id(first)?, first.author.clone());
         let key = ActivityKey { activity_id, actor_id };
-        if activities.activity(&key, soon()).await?.published.is_none() {
+        if activities.activity(&key).await?.published.is_none() {
             *claimed = false;
             self.missing = self.missing.max(Some(first.seconds));
         }

@@ -16,7 +16,6 @@ use nagare_client::clock;
 use nagare_client::failure::Failure;
 use nagare_operator::effects::CommandStatus;
 use nagare_operator::fanout::{self, Report};
-use nagare_operator::soon;
 use shared::command::Command;
 
 use super::fields::{Fields, Posted};
@@ -343,7 +342,7 @@ async fn fan_out(console: &Console, sent: &Sent) -> Markup {
     let Some(activity) = &sent.activity else { return html! {} };
     let report = async {
         let ledger = console.remote.ledger()?;
-        Ok::<_, Failure>(fanout::report(&ledger, activity, soon()).await?)
+        Ok::<_, Failure>(fanout::report(&ledger, activity).await?)
     };
     match report.await {
         Ok(Some(Report { delivered, total, parts, parts_left, .. })) => {

@@ -10,7 +10,6 @@ use nagare_client::clock;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
 use nagare_operator::effects::{CommandStatus, Effects};
-use nagare_operator::soon;
 use shared::command::Command;
 use shared::queue::Message;
 use shared::values::{ActivityId, Timestamp};
@@ -123,7 +122,7 @@ async fn follow(sent: Arc<Sent>, command: Option<Command>, remote: Remote) {
 
 /// What is no command can only become a dead letter.
 async fn letter(remote: &Remote, sent: &Sent) -> Result<CommandStatus, Failure> {
-    let letter = remote.dead_letters()?.get(&sent.message_id, soon()).await?;
+    let letter = remote.dead_letters()?.get(&sent.message_id).await?;
     let letter = letter.filter(|letter| letter.body == sent.body);
     Ok(letter.map_or(CommandStatus::Pending, |letter| CommandStatus::DeadLetter {
         reason: letter.reason,

@@ -11,7 +11,6 @@ use std::pin::pin;
 use futures::{StreamExt, TryStreamExt, stream};
 use maud::{Markup, html};
 use nagare_client::failure::Failure;
-use nagare_operator::soon;
 use serde_json::Value;
 use shared::battles::{BattleRow, keys as battles};
 use shared::dynamo::item::{Key, Row, text};
@@ -147,7 +146,7 @@ async fn looked_through(console: &Console) -> Result<Found, Failure> {
         ..Query::default()
     };
     let (mut found, mut scanned) = (Found::default(), 0);
-    let mut pages = pin!(facts.table().pages(query, soon));
+    let mut pages = pin!(facts.table().pages(query));
     while let Some(page) = pages.try_next().await? {
         found.all.extend(
             page.rows

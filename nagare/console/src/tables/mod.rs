@@ -16,7 +16,6 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use maud::{Markup, html};
 use nagare_client::failure::Failure;
 use nagare_client::visible::visible_json;
-use nagare_operator::soon;
 use serde_json::{Map, Value, json};
 
 use super::Console;
@@ -154,7 +153,7 @@ async fn suggested(console: &Console) -> Markup {
 /// The tables of periods of events.
 async fn of_periods(console: &Console) -> Result<Vec<Table>, Failure> {
     let events = console.remote.events()?;
-    Ok(Table::of_periods(&events.periods().newest_until(|_| false, soon()).await?))
+    Ok(Table::of_periods(&events.periods().newest_until(|_| false).await?))
 }
 
 fn forms(fields: &Fields, of_periods: &[Table]) -> Markup {

@@ -101,9 +101,9 @@ async fn one(console: &Console, tenant: &str, id: &str) -> Result<Markup, Failur
 async fn days_of(console: &Console, customer: &Customer) -> Result<NamedDays, Failure> {
     let views = console.remote.views()?;
     let key = SummaryView::Customer(customer.clone()).key();
-    let view = views.read(key, View::<CustomerView>::read_from, soon()).await?;
+    let view = views.read(key, View::<CustomerView>::read_from).await?;
     let summaries = Summaries::new(&views);
-    let summary = summaries.since(customer, view.state, Some(days::first()), soon()).await?;
+    let summary = summaries.since(customer, view.state, Some(days::first())).await?;
     Ok(summary.days().clone())
 }
 

@@ -31,7 +31,6 @@ use axum::routing::get;
 use maud::{Markup, html};
 use nagare_client::clock;
 use nagare_client::failure::Failure;
-use nagare_operator::soon;
 use serde_json::Value;
 use shared::events::Period;
 use shared::summaries::Summaries;
@@ -98,7 +97,7 @@ async fn with_events(console: &Console, fields: &Fields) -> Result<Markup, Failu
     let period = period.map_err(|e| Failure::Usage(e.to_string()))?.unwrap_or(present);
     let after = fields.get("after").map(TenantId::new).transpose()?;
     let summaries = Summaries::new(&console.remote.views()?);
-    let page = summaries.tenants(period, after.as_ref(), TENANTS, soon()).await?;
+    let page = summaries.tenants(period, after.as_ref(), TENANTS).await?;
     let of = |period: Period| layout::address("tenants", &[("period", &period.to_string())]);
     Ok(html! {
         section class="card" aria-label="Tenants" {

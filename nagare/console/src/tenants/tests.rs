@@ -4,7 +4,6 @@ use http::StatusCode;
 use nagare_client::remote::Remote;
 use nagare_client::running::Note;
 use nagare_client::target::Target;
-use nagare_operator::soon;
 use shared::dynamo::item::text;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
@@ -224,7 +223,7 @@ async fn tenants_of_a_period_come_page_by_page_and_none_twice() {
     let of = async |period, limit| {
         let (mut pages, mut after) = (Vec::new(), None);
         loop {
-            let page = summaries.tenants(period, after.as_ref(), limit, soon()).await.unwrap();
+            let page = summaries.tenants(period, after.as_ref(), limit).await.unwrap();
             let tenants = page.tenants.iter();
             pages.push(tenants.map(|(tenant, n)| format!("{tenant} {n}")).collect::<Vec<_>>());
             after = page.next;

@@ -1,7 +1,6 @@
 //! Who is let in, and what strangers write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use nagare_operator::soon;
 use shared::dynamo::item::Item;
 
 use super::*;
@@ -100,7 +99,7 @@ async fn a_console_that_only_looks_has_no_client_that_writes() {
         let put = remote.dynamodb().put_item().table_name(named(env::FACTS_TABLE));
         let put = put.item("pk", key()).item("sk", key()).send().await;
         let item = Item::from([("pk".to_owned(), key()), ("sk".to_owned(), key())]);
-        let stored = remote.facts().unwrap().table().put(item, soon()).await;
+        let stored = remote.facts().unwrap().table().put(item).await;
         let sent = remote.sqs().send_message().queue_url(named(env::QUEUE_URL)).message_body("x");
         let sent = sent.send().await;
         let done = [put.is_ok(), stored.is_ok(), sent.is_ok()];

@@ -23,7 +23,6 @@ use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
 use super::views::ViewsAuditor;
 use crate::scan::scan;
-use crate::soon;
 
 /// What differs in a battle.
 #[derive(Debug, Clone, Serialize)]
@@ -241,7 +240,7 @@ impl ViewsAuditor {
             // Written even if it says what it should: then nobody else has written it, nor what belongs to it.
             let mended = view.state.repaired(&replay);
             let mended = view.with(mended).caught_up_with(passed);
-            if !self.views.write(vec![mended.write(key)], soon()).await? {
+            if !self.views.write(vec![mended.write(key)]).await? {
                 return Ok(vec![Compared::Busy]);
             }
             self.mend_shares(battle, &viewers, &stored, &replay).await?;
@@ -294,7 +293,7 @@ impl ViewsAuditor {
     ) -> Result<(), DynamoError> {
         let right: Vec<DerivedItem> =
             viewers.iter().flat_map(|(viewer, _)| replay.items(battle, viewer)).collect();
-        self.views.put_all(&right, soon()).await?;
+        self.views.put_all(&right).await?;
         let wrong = viewers.iter().flat_map(|(viewer, _)| {
             let items = replay.items(battle, viewer);
             let is_right = move |sk: &String| items.iter().any(|item| item.key.sk == *sk);
@@ -315,14 +314,14 @@ impl ViewsAuditor {
         let right = hits
             .iter()
             .filter_map(|(hit, [_, number])| number.map(|number| numbered(battle, hit, number)));
-        self.views.put_all(&right.collect::<Vec<_>>(), soon()).await?;
+        self.views.put_all(&right.collect::<Vec<_>>()).await?;
         let wrong = hits.iter().filter(|(_, [_, number])| number.is_none());
         self.delete_all(wrong.map(|(hit, _)| keys::numbered(battle, hit)).collect()).await
     }
 
     async fn delete_all(&self, wrong: Vec<Key>) -> Result<(), DynamoError> {
         let deletions =
-            wrong.into_iter().map(|key| self.views.table().delete(key.into_item(), None, soon()));
+            wrong.into_iter().map(|key| self.views.table().delete(key.into_item(), None));
         let deleted = stream::iter(deletions.collect::<Vec<_>>()).buffer_unordered(IN_FLIGHT);
         deleted.try_for_each(|_| std::future::ready(Ok(()))).await
     }

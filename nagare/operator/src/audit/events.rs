@@ -24,9 +24,9 @@ use shared::runtime::deadline::Deadline;
 use shared::values::TenantId;
 
 use super::Found;
+use crate::PER_OBJECT;
 use crate::event_scope::EventScope;
 use crate::progress;
-use crate::{PER_OBJECT, soon};
 
 /// How often a period is compared, if its keeper moves it on meanwhile.
 const TRIES: usize = 3;
@@ -119,7 +119,7 @@ impl EventsAuditor {
         scope: &EventScope,
     ) -> Result<Found<EventDifference, Period>, EventsAuditError> {
         let mut found = Found { differences: Vec::new(), mended: 0, busy: Vec::new() };
-        let rows = self.events.periods().newest_until(|_| false, soon()).await?;
+        let rows = self.events.periods().newest_until(|_| false).await?;
         for row in rows.into_iter().rev() {
             match self.settled(row.period, scope).await? {
                 Some(differences) => found.differences.extend(differences),
@@ -136,10 +136,10 @@ impl EventsAuditor {
         scope: &EventScope,
     ) -> Result<Option<Vec<EventDifference>>, EventsAuditError> {
         for _ in 0..TRIES {
-            let before = self.events.periods().row(period, soon()).await?;
+            let before = self.events.periods().row(period).await?;
             let Some(row) = before else { return Ok(Some(Vec::new())) };
             let differences = self.compare(&row, scope).await?;
-            let after = self.events.periods().row(period, soon()).await?;
+            let after = self.events.periods().row(period).await?;
             if after.as_ref() == Some(&row) {
                 return Ok(Some(differences));
             }
@@ -230,7 +230,7 @@ impl EventsAuditor {
         let tenant = &found.scope.tenant_id;
         let (mut of_period, mut behind) = (BTreeMap::new(), None);
         loop {
-            let page = self.archives.of_period(period, behind, AT_ONCE, soon()).await?;
+            let page = self.archives.of_period(period, behind, AT_ONCE).await?;
             let theirs = page.0.into_iter().filter(|object| object.tenant_id == *tenant);
             of_period.extend(theirs.map(|object| (object.key(), object)));
             behind = page.1;
@@ -259,7 +259,7 @@ impl EventsAuditor {
         let mut behind = Some(format!("{period}$"));
         let mut objects = BTreeMap::new();
         while let Some(position) = behind.take() {
-            let page = self.archives.of_tenant(tenant, Some(&position), soon()).await?;
+            let page = self.archives.of_tenant(tenant, Some(&position)).await?;
             let all = page.0.len();
             let theirs = page.0.into_iter().take_while(|object| object.period == period);
             let before = objects.len();

@@ -9,7 +9,6 @@ use shared::values::{ActorId, Timestamp, ViewerId};
 
 use super::Auditor;
 use super::reads::followees;
-use crate::soon;
 
 /// A row that differs from its edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,14 +32,13 @@ impl Auditor {
         &self,
         viewer: &ViewerId,
     ) -> Result<Vec<FollowingDifference>, DynamoError> {
-        let rows = self.follows.followee_rows(viewer, soon).await?;
+        let rows = self.follows.followee_rows(viewer).await?;
         let rows: BTreeMap<_, _> = rows.into_iter().map(|row| (row.followee, row.state)).collect();
-        let mut actors: BTreeSet<_> =
-            followees(&self.ledger, viewer, soon).await?.into_iter().collect();
+        let mut actors: BTreeSet<_> = followees(&self.ledger, viewer).await?.into_iter().collect();
         actors.extend(rows.keys().cloned());
         let mut differences = Vec::new();
         for actor in actors {
-            let edge = self.follows.state(viewer, &actor, soon()).await?;
+            let edge = self.follows.state(viewer, &actor).await?;
             let (listed_since, follows_since) = (since(rows.get(&actor)), since(edge.as_ref()));
             if listed_since != follows_since {
                 let (viewer_id, actor_id) = (viewer.clone(), actor);
@@ -65,7 +63,7 @@ impl Auditor {
     ) -> Result<(), DynamoError> {
         for FollowingDifference { viewer_id, actor_id, .. } in differences {
             let now = self.clock.now();
-            self.follows.repair_followee(viewer_id, actor_id, now, soon()).await?;
+            self.follows.repair_followee(viewer_id, actor_id, now).await?;
         }
         Ok(())
     }

@@ -18,7 +18,6 @@ use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
 use super::views::ViewsAuditor;
 use crate::scan::scan;
-use crate::soon;
 
 /// Items beside the inbox in one transaction, which takes a hundred.
 const TOGETHER: usize = 90;
@@ -151,7 +150,7 @@ impl ViewsAuditor {
         let chunks = chunks.chain(rows.is_empty().then(Vec::new));
         for mut writes in chunks {
             writes.push(inbox.write(keys::inbox(viewer)));
-            if !self.views.write(writes, soon()).await? {
+            if !self.views.write(writes).await? {
                 return Ok(false);
             }
             inbox = inbox.written();

@@ -13,7 +13,6 @@ use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, Timestamp, ViewerId};
 
 use crate::scan::scan;
-use crate::soon;
 
 /// An entry that should be there, or should not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -68,8 +67,8 @@ impl LikedAuditor {
         &self,
         viewer: &ViewerId,
     ) -> Result<Vec<LikedDifference>, DynamoError> {
-        let (is_whole, listed) = self.list.all(viewer, soon).await?;
-        let liked = self.likes.of_viewer(viewer, soon()).await?;
+        let (is_whole, listed) = self.list.all(viewer).await?;
+        let liked = self.likes.of_viewer(viewer).await?;
         let (listed, liked): (BTreeSet<_>, BTreeSet<_>) =
             (listed.into_iter().collect(), liked.into_iter().collect());
         let differs = |like: &Like, listed| LikedDifference {
@@ -99,7 +98,7 @@ impl LikedAuditor {
     pub async fn repair(&self, differences: &[LikedDifference]) -> Result<(), DynamoError> {
         let viewers: BTreeSet<_> = differences.iter().map(|it| &it.viewer_id).collect();
         for viewer in viewers {
-            self.list.complete(viewer, &self.likes, self.clock.now(), soon).await?;
+            self.list.complete(viewer, &self.likes, self.clock.now()).await?;
         }
         Ok(())
     }

@@ -15,7 +15,6 @@ use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
 use super::views::ViewsAuditor;
 use crate::scan::scan;
-use crate::soon;
 
 /// A view that differs from a recount of its facts.
 #[derive(Debug, Clone, Serialize)]
@@ -95,7 +94,7 @@ impl ViewsAuditor {
         }
         let Some(passed) = mend_as_of else { return Ok(Compared::Differs(difference)) };
         let write = view.with(recounted).caught_up_with(passed).write(likes::keys::count(activity));
-        Ok(match self.views.write(vec![write], soon()).await? {
+        Ok(match self.views.write(vec![write]).await? {
             true => Compared::Mended(difference),
             false => Compared::Busy,
         })

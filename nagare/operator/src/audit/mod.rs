@@ -41,8 +41,6 @@ use shared::runtime::hold::Hold;
 use shared::timelines::{EntryRow, Timelines};
 use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 
-use super::soon;
-
 pub use battles::BattleDifference;
 pub use events::{EventDifference, EventFault, EventsAuditError, EventsAuditor};
 pub use following::FollowingDifference;
@@ -129,7 +127,7 @@ impl Auditor {
             let viewer_id = viewer.clone();
             differences.push(Difference { viewer_id, difference, sort_key, actor_id });
         };
-        for row in stored_entries(&self.timelines, viewer, soon).await? {
+        for row in stored_entries(&self.timelines, viewer).await? {
             let sort_key = SortKey::parse(&row.sort_key).ok();
             if sort_key.as_ref().is_some_and(|sort_key| sort_key.published_at < start) {
                 continue;
@@ -158,10 +156,10 @@ impl Auditor {
         start: Timestamp,
     ) -> Result<BTreeMap<SortKey, ActorId>, DynamoError> {
         let mut candidates = Vec::new();
-        for actor in followees(&self.ledger, viewer, soon).await? {
+        for actor in followees(&self.ledger, viewer).await? {
             let mut after = None;
             loop {
-                let page = self.activities.outbox(&actor, start, after.as_ref(), soon()).await?;
+                let page = self.activities.outbox(&actor, start, after.as_ref()).await?;
                 after = page.rows.last().map(|row| row.sort_key.clone());
                 candidates.extend(page.rows.into_iter().map(|row| (row.sort_key, actor.clone())));
                 if !page.more {
@@ -171,7 +169,7 @@ impl Auditor {
         }
         let mut expected = BTreeMap::new();
         for chunk in candidates.chunks(CHUNK) {
-            let hydration = self.timelines.hydrated(viewer, chunk, soon()).await?;
+            let hydration = self.timelines.hydrated(viewer, chunk).await?;
             let shown =
                 chunk.iter().filter(|(sort_key, actor)| hydration.shown(sort_key, actor).is_some());
             expected.extend(shown.cloned());
@@ -196,14 +194,14 @@ impl Auditor {
                 actor_id: difference.actor_id.clone(),
                 expires_at: None,
             };
-            delete_unaccounted(&self.timelines, &self.ledger, viewer, &row, soon()).await?;
+            delete_unaccounted(&self.timelines, &self.ledger, viewer, &row).await?;
         }
         let (timelines, clock) = (self.timelines.clone(), self.clock.clone());
         let (retention, hold) = (self.retention, Hold::default());
         let reconciler = Reconciler::new(&self.ledger, timelines, retention, clock, hold);
         for actor in actors {
-            if let Some(state) = self.follows.state(viewer, &actor, soon()).await? {
-                reconciler.reconcile(viewer, &actor, state, soon).await?;
+            if let Some(state) = self.follows.state(viewer, &actor).await? {
+                reconciler.reconcile(viewer, &actor, state).await?;
             } else {
                 self.clear_strangers(viewer, &actor, differences).await?;
             }
@@ -222,7 +220,7 @@ impl Auditor {
         let theirs = differences.iter().filter(|d| d.actor_id.as_deref() == Some(actor.as_str()));
         let sort_keys = theirs.filter_map(|d| SortKey::parse(&d.sort_key).ok());
         let sort_keys: Vec<_> = sort_keys.collect();
-        self.timelines.purge_strangers(viewer, actor, &sort_keys, soon()).await?.whole()?;
+        self.timelines.purge_strangers(viewer, actor, &sort_keys).await?.whole()?;
         Ok(())
     }
 }

@@ -8,8 +8,6 @@ use shared::dynamo::DynamoError;
 use shared::ledger::Ledger;
 use shared::values::{ActivityId, ActorId, Kind as ActivityKind};
 
-use crate::soon;
-
 /// An activity that a page of its actor does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PageDifference {
@@ -45,7 +43,7 @@ impl PagesAuditor {
     ) -> Result<Vec<PageDifference>, DynamoError> {
         let mut found = Vec::new();
         for activity in activities {
-            let Some(unlisted) = self.0.unlisted(activity, soon()).await? else { continue };
+            let Some(unlisted) = self.0.unlisted(activity).await? else { continue };
             let Unlisted { actor_id, in_outbox, of_kind, .. } = unlisted;
             let activity_id = activity.clone();
             let (missing_in_outbox, missing_of_kind) = (in_outbox, of_kind);
@@ -65,8 +63,8 @@ impl PagesAuditor {
     /// [`DynamoError`]; repairing again completes it.
     pub async fn repair(&self, differences: &[PageDifference]) -> Result<(), DynamoError> {
         for PageDifference { activity_id, .. } in differences {
-            if let Some(unlisted) = self.0.unlisted(activity_id, soon()).await? {
-                self.0.list_again(&unlisted, soon()).await?;
+            if let Some(unlisted) = self.0.unlisted(activity_id).await? {
+                self.0.list_again(&unlisted).await?;
             }
         }
         Ok(())

@@ -22,7 +22,6 @@ use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
 use super::views::ViewsAuditor;
 use crate::scan::scan;
-use crate::soon;
 
 /// How long old blocks are kept, for readers that have read a view before it was repaired.
 const KEPT_MILLIS: i64 = 86_400_000;
@@ -118,7 +117,7 @@ impl ViewsAuditor {
             ..Query::default()
         };
         let (mut rules, mut ends) = (None, Vec::new());
-        for row in self.facts.table().all(query, soon).await? {
+        for row in self.facts.table().all(query).await? {
             match PollRow::of(&Key::of(&row)?) {
                 Some(PollRow::Opened(_)) if row.item.contains_key(FORGET_AT) => {
                     return Ok(Some(Tally::Erased));
@@ -208,16 +207,15 @@ impl ViewsAuditor {
     ) -> Result<bool, DynamoError> {
         let (state, blocks) = recount.repaired(&view.state, key);
         let keys: Vec<_> = blocks.iter().map(key_of).collect();
-        let puts = blocks.into_iter().map(|block| self.views.table().put(block, soon()));
+        let puts = blocks.into_iter().map(|block| self.views.table().put(block));
         stream::iter(puts).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
         let mended = view.with(state.clone()).caught_up_with(passed);
-        if !self.views.write(vec![mended.write(key.clone())], soon()).await? {
+        if !self.views.write(vec![mended.write(key.clone())]).await? {
             // A write that was answered late and repeated is refused by itself.
-            let there =
-                self.views.read(key.clone(), View::<PollTally>::read_to_fold, soon()).await?;
+            let there = self.views.read(key.clone(), View::<PollTally>::read_to_fold).await?;
             if there.state.first_block() != state.first_block() {
                 for key in keys {
-                    self.views.table().delete(key, None, soon()).await?;
+                    self.views.table().delete(key, None).await?;
                 }
                 return Ok(false);
             }
@@ -250,7 +248,7 @@ impl ViewsAuditor {
                 names: vec![("#forget", FORGET_AT)],
                 values: vec![(":until", until.clone())],
             };
-            self.views.table().update(key.into_item(), mark, soon())
+            self.views.table().update(key.into_item(), mark)
         });
         let marked = stream::iter(marks).buffer_unordered(IN_FLIGHT);
         marked.try_for_each(|_| std::future::ready(Ok(()))).await

@@ -7,8 +7,6 @@ use shared::facts::Facts;
 use shared::projection::{Barrier, BarrierProgress, View, Views};
 use shared::runtime::clock::Clock;
 
-use crate::soon;
-
 /// How long to wait until the facts are folded.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The pause between two looks whether they are.
@@ -66,10 +64,10 @@ pub(crate) async fn projected(
     views: &Views,
     clock: &Clock,
 ) -> Result<View<BarrierProgress>, AuditError> {
-    let barrier = Barrier::raise(facts, clock.now(), soon).await?;
+    let barrier = Barrier::raise(facts, clock.now()).await?;
     let passed = async {
         loop {
-            match barrier.passed(views, soon()).await? {
+            match barrier.passed(views).await? {
                 Some(passed) => return Ok(passed),
                 None => tokio::time::sleep(PAUSE).await,
             }

@@ -8,28 +8,26 @@ use shared::activities::{ActivityKey, keys};
 use shared::dynamo::item::{text, truth};
 use shared::dynamo::{DynamoError, Query, cancelled_by_condition};
 use shared::ledger::{BY_FOLLOWER, Ledger};
-use shared::runtime::deadline::Deadline;
 use shared::timelines::{EntryRow, Timelines, entry_key, entry_row};
 use shared::values::{ActorId, SortKey, ViewerId};
 
 use crate::scan::scan;
 
 /// Reads a whole timeline as it is stored, including what has expired and what is not even an entry.
-/// `deadline` makes the deadline of each step.
+///
 ///
 /// # Errors
 /// [`DynamoError`]
 pub(crate) async fn stored_entries(
     timelines: &Timelines,
     viewer: &ViewerId,
-    deadline: impl Fn() -> Deadline,
 ) -> Result<Vec<EntryRow>, DynamoError> {
     let query = Query {
         keys: Some("viewer_id = :viewer"),
         values: vec![(":viewer", text(viewer.as_str()))],
         ..Query::default()
     };
-    let rows = timelines.table().all(query, deadline).await?;
+    let rows = timelines.table().all(query).await?;
     Ok(rows.into_iter().map(|row| entry_row(row.item)).collect())
 }
 
@@ -40,7 +38,6 @@ pub(crate) async fn stored_entries(
 pub(crate) async fn followees(
     ledger: &Ledger,
     viewer: &ViewerId,
-    deadline: impl Fn() -> Deadline,
 ) -> Result<Vec<ActorId>, DynamoError> {
     let query = Query {
         index: Some(BY_FOLLOWER),
@@ -48,7 +45,7 @@ pub(crate) async fn followees(
         values: vec![(":viewer", text(viewer.as_str()))],
         ..Query::default()
     };
-    let rows = ledger.table().all(query, deadline).await?;
+    let rows = ledger.table().all(query).await?;
     rows.iter().map(|row| row.parsed("followee_id", "an id")).collect()
 }
 
@@ -79,7 +76,6 @@ pub(crate) async fn delete_unaccounted(
     ledger: &Ledger,
     viewer: &ViewerId,
     row: &EntryRow,
-    deadline: Deadline,
 ) -> Result<(), DynamoError> {
     // The row as it was read: whatever a writer puts there names the true actor.
     let seen = row.actor_id.clone().unwrap_or_default();
@@ -96,7 +92,7 @@ pub(crate) async fn delete_unaccounted(
     }
     let table = timelines.table();
     table
-        .attempt(deadline, || async {
+        .attempt(|| async {
             let call = table.client().transact_write_items();
             match call.set_transact_items(Some(items.clone())).send().await {
                 Ok(_) => Ok(()),

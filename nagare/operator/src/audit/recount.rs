@@ -13,9 +13,9 @@ use shared::summaries::{CustomerSummary, Day, start_of};
 use shared::values::{CustomerId, EventName, Timestamp};
 
 use super::EventsAuditError;
+use crate::PER_OBJECT;
 use crate::event_scope::EventScope;
 use crate::progress;
-use crate::{PER_OBJECT, soon};
 
 /// Objects whose rows are read together.
 const AT_ONCE: i32 = 200;
@@ -56,7 +56,7 @@ struct Said {
 impl Recount {
     /// The rows of all periods, the earliest first.
     pub(super) async fn periods(&self) -> Result<Vec<PeriodRow>, DynamoError> {
-        let mut rows = self.events.periods().newest_until(|_| false, soon()).await?;
+        let mut rows = self.events.periods().newest_until(|_| false).await?;
         rows.reverse();
         Ok(rows)
     }
@@ -151,7 +151,7 @@ impl Recount {
         let Found { archives, witnesses, damaged, .. } = found;
         let witness = witnesses.entry(row.period).or_default();
         loop {
-            let page = self.archives.of_period(row.period, behind, AT_ONCE, soon()).await?;
+            let page = self.archives.of_period(row.period, behind, AT_ONCE).await?;
             for object in page.0.iter().filter(|it| it.tenant_id == scope.tenant_id) {
                 let bytes = self.objects.get(&object.key(), Deadline::after(PER_OBJECT)).await?;
                 let Some(bytes) = bytes.filter(|bytes| sha256(bytes) == object.sha256) else {

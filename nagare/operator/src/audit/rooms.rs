@@ -16,7 +16,6 @@ use shared::values::{MessageId, RoomId};
 
 use super::Kind;
 use crate::scan::scan;
-use crate::soon;
 
 /// What differs in a room.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -101,7 +100,7 @@ impl RoomsAuditor {
             let of_room = messages.iter().filter(|((of, _), _)| of == room);
             let needed = of_room.clone().filter_map(|(_, record)| record.shards()).max();
             let is_closed = joined.contains(room) || of_room.clone().any(|(_, it)| it.is_private());
-            let there = self.rooms.room(room, soon()).await?;
+            let there = self.rooms.room(room).await?;
             differences.extend(of_item(room, there, needed, is_closed));
         }
         differences.sort_unstable();
@@ -143,7 +142,7 @@ impl RoomsAuditor {
         suspected: Vec<WrongRow>,
     ) -> Result<Vec<RoomDifference>, DynamoError> {
         let rows = suspected.into_iter().map(|wrong| wrong.key);
-        let record = self.rooms.on_record(room, message, rows, soon()).await?;
+        let record = self.rooms.on_record(room, message, rows).await?;
         let wrong = record.wrong(room, message).into_iter();
         let differences = wrong.map(|WrongRow { key: LedgerKey { pk, sk }, reason }| {
             let (room_id, message_id) = (room.clone(), message.clone());
@@ -166,18 +165,18 @@ impl RoomsAuditor {
                 }
                 RoomDifference::Shards { room_id, needed, .. } => {
                     let needed = Shards::new(u64::from(*needed)).unwrap_or_default();
-                    self.rooms.grow_to(room_id, needed, soon()).await?;
+                    self.rooms.grow_to(room_id, needed).await?;
                 }
                 RoomDifference::Open { room_id, .. } => {
-                    self.rooms.make_private(room_id, soon()).await?;
+                    self.rooms.make_private(room_id).await?;
                 }
             }
         }
         stream::iter(messages)
             .map(Ok)
             .try_for_each_concurrent(IN_FLIGHT, async |((room, message), rows)| {
-                let record = self.rooms.on_record(room, message, rows, soon()).await?;
-                self.rooms.repair_message(room, message, &record, self.clock.now(), soon()).await
+                let record = self.rooms.on_record(room, message, rows).await?;
+                self.rooms.repair_message(room, message, &record, self.clock.now()).await
             })
             .await
     }

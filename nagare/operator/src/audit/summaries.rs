@@ -55,7 +55,6 @@ use super::recount::{Counted, Recount, is_base};
 use super::{EventsAuditError, Found};
 use crate::event_scope::EventScope;
 use crate::progress;
-use crate::soon;
 
 /// How long a view and its events must not change until the view counts as wrong.
 const STILL: Duration = Duration::from_secs(10);
@@ -163,7 +162,7 @@ impl SummariesAuditor {
         };
         let found = Found { differences: Vec::new(), mended: 0, busy: Vec::new() };
         let (names, asked) = (BTreeMap::new(), BTreeSet::new());
-        let mut rules = Definitions::new(&self.ledger).of(&scope.tenant_id, soon()).await?.rules;
+        let mut rules = Definitions::new(&self.ledger).of(&scope.tenant_id).await?.rules;
         rules.retain(|rule| matches!(rule.when, When::Counted(_)));
         let mut audited = Audited {
             auditor: self,
@@ -208,7 +207,7 @@ impl SummariesAuditor {
         }
         let (mut ids, mut after) = (BTreeSet::new(), None);
         loop {
-            let page = self.summaries.ids(&scope.tenant_id, after.as_ref(), IDS, soon()).await?;
+            let page = self.summaries.ids(&scope.tenant_id, after.as_ref(), IDS).await?;
             let Some(last) = page.last() else { return Ok(ids) };
             after = Some(last.clone());
             ids.extend(page);
@@ -238,7 +237,7 @@ impl Audited<'_> {
         for id in ids {
             bar.inc(1);
             let counted = tables.remove(&id).unwrap_or_default();
-            let (view, stored, _) = self.auditor.summaries.stored(&self.of(&id), soon()).await?;
+            let (view, stored, _) = self.auditor.summaries.stored(&self.of(&id)).await?;
             let counts = self.expected(&stored, counted, archives.get(&id));
             match is_same(&stored, &counts) {
                 true => self.add(&id, &counts),
@@ -274,7 +273,7 @@ impl Audited<'_> {
         archived: Option<&CustomerSummary>,
     ) -> Result<bool, EventsAuditError> {
         let customer = self.of(id);
-        let (view, stored, _) = self.auditor.summaries.stored(&customer, soon()).await?;
+        let (view, stored, _) = self.auditor.summaries.stored(&customer).await?;
         let counted = self.auditor.recount.in_tables(&self.scope_of(id)).await?.tables.remove(id);
         let counts = self.expected(&stored, counted.unwrap_or_default(), archived);
         if is_same(&stored, &counts) {

@@ -14,7 +14,6 @@ use shared::tags::{Listing, Tag, Tags};
 use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
 
 use super::Kind;
-use crate::soon;
 
 /// Listings that are checked at once.
 const AT_ONCE: usize = 32;
@@ -53,21 +52,21 @@ impl TagsAuditor {
         &self,
         activity: &ActivityId,
     ) -> Result<Vec<TagDifference>, DynamoError> {
-        let Some((actor, published_at)) = self.activities.claimed(activity, soon()).await? else {
+        let Some((actor, published_at)) = self.activities.claimed(activity).await? else {
             return Ok(Vec::new());
         };
         let key = ActivityKey { activity_id: activity.clone(), actor_id: actor.clone() };
         // Nobody is shown it, and one that was deleted before it was published is not listed.
-        if self.activities.activity(&key, soon()).await?.deleted {
+        if self.activities.activity(&key).await?.deleted {
             return Ok(Vec::new());
         }
         let sort_key = SortKey { published_at, activity_id: activity.clone() };
         let (mut differences, mut after) = (Vec::new(), None);
         loop {
-            let page = self.tags.of_activity(activity, after.as_ref(), BATCH_GET, soon()).await?;
+            let page = self.tags.of_activity(activity, after.as_ref(), BATCH_GET).await?;
             let people: Vec<_> = page.tags.iter().map(|tag| &tag.tagged_id).collect();
             if !people.is_empty() {
-                let listed = self.tags.listed(&people, &sort_key, soon()).await?;
+                let listed = self.tags.listed(&people, &sort_key).await?;
                 differences.extend(page.tags.iter().zip(&listed).filter_map(|(tag, listed)| {
                     let difference = compare(Some(tag), listed.as_ref(), &actor)?;
                     let (tagged_id, sort_key) = (tag.tagged_id.clone(), sort_key.to_string());
@@ -86,7 +85,7 @@ impl TagsAuditor {
     /// # Errors
     /// [`DynamoError`]
     pub async fn of_viewer(&self, viewer: &ViewerId) -> Result<Vec<TagDifference>, DynamoError> {
-        let listed = self.tags.all_listed(viewer, soon).await?;
+        let listed = self.tags.all_listed(viewer).await?;
         let compared: Vec<_> = stream::iter(listed.iter().filter(|listing| listing.state.tagged))
             .map(|listing| self.listing(viewer, listing))
             .buffered(AT_ONCE)
@@ -101,9 +100,9 @@ impl TagsAuditor {
         listing: &Listing,
     ) -> Result<Option<TagDifference>, DynamoError> {
         let SortKey { published_at, activity_id } = &listing.sort_key;
-        let state = self.tags.recorded(activity_id, viewer, soon()).await?;
+        let state = self.tags.recorded(activity_id, viewer).await?;
         let tag = state.map(|state| Tag { tagged_id: viewer.clone(), state });
-        let claimed = self.activities.claimed(activity_id, soon()).await?;
+        let claimed = self.activities.claimed(activity_id).await?;
         let difference = match claimed.filter(|(_, at)| at == published_at) {
             None => Some(Kind::Extra),
             Some((actor, _)) => compare(tag.as_ref(), Some(listing), &actor),
@@ -122,11 +121,11 @@ impl TagsAuditor {
     pub async fn repair(&self, differences: &[TagDifference]) -> Result<(), DynamoError> {
         for TagDifference { tagged_id, sort_key, .. } in differences {
             let Ok(sort_key) = SortKey::parse(sort_key) else { continue };
-            let claimed = self.activities.claimed(&sort_key.activity_id, soon()).await?;
+            let claimed = self.activities.claimed(&sort_key.activity_id).await?;
             let actor = claimed.filter(|(_, at)| *at == sort_key.published_at);
             let actor = actor.map(|(actor, _)| actor);
             let now = self.clock.now();
-            self.tags.repair_listing(tagged_id, &sort_key, actor.as_ref(), now, soon()).await?;
+            self.tags.repair_listing(tagged_id, &sort_key, actor.as_ref(), now).await?;
         }
         Ok(())
     }

@@ -13,7 +13,6 @@ use shared::projection::{State, View, Views};
 use shared::runtime::clock::Clock;
 
 use super::projected::Folded;
-use crate::soon;
 
 /// Compares views with facts: one file for each feature.
 #[derive(Debug, Clone)]
@@ -56,6 +55,6 @@ impl ViewsAuditor {
 
     /// The views at these keys. One that cannot be read says nothing, which differs.
     async fn stored<S: State>(&self, keys: &[Key]) -> Result<Vec<View<S>>, DynamoError> {
-        self.views.read_all(keys, View::read_to_fold, soon()).await?.into_iter().collect()
+        self.views.read_all(keys, View::read_to_fold).await?.into_iter().collect()
     }
 }

@@ -6,7 +6,7 @@ use shared::fanout::FanOutKind;
 use shared::values::{ActorId, SortKey};
 
 use super::entries::FollowersSeen;
-use super::{CommandStatus, Effects, soon};
+use super::{CommandStatus, Effects};
 
 pub(super) const DELETED: &str = "the activity was deleted, which is permanent: nobody is shown it";
 
@@ -18,7 +18,7 @@ impl Effects {
         seen: &mut FollowersSeen,
     ) -> Result<CommandStatus, DynamoError> {
         let (key, sort_key) = (publish.key(), publish.sort_key());
-        let record = self.activities.activity(&key, soon()).await?;
+        let record = self.activities.activity(&key).await?;
         // One of another instant is a conflict, which ends as a dead letter.
         let Some(published) = record.published.filter(|it| it.at == publish.published_at) else {
             return Ok(CommandStatus::Pending);
@@ -32,7 +32,7 @@ impl Effects {
                 "the id was published before with other content, and the first publish stays";
             return Ok(CommandStatus::Overtaken(first.to_owned()));
         }
-        if self.activities.listed(&key.actor_id, &sort_key, soon()).await?.is_none() {
+        if self.activities.listed(&key.actor_id, &sort_key).await?.is_none() {
             return Ok(CommandStatus::Pending);
         }
         if !self.all_listed(&sort_key).await? {
@@ -49,7 +49,7 @@ impl Effects {
     /// An update: the record holds it. Readers look the content up.
     pub(super) async fn updated(&self, update: &Update) -> Result<CommandStatus, DynamoError> {
         let (key, change): (ActivityKey, Change) = update.clone().into();
-        let record = self.activities.activity(&key, soon()).await?;
+        let record = self.activities.activity(&key).await?;
         let mut merged = record.clone();
         merged.merge(change);
         if merged != record {
@@ -79,7 +79,7 @@ impl Effects {
     ) -> Result<CommandStatus, DynamoError> {
         let Delete { activity_id, actor_id } = delete.clone();
         let key = ActivityKey { activity_id, actor_id };
-        let record = self.activities.activity(&key, soon()).await?;
+        let record = self.activities.activity(&key).await?;
         if !record.deleted {
             return Ok(CommandStatus::Pending);
         }
@@ -89,7 +89,7 @@ impl Effects {
             return self.before_its_publish(&key, remark).await;
         };
         let sort_key = published.sort_key(&key);
-        let row = self.activities.listed(&key.actor_id, &sort_key, soon()).await?;
+        let row = self.activities.listed(&key.actor_id, &sort_key).await?;
         if !row.is_some_and(|row| row.deleted) {
             return Ok(CommandStatus::Pending);
         }
@@ -108,7 +108,7 @@ impl Effects {
         key: &ActivityKey,
         remark: &'static str,
     ) -> Result<CommandStatus, DynamoError> {
-        let owner = self.activities.claimed(&key.activity_id, soon()).await?;
+        let owner = self.activities.claimed(&key.activity_id).await?;
         let other = owner.filter(|(actor, _): &(ActorId, _)| *actor != key.actor_id);
         Ok(match other {
             None => CommandStatus::but(remark),
@@ -126,7 +126,7 @@ impl Effects {
         kind: FanOutKind,
         seen: &mut FollowersSeen,
     ) -> Result<CommandStatus, DynamoError> {
-        match self.fan_outs.fan_out(key, kind, soon()).await? {
+        match self.fan_outs.fan_out(key, kind).await? {
             Some(fan_out) if fan_out.ended_at.is_some() || fan_out.segments_left() == 0 => {
                 Ok(CommandStatus::with_entries(fan_out.written()))
             }

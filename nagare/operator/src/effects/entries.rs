@@ -8,7 +8,7 @@ use shared::follows::{Edge, FollowerRange};
 use shared::timelines::entry_key;
 use shared::values::{ActorId, SortKey, ViewerId};
 
-use super::{CommandStatus, Effects, PAGES, soon};
+use super::{CommandStatus, Effects, PAGES};
 
 /// Followers read at once: as many as their entries can be.
 const FOLLOWERS: u16 = BATCH_GET as u16;
@@ -43,9 +43,9 @@ impl Effects {
         let sort_key = sort_key.to_string();
         for _ in 0..PAGES {
             let (after, all) = (seen.after.as_deref(), FollowerRange::ALL);
-            let page = self.follows.edges(actor, all, after, FOLLOWERS, soon()).await?;
+            let page = self.follows.edges(actor, all, after, FOLLOWERS).await?;
             let followers: Vec<_> = page.edges.iter().map(|edge| edge.follower.clone()).collect();
-            let holders = self.timelines.holders(&followers, &sort_key, soon()).await?;
+            let holders = self.timelines.holders(&followers, &sort_key).await?;
             let holders: HashSet<_> = holders.into_iter().collect();
             for Edge { follower, following, sort_key } in page.edges {
                 let there = holders.contains(&follower);
@@ -75,7 +75,7 @@ impl Effects {
         let mut there = HashSet::new();
         for some in sort_keys.chunks(BATCH_GET) {
             let keys = some.iter().map(|sort_key| entry_key(viewer, sort_key)).collect();
-            for row in self.timelines.table().batch_get(keys, soon()).await? {
+            for row in self.timelines.table().batch_get(keys).await? {
                 there.insert(row.text("sort_key")?.to_owned());
             }
         }

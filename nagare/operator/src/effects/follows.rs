@@ -5,7 +5,7 @@ use shared::dynamo::DynamoError;
 use shared::follows::{FollowChange, FollowState};
 
 use super::entries::RowsSeen;
-use super::{CommandStatus, Effects, PAGES, soon};
+use super::{CommandStatus, Effects, PAGES};
 
 impl Effects {
     /// A follow or unfollow: its edge, and the viewer's entries of all that the actor published.
@@ -19,7 +19,7 @@ impl Effects {
                 return Ok(standing);
             }
             let (from, after) = (self.retention.start(self.clock.now()), seen.after.as_ref());
-            let page = self.activities.outbox(&change.followee_id, from, after, soon()).await?;
+            let page = self.activities.outbox(&change.followee_id, from, after).await?;
             if !self.agrees(change, &page, seen).await? {
                 return Ok(CommandStatus::Pending);
             }
@@ -44,8 +44,8 @@ impl Effects {
     /// True if the viewer is not shown yet what the follow backfills.
     async fn is_joining(&self, change: &FollowChange) -> Result<bool, DynamoError> {
         let FollowChange { follower_id, followee_id, .. } = change;
-        let hidden = self.follows.hidden(follower_id, soon()).await?;
-        let edge = self.follows.edge_state(follower_id, followee_id, soon()).await?;
+        let hidden = self.follows.hidden(follower_id).await?;
+        let edge = self.follows.edge_state(follower_id, followee_id).await?;
         let is_marked = edge.is_some_and(|edge| edge.is_joining);
         Ok(hidden.hides(followee_id) || (hidden.asks_edges(self.clock.now()) && is_marked))
     }
@@ -53,7 +53,7 @@ impl Effects {
     /// What the edge says of the command; `None` if it states what the command states.
     async fn edge(&self, change: &FollowChange) -> Result<Option<CommandStatus>, DynamoError> {
         let FollowChange { follower_id, followee_id, state } = change;
-        let now = self.follows.state(follower_id, followee_id, soon()).await?;
+        let now = self.follows.state(follower_id, followee_id).await?;
         Ok(match now {
             Some(now) if now == *state => None,
             Some(FollowState { following, changed_at }) if now > Some(*state) => {

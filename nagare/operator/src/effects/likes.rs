@@ -3,17 +3,17 @@
 use shared::dynamo::DynamoError;
 use shared::likes::{LikeChange, LikeState};
 
-use super::{CommandStatus, Effects, soon};
+use super::{CommandStatus, Effects};
 
 impl Effects {
     /// A like or an undo: the row holds it, or one that wins over it.
     pub(super) async fn liked(&self, change: &LikeChange) -> Result<CommandStatus, DynamoError> {
-        let there = self.likes.recorded(&change.viewer_id, &change.activity_id, soon()).await?;
+        let there = self.likes.recorded(&change.viewer_id, &change.activity_id).await?;
         // The undo wins a tie.
         let order = |state: LikeState| (state.changed_at, !state.liked);
         Ok(match there.map(|recorded| recorded.state) {
             Some(there) if there == change.state && there.liked => {
-                match self.activities.published(&change.activity_id, soon()).await? {
+                match self.activities.published(&change.activity_id).await? {
                     Some(_) => CommandStatus::applied(),
                     None => CommandStatus::but(
                         "there is no such activity: the like counts only once it is published",

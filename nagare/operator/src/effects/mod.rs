@@ -50,6 +50,7 @@ mod rooms;
 mod tags;
 mod tenants;
 
+use entries::{FollowersSeen, RowsSeen};
 use nagare_client::clock::clock;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
@@ -73,9 +74,6 @@ use shared::runtime::clock::Clock;
 use shared::tags::Tags;
 use shared::timelines::Timelines;
 use shared::values::Retention;
-
-use super::soon;
-use entries::{FollowersSeen, RowsSeen};
 
 /// Pages that one look goes through at most, so that those who wait can give up in between.
 const PAGES: usize = 20;
@@ -202,7 +200,7 @@ impl Effects {
         message_id: &str,
         body: &str,
     ) -> Result<Option<CommandStatus>, DynamoError> {
-        let letter = self.letters.get(message_id, soon()).await?;
+        let letter = self.letters.get(message_id).await?;
         // Anybody who may send to the dead-letter queue can use any id.
         let letter = letter.filter(|letter| letter.body == body);
         Ok(letter.map(|l| CommandStatus::DeadLetter { reason: l.reason, detail: l.detail }))

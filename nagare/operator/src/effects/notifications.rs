@@ -4,7 +4,7 @@ use shared::dynamo::DynamoError;
 use shared::notifications::MarkRead;
 use shared::values::Origin;
 
-use super::{CommandStatus, Effects, soon};
+use super::{CommandStatus, Effects};
 
 impl Effects {
     /// A mark: what it names is shown as read.
@@ -15,7 +15,7 @@ impl Effects {
     ) -> Result<CommandStatus, DynamoError> {
         let origin = Origin::new(message_id.to_owned()).unwrap_or_else(|_| Origin::unknown());
         let MarkRead { viewer_id, what } = mark;
-        let is_marked = self.notifications.is_marked(viewer_id, what, &origin, soon()).await?;
+        let is_marked = self.notifications.is_marked(viewer_id, what, &origin).await?;
         Ok(if is_marked { CommandStatus::applied() } else { CommandStatus::Pending })
     }
 }

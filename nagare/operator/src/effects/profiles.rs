@@ -3,7 +3,7 @@
 use shared::dynamo::DynamoError;
 use shared::profiles::{Profile, ProfileUpdate};
 
-use super::{CommandStatus, Effects, soon};
+use super::{CommandStatus, Effects};
 
 impl Effects {
     /// A profile's update: the profile holds it, or one that wins over it.
@@ -12,7 +12,7 @@ impl Effects {
         update: &ProfileUpdate,
     ) -> Result<CommandStatus, DynamoError> {
         let Some(Profile { payload, updated_at }) =
-            self.profiles.profile(&update.viewer_id, soon()).await?
+            self.profiles.profile(&update.viewer_id).await?
         else {
             return Ok(CommandStatus::Pending);
         };

@@ -5,13 +5,13 @@ use shared::rooms::{
     Claimed, MembershipChange, MembershipState, MessageDeleted, MessageKey, MessagePosted, Stored,
 };
 
-use super::{CommandStatus, Effects, soon};
+use super::{CommandStatus, Effects};
 
 impl Effects {
     /// A message: its claim, and both its rows.
     pub(super) async fn posted(&self, post: &MessagePosted) -> Result<CommandStatus, DynamoError> {
         let MessageKey { room_id, message_id, author_id } = &post.key;
-        let claimed = self.rooms.claimed(room_id, message_id, soon()).await?;
+        let claimed = self.rooms.claimed(room_id, message_id).await?;
         // One of somebody else, or of another instant, is a conflict, which ends as a dead letter.
         let is_ours =
             |it: &Claimed| (&it.author_id, it.at, it.private) == (author_id, post.at, post.private);
@@ -21,7 +21,7 @@ impl Effects {
             let first = "the id was used before with another payload, and the first message stays";
             return Ok(CommandStatus::Overtaken(first.to_owned()));
         }
-        if self.rooms.is_deleted(&post.key, soon()).await? {
+        if self.rooms.is_deleted(&post.key).await? {
             let deleted = "the message was deleted, which is permanent: nobody is shown it";
             return Ok(CommandStatus::Overtaken(deleted.to_owned()));
         }
@@ -34,10 +34,10 @@ impl Effects {
         &self,
         MessageDeleted { key }: &MessageDeleted,
     ) -> Result<CommandStatus, DynamoError> {
-        if !self.rooms.is_deleted(key, soon()).await? {
+        if !self.rooms.is_deleted(key).await? {
             return Ok(CommandStatus::Pending);
         }
-        match self.rooms.claimed(&key.room_id, &key.message_id, soon()).await? {
+        match self.rooms.claimed(&key.room_id, &key.message_id).await? {
             None => Ok(CommandStatus::but(
                 "nothing is posted under that id yet, and its post will have no effect",
             )),
@@ -62,7 +62,7 @@ impl Effects {
         wanted: Stored,
     ) -> Result<bool, DynamoError> {
         for row in claimed.rows(&key.room_id, &key.message_id) {
-            if self.rooms.stored(row, soon()).await? != Some(wanted) {
+            if self.rooms.stored(row).await? != Some(wanted) {
                 return Ok(false);
             }
         }
@@ -74,7 +74,7 @@ impl Effects {
         &self,
         change: &MembershipChange,
     ) -> Result<CommandStatus, DynamoError> {
-        let there = self.rooms.membership(&change.room_id, &change.viewer_id, soon()).await?;
+        let there = self.rooms.membership(&change.room_id, &change.viewer_id).await?;
         // The leave wins a tie.
         let order = |state: MembershipState| (state.changed_at, !state.present);
         Ok(match there {

@@ -6,14 +6,14 @@ use shared::tags::{Listing, TagChange, TagState};
 use shared::values::SortKey;
 
 use super::activities::DELETED;
-use super::{CommandStatus, Effects, soon};
+use super::{CommandStatus, Effects};
 
 impl Effects {
     /// A tag or an untag: the tag holds it, or one that wins over it; and so does the listing, if the activity is
     /// published.
     pub(super) async fn tagged(&self, change: &TagChange) -> Result<CommandStatus, DynamoError> {
         let TagChange { activity_id, tagged_id, state } = change;
-        let there = self.tags.recorded(activity_id, tagged_id, soon()).await?;
+        let there = self.tags.recorded(activity_id, tagged_id).await?;
         let Some(there) = there.filter(|there| there >= state) else {
             return Ok(CommandStatus::Pending);
         };
@@ -24,16 +24,15 @@ impl Effects {
                 there.changed_at
             )));
         }
-        let Some((actor_id, published_at)) = self.activities.claimed(activity_id, soon()).await?
-        else {
+        let Some((actor_id, published_at)) = self.activities.claimed(activity_id).await? else {
             return Ok(CommandStatus::but("it is kept until the activity is published"));
         };
         let key = ActivityKey { activity_id: activity_id.clone(), actor_id };
-        if self.activities.activity(&key, soon()).await?.deleted {
+        if self.activities.activity(&key).await?.deleted {
             return Ok(CommandStatus::Overtaken(DELETED.to_owned()));
         }
         let sort_key = SortKey { published_at, activity_id: activity_id.clone() };
-        let listed = self.tags.listed(&[tagged_id], &sort_key, soon()).await?;
+        let listed = self.tags.listed(&[tagged_id], &sort_key).await?;
         Ok(match listed.first().is_some_and(|listed| is_listed(listed.as_ref(), *state)) {
             true => CommandStatus::applied(),
             false => CommandStatus::Pending,
@@ -45,11 +44,11 @@ impl Effects {
         let mut after = None;
         loop {
             let activity = &sort_key.activity_id;
-            let page = self.tags.of_activity(activity, after.as_ref(), BATCH_GET, soon()).await?;
+            let page = self.tags.of_activity(activity, after.as_ref(), BATCH_GET).await?;
             let tagged: Vec<_> = page.tags.iter().filter(|tag| tag.state.tagged).collect();
             if !tagged.is_empty() {
                 let people: Vec<_> = tagged.iter().map(|tag| &tag.tagged_id).collect();
-                let listed = self.tags.listed(&people, sort_key, soon()).await?;
+                let listed = self.tags.listed(&people, sort_key).await?;
                 let mut pairs = tagged.iter().zip(&listed);
                 if !pairs.all(|(tag, listed)| is_listed(listed.as_ref(), tag.state)) {
                     return Ok(false);

@@ -7,7 +7,7 @@ use shared::tenants::{
     Alerts, AlertsRead, Change, CustomerUpdated, Customers, Definitions, RuleChange, ScoreChange,
 };
 
-use super::{CommandStatus, Effects, soon};
+use super::{CommandStatus, Effects};
 
 impl Effects {
     /// What is said of a customer.
@@ -16,7 +16,7 @@ impl Effects {
         update: &CustomerUpdated,
     ) -> Result<CommandStatus, DynamoError> {
         let customers = Customers::new(&self.ledger);
-        let Some(there) = customers.get(&update.customer, soon()).await? else {
+        let Some(there) = customers.get(&update.customer).await? else {
             return Ok(CommandStatus::Pending);
         };
         let there = (there.updated_at, there.payload.as_json().to_owned());
@@ -33,14 +33,14 @@ impl Effects {
     pub(super) async fn rule(&self, rule: &RuleChange) -> Result<CommandStatus, DynamoError> {
         let RuleChange { tenant_id, rule_id, change } = rule;
         let definitions = Definitions::new(&self.ledger);
-        Ok(standing(definitions.rule(tenant_id, rule_id, soon()).await?, change))
+        Ok(standing(definitions.rule(tenant_id, rule_id).await?, change))
     }
 
     /// A score.
     pub(super) async fn score(&self, score: &ScoreChange) -> Result<CommandStatus, DynamoError> {
         let ScoreChange { tenant_id, score_id, change } = score;
         let definitions = Definitions::new(&self.ledger);
-        Ok(standing(definitions.score(tenant_id, score_id, soon()).await?, change))
+        Ok(standing(definitions.score(tenant_id, score_id).await?, change))
     }
 
     /// A mark as read: all alerts that exist have one.
@@ -50,7 +50,7 @@ impl Effects {
     ) -> Result<CommandStatus, DynamoError> {
         let alerts = Alerts::new(&self.ledger);
         for alert in &read.read {
-            if !alerts.is_marked(&read.tenant_id, alert, soon()).await? {
+            if !alerts.is_marked(&read.tenant_id, alert).await? {
                 return Ok(CommandStatus::Pending);
             }
         }

@@ -12,7 +12,6 @@ use shared::values::{ActivityId, SortKey};
 use super::marks::Tombstone;
 use super::{Erasure, for_each};
 use crate::progress;
-use crate::soon;
 
 /// Followers whose timelines are cleared at once.
 const PAGE: u16 = 1_000;
@@ -24,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Erasure {
     /// Deletes what is in the outbox, and removes it from the timelines of all who ever followed.
     pub(super) async fn activities(&self) -> Result<usize, DynamoError> {
-        let sort_keys = self.marks.live_activities(&self.actor, soon).await?;
+        let sort_keys = self.marks.live_activities(&self.actor).await?;
         for_each(&sort_keys, "activities deleted", |sort_key| self.delete(sort_key)).await?;
         let now = self.clock.now();
         let shown = sort_keys.iter().filter(|p| self.retention.holds(p.published_at, now));
@@ -35,8 +34,8 @@ impl Erasure {
     }
 
     async fn delete(&self, sort_key: &SortKey) -> Result<(), DynamoError> {
-        self.activities.merge(&self.key(&sort_key.activity_id), Change::Delete, soon()).await?;
-        self.activities.list_in_outbox(&self.actor, sort_key, true, soon()).await
+        self.activities.merge(&self.key(&sort_key.activity_id), Change::Delete).await?;
+        self.activities.list_in_outbox(&self.actor, sort_key, true).await
     }
 
     /// Erases entries of deleted activities, which anybody may do at any time.
@@ -48,8 +47,7 @@ impl Erasure {
         let mut after = None;
         loop {
             let range = FollowerRange::ALL;
-            let page =
-                self.follows.edges(&self.actor, range, after.as_deref(), PAGE, soon()).await?;
+            let page = self.follows.edges(&self.actor, range, after.as_deref(), PAGE).await?;
             let chunk = (ERASED_AT_ONCE / page.edges.len().max(1)).max(1);
             for sort_keys in sort_keys.chunks(chunk) {
                 let deletions = page.edges.iter().flat_map(|edge| {
@@ -57,7 +55,8 @@ impl Erasure {
                     sort_keys.iter().map(move |sort_key| EntryWrite::Delete { viewer, sort_key })
                 });
                 let deadline = Deadline::after(PATIENCE);
-                let written = self.timelines.write(deletions, deadline, deadline).await?;
+                let timelines = self.timelines.until(deadline);
+                let written = timelines.write(deletions, deadline).await?;
                 bar.inc(written.whole()?.written);
             }
             match page.next {
@@ -73,16 +72,16 @@ impl Erasure {
     async fn mark_activity(&self, sort_key: &SortKey) -> Result<(), DynamoError> {
         self.mark_record(&sort_key.activity_id).await?;
         let row = Tombstone::OutboxRow(self.actor.clone(), sort_key.clone());
-        self.marks.mark_expired(&row, self.until, soon()).await?;
+        self.marks.mark_expired(&row, self.until).await?;
         Ok(())
     }
 
     pub(super) async fn mark_record(&self, activity: &ActivityId) -> Result<(), DynamoError> {
         let key = self.key(activity);
         self.untag_all(activity).await?;
-        self.marks.remove_progress(&key, soon()).await?;
-        self.marks.mark_expired(&Tombstone::Claim(key.clone()), self.until, soon()).await?;
-        self.marks.mark_expired(&Tombstone::Record(key), self.until, soon()).await?;
+        self.marks.remove_progress(&key).await?;
+        self.marks.mark_expired(&Tombstone::Claim(key.clone()), self.until).await?;
+        self.marks.mark_expired(&Tombstone::Record(key), self.until).await?;
         Ok(())
     }
 }

@@ -13,18 +13,17 @@ use super::marks::Tombstone;
 use super::{AT_ONCE, Erasure, for_each};
 use crate::audit::{delete_unaccounted, followees, stored_entries};
 use crate::progress;
-use crate::soon;
 
 impl Erasure {
     /// Makes everybody with an unmarked edge to the person unfollow them.
     pub(super) async fn followers(&self) -> Result<usize, DynamoError> {
-        let followers = self.marks.live_followers(&self.actor, soon).await?;
+        let followers = self.marks.live_followers(&self.actor).await?;
         for_each(&followers, "followers unfollowed", async |follower| {
             // Whatever they published is deleted, so nothing needs to be hidden from anybody.
             self.leave(async |state| {
                 let (follower_id, followee_id) = (follower.clone(), self.actor.clone());
                 let change = FollowChange { follower_id, followee_id, state };
-                self.follows.record_edge(&change, self.clock.now(), soon()).await
+                self.follows.record_edge(&change, self.clock.now()).await
             })
             .await?;
             self.mark_edge(follower, &self.actor).await
@@ -35,7 +34,7 @@ impl Erasure {
 
     /// Makes the person unfollow everybody, which removes their entries from the timeline.
     pub(super) async fn followees(&self) -> Result<usize, DynamoError> {
-        let found = followees(&self.ledger, &self.viewer, soon).await?;
+        let found = followees(&self.ledger, &self.viewer).await?;
         let bar = progress::bar(found.len() as u64, "followees unfollowed");
         let left = stream::iter(&found)
             .map(|followee| self.leave_followee(followee))
@@ -49,18 +48,18 @@ impl Erasure {
 
     /// Makes the person unfollow an actor. False if that was done before.
     async fn leave_followee(&self, followee: &ActorId) -> Result<bool, DynamoError> {
-        if self.marks.live_edge(&self.viewer, followee, soon()).await?.is_none() {
+        if self.marks.live_edge(&self.viewer, followee).await?.is_none() {
             return Ok(false);
         }
         let unfollowed = self.leave(async |state| {
             let (follower_id, followee_id) = (self.viewer.clone(), followee.clone());
             let change = FollowChange { follower_id, followee_id, state };
             let (now, hold) = (self.clock.now(), Hold::default());
-            let edge = self.follows.record(&change, now, self.retention, hold, soon()).await?;
+            let edge = self.follows.record(&change, now, self.retention, hold).await?;
             Ok(edge.state)
         });
         let unfollowed = unfollowed.await?;
-        self.reconciler.reconcile(&self.viewer, followee, unfollowed, soon).await?;
+        self.reconciler.reconcile(&self.viewer, followee, unfollowed).await?;
         self.mark_edge(&self.viewer, followee).await?;
         Ok(true)
     }
@@ -83,14 +82,14 @@ impl Erasure {
 
     async fn mark_edge(&self, follower: &ViewerId, followee: &ActorId) -> Result<(), DynamoError> {
         let edge = Tombstone::Edge(follower.clone(), followee.clone());
-        self.marks.mark_expired(&edge, self.until, soon()).await?;
+        self.marks.mark_expired(&edge, self.until).await?;
         Ok(())
     }
 
     /// Removes what is left in the person's timeline: entries past retention that the table has not
     /// dropped yet, and whatever was put there by hand.
     pub(super) async fn clear_own_timeline(&self) -> Result<usize, DynamoError> {
-        let rows = stored_entries(&self.timelines, &self.viewer, soon).await?;
+        let rows = stored_entries(&self.timelines, &self.viewer).await?;
         let mut by_actor: BTreeMap<ActorId, Vec<SortKey>> = BTreeMap::new();
         for row in &rows {
             match row.target() {
@@ -108,7 +107,7 @@ impl Erasure {
     }
 
     async fn delete_forged(&self, row: &EntryRow) -> Result<(), DynamoError> {
-        delete_unaccounted(&self.timelines, &self.ledger, &self.viewer, row, soon()).await
+        delete_unaccounted(&self.timelines, &self.ledger, &self.viewer, row).await
     }
 
     /// Removes one actor's entries while the person does not follow them: a follow that comes now is a
@@ -118,12 +117,14 @@ impl Erasure {
         actor: &ActorId,
         sort_keys: &[SortKey],
     ) -> Result<(), DynamoError> {
-        let (timelines, viewer, deadline) = (&self.timelines, &self.viewer, soon());
-        let purge = match self.follows.state(viewer, actor, deadline).await? {
-            None => timelines.purge_strangers(viewer, actor, sort_keys, deadline).await?,
+        let (timelines, viewer) = (&self.timelines, &self.viewer);
+        let purge = match self.follows.state(viewer, actor).await? {
+            None => timelines.purge_strangers(viewer, actor, sort_keys).await?,
             Some(state) if state.following => return Ok(()),
             Some(state) => {
-                timelines.purge(viewer, actor, state, sort_keys, deadline, deadline).await?
+                timelines
+                    .purge(viewer, actor, state, sort_keys, timelines.table().deadline())
+                    .await?
             }
         };
         purge.whole()

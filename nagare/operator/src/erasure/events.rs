@@ -40,7 +40,6 @@ use shared::summaries::Summaries;
 
 use crate::event_scope::EventScope;
 use crate::progress;
-use crate::soon;
 
 /// Events that are deleted at once.
 const AT_ONCE: usize = 16;
@@ -144,10 +143,10 @@ impl EventErasure {
     pub async fn run(&self) -> Result<ErasedEvents, EventErasureError> {
         let mut erased = ErasedEvents::default();
         let mut marked = Vec::new();
-        for row in self.events.periods().newest_until(|_| false, soon()).await? {
+        for row in self.events.periods().newest_until(|_| false).await? {
             marked.extend(self.mark(row.period, &mut erased).await?);
         }
-        while let Some(longest) = self.keepers.at_work(soon()).await? {
+        while let Some(longest) = self.keepers.at_work().await? {
             tokio::time::sleep(PAUSE.min(longest)).await;
         }
         for row in marked {
@@ -164,7 +163,7 @@ impl EventErasure {
         erased: &mut ErasedEvents,
     ) -> Result<Option<PeriodRow>, EventErasureError> {
         loop {
-            let Some(row) = self.events.periods().row(period, soon()).await? else {
+            let Some(row) = self.events.periods().row(period).await? else {
                 return Ok(None);
             };
             let mut next = PeriodRow { forgetting: true, ..row.clone() };
@@ -192,7 +191,7 @@ impl EventErasure {
                 PeriodState::Verified | PeriodState::Dropped => {}
             }
             // Also where it is marked: whoever has done that and still lives finds that it was overtaken.
-            if self.events.periods().replace(&next, soon()).await? {
+            if self.events.periods().replace(&next).await? {
                 let version = row.version + 1;
                 return Ok(next.forgetting.then_some(PeriodRow { version, ..next }));
             }
@@ -211,7 +210,7 @@ impl EventErasure {
     async fn has_objects(&self, period: Period) -> Result<bool, DynamoError> {
         let above = format!("{period}$");
         let tenant = &self.scope.tenant_id;
-        let (objects, _) = self.archives.of_tenant(tenant, Some(&above), soon()).await?;
+        let (objects, _) = self.archives.of_tenant(tenant, Some(&above)).await?;
         Ok(objects.first().is_some_and(|object| object.period == period))
     }
 
@@ -241,7 +240,7 @@ impl EventErasure {
         }
         let forgotten_at = Some(self.clock.now());
         let done = PeriodRow { forgetting: false, forgotten_at, ..row.clone() };
-        match self.events.periods().replace(&done, soon()).await? {
+        match self.events.periods().replace(&done).await? {
             true => Ok(()),
             false => Err(EventErasureError::Overtaken(row.period)),
         }
@@ -249,7 +248,7 @@ impl EventErasure {
 
     /// False if the table is gone.
     async fn seal(&self, row: &PeriodRow, arn: &str, seal: Seal) -> Result<bool, DynamoError> {
-        match self.events.tables().seal((row.period, arn), seal, soon()).await {
+        match self.events.tables().seal((row.period, arn), seal).await {
             Ok(()) => Ok(true),
             Err(DynamoError::TableMissing(_)) => Ok(false),
             Err(failure) => Err(failure),
@@ -263,7 +262,7 @@ impl EventErasure {
         let delete = async |rows: Vec<Row<'_>>| {
             let found: Vec<_> = rows.iter().map(Key::of).collect::<Result<_, _>>()?;
             erased += found.len() as u64;
-            let deletes = found.into_iter().map(|key| table.delete(key.into_item(), None, soon()));
+            let deletes = found.into_iter().map(|key| table.delete(key.into_item(), None));
             stream::iter(deletes).buffer_unordered(AT_ONCE).try_collect::<Vec<_>>().await?;
             Ok(())
         };
@@ -293,7 +292,7 @@ impl EventErasure {
         })
         .await?;
         for key in found {
-            self.ledger.delete(key, soon()).await?;
+            self.ledger.delete(key).await?;
         }
         Ok(())
     }

@@ -23,7 +23,6 @@ use shared::values::{ActivityId, BattleId, PollId, Timestamp};
 use super::letters::stands_in;
 use super::{Erased, Erasure, for_each};
 use crate::scan::scan;
-use crate::soon;
 
 /// How many votes are taken out of a row at once: an expression has room for 4 KB.
 const VOTES_AT_ONCE: usize = 100;
@@ -61,7 +60,7 @@ enum Fact {
 impl Erasure {
     /// Erases facts until none is found. Who likes or hits what is listed nowhere, so all facts are scanned.
     pub(super) async fn facts(&self, erased: &mut Erased) -> Result<Scope, DynamoError> {
-        let activities = self.marks.all_activities(&self.actor, soon).await?.into_iter().collect();
+        let activities = self.marks.all_activities(&self.actor).await?.into_iter().collect();
         let mut scope = Scope { activities, ..Scope::default() };
         loop {
             let opened = scope.polls.len() + scope.battles.len();
@@ -210,7 +209,7 @@ impl Erasure {
         }
         let condition = Some("attribute_exists(pk)");
         let update = Update { expression, condition, names, values };
-        self.facts.table().update(key.clone().into_item(), update, soon()).await.map(|_| ())
+        self.facts.table().update(key.clone().into_item(), update).await.map(|_| ())
     }
 
     /// Deletes the entry of the list first, because a row that is marked is not found again.
@@ -218,7 +217,7 @@ impl Erasure {
         let like = likes::keys::of_key(key).zip(Timestamp::parse(changed_at).ok());
         if let Some(((viewer, activity_id), liked_at)) = like {
             let list = LikeList::new(&self.marks.0);
-            list.delete(&viewer, &Like { liked_at, activity_id }, soon()).await?;
+            list.delete(&viewer, &Like { liked_at, activity_id }).await?;
         }
         let undo = Update {
             expression: "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from",
@@ -230,14 +229,14 @@ impl Erasure {
                 (":seen", text(changed_at)),
             ],
         };
-        self.facts.table().update(key.clone().into_item(), undo, soon()).await.map(|_| ())
+        self.facts.table().update(key.clone().into_item(), undo).await.map(|_| ())
     }
 
     /// Takes the votes out of a row, and notes the instant up to which the row takes no votes any more. The mark comes last, so that a
     /// row whose erasure was interrupted is found again.
     async fn erase_votes(&self, key: &Key) -> Result<(), DynamoError> {
         let table = self.facts.table();
-        let Some(row) = table.get(key.clone().into_item(), soon()).await? else { return Ok(()) };
+        let Some(row) = table.get(key.clone().into_item()).await? else { return Ok(()) };
         let votes = Votes::of(&row.item);
         let erased_at = self.erased_at(&row.item, &votes);
         let mut chunks: Vec<_> = votes.instants.chunks(VOTES_AT_ONCE).collect();
@@ -287,6 +286,6 @@ impl Erasure {
             .extend(placeholders.iter().zip(instants).map(|(p, name)| (p.as_str(), name.as_str())));
         let condition = Some("attribute_exists(pk)");
         let update = Update { expression: &expression, condition, names, values };
-        self.facts.table().update(key.clone().into_item(), update, soon()).await.map(|_| ())
+        self.facts.table().update(key.clone().into_item(), update).await.map(|_| ())
     }
 }

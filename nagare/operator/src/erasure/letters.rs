@@ -9,7 +9,6 @@ use shared::dynamo::DynamoError;
 use shared::values::{ActorId, Timestamp, is_id_character};
 
 use crate::progress;
-use crate::soon;
 
 /// Longer than any invocation of the alerter: no letter is still coming for an older part.
 const ON_ITS_WAY: Duration = Duration::from_secs(3_600);
@@ -32,7 +31,7 @@ pub async fn remove_those_of(
     person: &ActorId,
     now: Timestamp,
 ) -> Result<usize, DynamoError> {
-    let ids: Vec<_> = letters.all(soon).map_ok(|letter| letter.id).try_collect().await?;
+    let ids: Vec<_> = letters.all().map_ok(|letter| letter.id).try_collect().await?;
     let bar = progress::bar(ids.len() as u64, "dead letters read");
     let mut dropped = 0;
     for id in ids {
@@ -50,14 +49,14 @@ async fn remove_if_about(
     person: &ActorId,
     now: Timestamp,
 ) -> Result<bool, DynamoError> {
-    while let Some(letter) = letters.get(id, soon()).await? {
+    while let Some(letter) = letters.get(id).await? {
         match verdict(&letter, person.as_str(), now) {
             Verdict::Keep => return Ok(false),
             Verdict::DropDetail => {
-                letters.remove_detail(&letter, soon()).await?;
+                letters.remove_detail(&letter).await?;
                 return Ok(false);
             }
-            Verdict::Drop if letters.remove(&letter, soon()).await? => return Ok(true),
+            Verdict::Drop if letters.remove(&letter).await? => return Ok(true),
             Verdict::Drop => {}
         }
     }
@@ -75,13 +74,13 @@ pub async fn remove_spare_parts(
 ) -> Result<(usize, usize), DynamoError> {
     let (mut dropped, mut waiting) = (0, 0);
     let before = now.plus_millis(-i64::try_from(ON_ITS_WAY.as_millis()).unwrap_or(i64::MAX));
-    let parts = letters.spare_parts(soon).await?;
+    let parts = letters.spare_parts().await?;
     let bar = progress::bar(parts.len() as u64, "parts of dead letters checked");
     for part in parts {
         bar.inc(1);
         if part.stored_at.is_some_and(|stored_at| stored_at > before) {
             waiting += 1;
-        } else if letters.remove_spare_part(&part, soon()).await? {
+        } else if letters.remove_spare_part(&part).await? {
             dropped += 1;
         }
     }

@@ -15,7 +15,6 @@ use shared::follows::{FollowState, keys as follows, read_state};
 use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
 use shared::paging::seen_sets;
 use shared::rooms::{MessageKey, keys as rooms};
-use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
 
 /// A tombstone: what is left of something that is over, without content.
@@ -64,7 +63,6 @@ impl Marks {
         &self,
         tombstone: &Tombstone,
         forget_at: i64,
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         let (key, table) = (tombstone.key().into_item(), self.0.table());
         let (condition, value) = match tombstone {
@@ -86,41 +84,33 @@ impl Marks {
             names: vec![("#at", FORGET_AT)],
             values: vec![(":at", number(forget_at)), (":over", value)],
         };
-        Ok(table.update(key, update, deadline).await?.is_some())
+        Ok(table.update(key, update).await?.is_some())
     }
 
-    /// The activities of an actor that are not marked. `deadline` makes the deadline of each step.
+    /// The activities of an actor that are not marked.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn live_activities(
-        &self,
-        actor: &ActorId,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<SortKey>, DynamoError> {
-        let rows = self.live(&activities::outbox(actor), deadline).await?;
+    pub async fn live_activities(&self, actor: &ActorId) -> Result<Vec<SortKey>, DynamoError> {
+        let rows = self.live(&activities::outbox(actor)).await?;
         let sort_keys = rows.into_iter().map(|row| {
             SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))
         });
         sort_keys.collect()
     }
 
-    /// The ids of all that an actor published, marked or not. `deadline` makes the deadline of each step.
+    /// The ids of all that an actor published, marked or not.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn all_activities(
-        &self,
-        actor: &ActorId,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<ActivityId>, DynamoError> {
+    pub async fn all_activities(&self, actor: &ActorId) -> Result<Vec<ActivityId>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             projection: Some("pk, sk"),
             values: vec![(":pk", text(activities::outbox(actor)))],
             ..Query::default()
         };
-        let rows = self.0.table().all(query, deadline).await?;
+        let rows = self.0.table().all(query).await?;
         let ids = rows.into_iter().map(|row| {
             let sort_key = SortKey::parse(row.text("sk")?);
             sort_key.map(|key| key.activity_id).map_err(|_| row.corrupt("sk", "a sort key"))
@@ -128,17 +118,12 @@ impl Marks {
         ids.collect()
     }
 
-    /// The viewers who follow an actor, or did, by edges that are not marked. `deadline` makes the
-    /// deadline of each step.
+    /// The viewers who follow an actor, or did, by edges that are not marked.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn live_followers(
-        &self,
-        followee: &ActorId,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<ViewerId>, DynamoError> {
-        let rows = self.live(&follows::followers(followee), deadline).await?;
+    pub async fn live_followers(&self, followee: &ActorId) -> Result<Vec<ViewerId>, DynamoError> {
+        let rows = self.live(&follows::followers(followee)).await?;
         let followers = rows.into_iter().map(|row| {
             follows::follower_of(row.text("sk")?).ok_or_else(|| row.corrupt("sk", "an edge"))
         });
@@ -146,11 +131,7 @@ impl Marks {
     }
 
     /// Reads the keys of all items of a partition that are not marked.
-    async fn live(
-        &self,
-        pk: &str,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<Row<'_>>, DynamoError> {
+    async fn live(&self, pk: &str) -> Result<Vec<Row<'_>>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             filter: Some("attribute_not_exists(#at)"),
@@ -159,7 +140,7 @@ impl Marks {
             values: vec![(":pk", text(pk))],
             ..Query::default()
         };
-        self.0.table().all(query, deadline).await
+        self.0.table().all(query).await
     }
 
     /// The value of an edge, if it exists and is not marked.
@@ -170,9 +151,8 @@ impl Marks {
         &self,
         follower: &ViewerId,
         followee: &ActorId,
-        deadline: Deadline,
     ) -> Result<Option<FollowState>, DynamoError> {
-        let row = self.0.get(follows::edge(follower, followee), deadline).await?;
+        let row = self.0.get(follows::edge(follower, followee)).await?;
         row.filter(|row| !row.item.contains_key(FORGET_AT)).as_ref().map(read_state).transpose()
     }
 
@@ -181,39 +161,31 @@ impl Marks {
     ///
     /// # Errors
     /// [`DynamoError`]; some of it may be removed.
-    pub async fn remove_progress(
-        &self,
-        key: &ActivityKey,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn remove_progress(&self, key: &ActivityKey) -> Result<(), DynamoError> {
         let ours = fanout::of_actor(&key.actor_id);
-        for row in self.live(&fanout::fan_outs(&key.activity_id), || deadline).await? {
+        for row in self.live(&fanout::fan_outs(&key.activity_id)).await? {
             if row.text("sk")?.starts_with(&ours) {
-                self.0.delete(LedgerKey::of(&row)?, deadline).await?;
+                self.0.delete(LedgerKey::of(&row)?).await?;
             }
         }
         Ok(())
     }
 
     /// Removes the sets of what the person's clients were shown. They expire anyway, and no command brings them back. Returns their
-    /// number. `deadline` makes the deadline of each step.
+    /// number.
     ///
     /// # Errors
     /// [`DynamoError`]; some of it may be removed.
-    pub async fn remove_seen(
-        &self,
-        viewer: &ViewerId,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<usize, DynamoError> {
+    pub async fn remove_seen(&self, viewer: &ViewerId) -> Result<usize, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             projection: Some("pk, sk"),
             values: vec![(":pk", text(seen_sets(viewer)))],
             ..Query::default()
         };
-        let rows = self.0.table().all(query, &deadline).await?;
+        let rows = self.0.table().all(query).await?;
         for row in &rows {
-            self.0.delete(LedgerKey::of(row)?, deadline()).await?;
+            self.0.delete(LedgerKey::of(row)?).await?;
         }
         Ok(rows.len())
     }
@@ -228,11 +200,10 @@ impl Marks {
         key: &LedgerKey,
         at: &str,
         forget_at: i64,
-        deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         let empty = [("at".to_owned(), text(at)), (FORGET_AT.to_owned(), number(forget_at))];
         let seen = Condition::new("#at = :at").name("#at", "at").value(":at", text(at));
-        let put = self.0.put_if(key.clone(), empty, seen, deadline).await?;
+        let put = self.0.put_if(key.clone(), empty, seen).await?;
         Ok(put == shared::dynamo::Put::Done)
     }
 }

@@ -10,19 +10,18 @@ use super::marks::Tombstone;
 use super::traces::Trace;
 use super::{Erased, Erasure, for_each};
 use crate::progress;
-use crate::soon;
 
 impl Erasure {
     /// Erases what nothing lists: activities that were updated or deleted but never published, or half
     /// published, the progress of fan-outs, tags of the person, messages, and what is about them alone.
     pub(super) async fn strays(&self, erased: &mut Erased) -> Result<(), DynamoError> {
         let bar = progress::counter("items of the ledger read");
-        let traces = self.marks.traces(&self.actor, |read| bar.inc(read), soon).await?;
+        let traces = self.marks.traces(&self.actor, |read| bar.inc(read)).await?;
         bar.finish_and_clear();
         let bar = progress::bar(traces.len() as u64, "other items erased");
         let (mut activities, mut messages) = (BTreeSet::new(), BTreeSet::new());
         let mut tags = Vec::new();
-        erased.progress = self.marks.remove_seen(&self.viewer, soon).await?;
+        erased.progress = self.marks.remove_seen(&self.viewer).await?;
         for trace in traces {
             match trace {
                 Trace::Activity(activity) => drop(activities.insert(activity)),
@@ -30,20 +29,20 @@ impl Erasure {
                 Trace::Tag(activity) => tags.push(activity),
                 Trace::Listing { ref activity, .. } => {
                     activities.insert(activity.clone());
-                    self.marks.remove(&trace, self.until, soon()).await?;
+                    self.marks.remove(&trace, self.until).await?;
                 }
                 Trace::Position { .. }
                 | Trace::Reconciliation(_)
                 | Trace::Hidden { .. }
                 | Trace::Person { .. } => {
-                    self.marks.remove(&trace, self.until, soon()).await?;
+                    self.marks.remove(&trace, self.until).await?;
                     erased.progress += 1;
                     bar.inc(1);
                 }
             }
         }
         for activity in &activities {
-            self.activities.merge(&self.key(activity), Change::Delete, soon()).await?;
+            self.activities.merge(&self.key(activity), Change::Delete).await?;
             self.mark_record(activity).await?;
             bar.inc(1);
         }
@@ -61,11 +60,11 @@ impl Erasure {
     /// again leaves nothing.
     async fn message(&self, key: &MessageKey) -> Result<(), DynamoError> {
         let delete = MessageDeleted { key: key.clone() };
-        self.rooms.delete(&delete, self.clock.now(), soon()).await?;
+        self.rooms.delete(&delete, self.clock.now()).await?;
         for tombstone in
             [Tombstone::MessageMarker(key.clone()), Tombstone::MessageClaim(key.clone())]
         {
-            self.marks.mark_expired(&tombstone, self.until, soon()).await?;
+            self.marks.mark_expired(&tombstone, self.until).await?;
         }
         Ok(())
     }

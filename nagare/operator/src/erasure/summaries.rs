@@ -48,7 +48,7 @@ use shared::summaries::{
 
 use crate::event_scope::EventScope;
 use crate::progress;
-use crate::{scan, soon};
+use crate::scan;
 
 /// How long to try while others write the same view.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -170,7 +170,7 @@ impl SummaryErasure {
         let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
         let mut together = MOST_NAMES;
         loop {
-            let (view, counts, blocks) = self.summaries.stored(customer, soon()).await?;
+            let (view, counts, blocks) = self.summaries.stored(customer).await?;
             if view.state.is_nothing() && view.is_going() {
                 self.delete_blocks(&view.state, blocks).await?;
                 return Ok(true);
@@ -180,7 +180,7 @@ impl SummaryErasure {
                 let from_names = self.scope.customer_id.is_some();
                 let customer = customer.clone();
                 let taking = Removal { customer, days: older, from_names, witness: None };
-                self.summaries.take(&taking, Vec::new(), soon()).await
+                self.summaries.take(&taking, Vec::new()).await
             } else if !counts.days().is_empty() {
                 return Ok(false);
             } else {
@@ -229,13 +229,13 @@ impl SummaryErasure {
         blocks: Vec<Key>,
     ) -> Result<(), DynamoError> {
         for block in blocks.into_iter().filter(|block| state.is_past_block(&block.sk)) {
-            self.summaries.table().table().delete(block.into_item(), None, soon()).await?;
+            self.summaries.table().table().delete(block.into_item(), None).await?;
         }
         Ok(())
     }
 
     async fn written(&self, writes: Vec<Write>) -> Result<RemovalOutcome, DynamoError> {
-        Ok(match self.summaries.table().write(writes, soon()).await? {
+        Ok(match self.summaries.table().write(writes).await? {
             true => RemovalOutcome::Done,
             false => RemovalOutcome::Refused,
         })

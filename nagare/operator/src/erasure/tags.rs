@@ -12,7 +12,6 @@ use shared::tags::{Tags, keys};
 use shared::values::{ActivityId, SortKey, ViewerId};
 
 use super::Erasure;
-use crate::soon;
 
 /// The number of tags of an activity on one page.
 const PAGE: usize = 500;
@@ -22,14 +21,14 @@ const TAGS_AT_ONCE: usize = 8;
 impl Erasure {
     /// Untags everybody in an activity, if the person published it.
     pub(super) async fn untag_all(&self, activity: &ActivityId) -> Result<(), DynamoError> {
-        let claimed = self.activities.claimed(activity, soon()).await?;
+        let claimed = self.activities.claimed(activity).await?;
         let Some((_, published_at)) = claimed.filter(|(actor, _)| *actor == self.actor) else {
             return Ok(());
         };
         let sort_key = SortKey { published_at, activity_id: activity.clone() };
         let (tags, mut after) = (Tags::new(&self.ledger), None);
         loop {
-            let page = tags.of_activity(activity, after.as_ref(), PAGE, soon()).await?;
+            let page = tags.of_activity(activity, after.as_ref(), PAGE).await?;
             stream::iter(&page.tags)
                 .map(|tag| self.erase_tag(activity, &tag.tagged_id, Some(&sort_key)))
                 .buffer_unordered(TAGS_AT_ONCE)
@@ -37,7 +36,7 @@ impl Erasure {
                 .await?;
             after = page.next;
             if after.is_none() {
-                return tags.forget_progress(activity, soon).await;
+                return tags.forget_progress(activity).await;
             }
         }
     }
@@ -48,7 +47,7 @@ impl Erasure {
         activity: &ActivityId,
         tagged: &ViewerId,
     ) -> Result<(), DynamoError> {
-        let claimed = self.activities.claimed(activity, soon()).await?;
+        let claimed = self.activities.claimed(activity).await?;
         let sort_key = claimed.map(|(_, published_at)| {
             let activity_id = activity.clone();
             SortKey { published_at, activity_id }
@@ -70,7 +69,7 @@ impl Erasure {
         let unless_later = Condition::new("attribute_not_exists(#at) OR #at <= :at");
         let unless_later = unless_later.name("#at", "at").value(":at", text(&at));
         let key = keys::listing(tagged, sort_key);
-        self.ledger.put_if(key, item, unless_later, soon()).await.map(|_| ())
+        self.ledger.put_if(key, item, unless_later).await.map(|_| ())
     }
 
     /// Marks the row of a tag as untagged, whatever it says by now, unless it is marked already. Returns its instant; `None` if there is
@@ -82,7 +81,7 @@ impl Erasure {
     ) -> Result<Option<String>, DynamoError> {
         loop {
             let key = keys::tag(activity, tagged);
-            let Some(row) = self.ledger.get(key.clone(), soon()).await? else { return Ok(None) };
+            let Some(row) = self.ledger.get(key.clone()).await? else { return Ok(None) };
             let at = row.text("at")?.to_owned();
             if row.item.contains_key(FORGET_AT) {
                 return Ok(Some(at));
@@ -97,7 +96,7 @@ impl Erasure {
                     (":seen", text(&at)),
                 ],
             };
-            if self.ledger.table().update(key.into_item(), mark, soon()).await?.is_some() {
+            if self.ledger.table().update(key.into_item(), mark).await?.is_some() {
                 return Ok(Some(at));
             }
         }

@@ -10,7 +10,6 @@ use shared::values::Timestamp;
 use super::letters::is_named;
 use crate::event_scope::EventScope;
 use crate::progress;
-use crate::soon;
 
 /// What became of letters.
 #[derive(Debug, Default)]
@@ -40,20 +39,20 @@ pub async fn remove_those_of(
     scope: &EventScope,
     now: Timestamp,
 ) -> Result<RemovedLetters, DynamoError> {
-    let ids: Vec<_> = letters.all(soon).map_ok(|letter| letter.id).try_collect().await?;
+    let ids: Vec<_> = letters.all().map_ok(|letter| letter.id).try_collect().await?;
     let bar = progress::bar(ids.len() as u64, "dead letters read");
     let mut found = RemovedLetters::default();
     for id in ids {
         bar.inc(1);
         // One that comes back meanwhile is looked at again.
-        while let Some(letter) = letters.get(&id, soon()).await? {
+        while let Some(letter) = letters.get(&id).await? {
             match carries(&letter, scope, now) {
                 Carries::Others => break,
                 Carries::Both => {
                     found.mixed.push(id);
                     break;
                 }
-                Carries::Theirs if letters.remove(&letter, soon()).await? => {
+                Carries::Theirs if letters.remove(&letter).await? => {
                     found.removed += 1;
                     break;
                 }

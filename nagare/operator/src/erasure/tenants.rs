@@ -10,7 +10,7 @@ use shared::tenants::TenantItem;
 use shared::tenants::keys;
 
 use crate::event_scope::EventScope;
-use crate::{scan, soon};
+use crate::scan;
 
 /// How often to look again for what came meanwhile.
 const ROUNDS: usize = 10;
@@ -57,7 +57,7 @@ pub async fn erase(ledger: &Ledger, scope: &EventScope) -> Result<ErasedItems, D
             return Ok(erased);
         }
         for (Key { pk, sk }, item) in found {
-            ledger.delete(LedgerKey { pk, sk }, soon()).await?;
+            ledger.delete(LedgerKey { pk, sk }).await?;
             match item {
                 TenantItem::Payload(_) => erased.payloads += 1,
                 TenantItem::Rule(..) | TenantItem::Score(..) => erased.definitions += 1,

@@ -12,7 +12,6 @@ use shared::follows::{Follows, marks_of};
 use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
 use shared::ledger_item::LedgerItem;
 use shared::rooms::{MessageKey, RoomItem};
-use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::marks::Marks;
@@ -72,7 +71,6 @@ impl Marks {
         &self,
         person: &ActorId,
         mut read: impl FnMut(u64),
-        deadline: impl Fn() -> Deadline,
     ) -> Result<Vec<Trace>, DynamoError> {
         let [left, joining] = marks_of(person);
         let query = Query {
@@ -101,7 +99,7 @@ impl Marks {
             ..Query::default()
         };
         let mut found = Vec::new();
-        let mut pages = pin!(self.0.table().pages(query, deadline));
+        let mut pages = pin!(self.0.table().pages(query));
         while let Some(page) = pages.try_next().await? {
             read(page.scanned);
             for row in &page.rows {
@@ -117,26 +115,21 @@ impl Marks {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.
-    pub async fn remove(
-        &self,
-        trace: &Trace,
-        forget_at: i64,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn remove(&self, trace: &Trace, forget_at: i64) -> Result<(), DynamoError> {
         match trace {
             Trace::Activity(_) | Trace::Tag(_) | Trace::Message(_) => Ok(()),
-            Trace::Reconciliation(key) => self.0.delete(key.clone(), deadline).await,
+            Trace::Reconciliation(key) => self.0.delete(key.clone()).await,
             Trace::Position { key, position } => {
                 let seen = Condition::new("place = :seen").value(":seen", text(position));
                 let key = key.clone().into_item();
-                self.0.table().delete(key, Some(seen), deadline).await.map(|_| ())
+                self.0.table().delete(key, Some(seen)).await.map(|_| ())
             }
             // All that they published is deleted, which hides it.
             Trace::Hidden { viewer, actor } => {
-                Follows::new(&self.0).forget_hidden(viewer, actor, deadline).await
+                Follows::new(&self.0).forget_hidden(viewer, actor).await
             }
             Trace::Person { key, at } | Trace::Listing { key, at, .. } => {
-                self.empty_whatever_it_says(key, at, forget_at, deadline).await
+                self.empty_whatever_it_says(key, at, forget_at).await
             }
         }
     }
@@ -147,11 +140,10 @@ impl Marks {
         key: &LedgerKey,
         at: &str,
         forget_at: i64,
-        deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let mut at = at.to_owned();
-        while !self.empty(key, &at, forget_at, deadline).await? {
-            let row = self.0.get(key.clone(), deadline).await?;
+        while !self.empty(key, &at, forget_at).await? {
+            let row = self.0.get(key.clone()).await?;
             let Some(row) = row.filter(|row| !row.item.contains_key(FORGET_AT)) else { break };
             row.text("at")?.clone_into(&mut at);
         }

@@ -27,7 +27,6 @@ use shared::values::{PollId, Timestamp};
 use super::facts::Scope;
 use super::{Erasure, for_each};
 use crate::progress;
-use crate::soon;
 
 /// How long to try while others write the same view.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -83,7 +82,7 @@ impl Erasure {
             ..Query::default()
         };
         let mut found = Vec::new();
-        let mut pages = pin!(self.views.table().pages(query, soon));
+        let mut pages = pin!(self.views.table().pages(query));
         while let Some(page) = pages.try_next().await? {
             bar.inc(page.scanned);
             for row in page.rows {
@@ -135,7 +134,7 @@ impl Erasure {
         let Some(item) = without(None)? else { return Ok(None) };
         // What they voted since is a new fact.
         let votes = polls::vote(&self.viewer, poll).into_item();
-        match self.facts.table().get(votes, soon()).await? {
+        match self.facts.table().get(votes).await? {
             Some(votes) => match votes.optional(ERASED_AT, "an instant")? {
                 Some(until) => without(Some(until)),
                 None => Ok(None),
@@ -230,14 +229,12 @@ impl Erasure {
                     names: vec![("#forget", FORGET_AT)],
                     values: vec![(":until", number(self.until))],
                 };
-                table.update(key.clone().into_item(), update, soon()).await.map(|_| ())
+                table.update(key.clone().into_item(), update).await.map(|_| ())
             }
-            Found::Own(key) => {
-                table.delete(key.clone().into_item(), None, soon()).await.map(|_| ())
-            }
+            Found::Own(key) => table.delete(key.clone().into_item(), None).await.map(|_| ()),
             Found::Read { item, likes } => {
                 let unchanged = Condition::new("likes = :seen").value(":seen", likes.clone());
-                table.put_if(item.clone(), unchanged, soon()).await.map(|_| ())
+                table.put_if(item.clone(), unchanged).await.map(|_| ())
             }
             Found::InPoll { .. } | Found::InBattle { .. } => self.take_name_out(found).await,
         }
@@ -252,7 +249,7 @@ impl Erasure {
             names: vec![("#forget", FORGET_AT)],
             values: vec![(":until", number(self.until)), (":one", number(1))],
         };
-        self.views.table().update(key.into_item(), update, soon()).await.map(|_| ())
+        self.views.table().update(key.into_item(), update).await.map(|_| ())
     }
 
     /// Takes the name out of an item. Tries again until the view is still the one that was read.
@@ -265,7 +262,7 @@ impl Erasure {
                 _ => None,
             };
             let Some(writes) = writes else { return Ok(()) };
-            match self.views.write(writes, soon()).await {
+            match self.views.write(writes).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(failure) if failure.is_retryable() => {}
@@ -277,11 +274,11 @@ impl Erasure {
 
     /// Reads the view, which has to be read before the block: if the view is unchanged when it is written, so is the block.
     async fn seen<S: State>(&self, view: &Key) -> Result<View<S>, DynamoError> {
-        self.views.read(view.clone(), View::read_to_fold, soon()).await
+        self.views.read(view.clone(), View::read_to_fold).await
     }
 
     async fn block(&self, key: &Key) -> Result<Option<Row<'_>>, DynamoError> {
-        self.views.table().get(key.clone().into_item(), soon()).await
+        self.views.table().get(key.clone().into_item()).await
     }
 
     async fn writes_of_poll(

@@ -1,7 +1,5 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::time::Duration;
-
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
@@ -22,10 +20,12 @@ fn key(pk: &str, sk: &str) -> Item {
 fn read(tap: &Wiretap, keys: Vec<Item>) -> Result<Vec<Item>, DynamoError> {
     let table = Dynamo::new(tap.client()).table(TABLE);
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_all().start_paused(true).build().unwrap().block_on(async {
-        let deadline = Deadline::after(Duration::from_secs(10));
-        table.batch_get(keys, deadline).await.map(items)
-    })
+    runtime
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(async { table.batch_get(keys).await.map(items) })
 }
 
 fn items(rows: Vec<Row<'_>>) -> Vec<Item> {

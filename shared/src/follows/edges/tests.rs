@@ -20,10 +20,6 @@ fn json_of(request: &HttpRequest) -> Value {
     serde_json::from_slice(request.body().bytes().unwrap()).unwrap()
 }
 
-fn soon() -> Deadline {
-    Deadline::after(std::time::Duration::from_secs(60))
-}
-
 fn s(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
@@ -67,7 +63,7 @@ proptest! {
         let (first, last, after) = (first.as_str(), last.as_str(), after.as_deref());
         let asked = EdgeSelection { followee, first, last, after, limit, former };
         let tap = Wiretap::answering(json!({"Items": []}));
-        run(follows(&tap).query_edges(&asked, soon())).unwrap();
+        run(follows(&tap).query_edges(&asked)).unwrap();
         let request = tap.request();
         let target = request.headers().get("x-amz-target").unwrap();
         prop_assert_eq!(target, "DynamoDB_20120810.Query");
@@ -96,7 +92,7 @@ proptest! {
         let next = more.then(|| "0000#last".to_owned());
         let tap = Wiretap::answering(answer);
         let range = FollowerRange::ALL;
-        let page = run(follows(&tap).edges(&actor, range, None, 100, soon())).unwrap();
+        let page = run(follows(&tap).edges(&actor, range, None, 100)).unwrap();
         prop_assert_eq!(page, EdgePage { edges, next });
     }
 }
@@ -113,7 +109,7 @@ fn what_is_no_edge_says_where() {
     ];
     for (item, problem) in cases {
         let tap = Wiretap::answering(json!({"Items": [item]}));
-        let page = run(follows(&tap).edges(&actor, FollowerRange::ALL, None, 100, soon()));
+        let page = run(follows(&tap).edges(&actor, FollowerRange::ALL, None, 100));
         let error = page.unwrap_err();
         assert!(matches!(error, DynamoError::Corrupt { .. }), "{error:?}");
         assert!(error.to_string().contains(problem), "{error}");

@@ -55,7 +55,6 @@ use crate::dynamo::{Changed, Condition, Dynamo, DynamoError, Put, Query, Update}
 use crate::events::Customer;
 use crate::ledger::Ledger;
 use crate::outbound::Bus;
-use crate::runtime::deadline::Deadline;
 use crate::summaries::{CustomerSummary, CustomerView, Day, Summaries, day_of, start_of};
 use crate::values::{CustomerId, TenantId, Timestamp};
 
@@ -91,7 +90,7 @@ impl Daily {
         Self { ledger: ledger.clone(), bus: Bus::off() }
     }
 
-    /// The same, with another client that counts its usage.
+    /// The same, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
@@ -113,18 +112,13 @@ impl Daily {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be registered.
-    pub async fn register(
-        &self,
-        tenant: &TenantId,
-        now: Timestamp,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    pub async fn register(&self, tenant: &TenantId, now: Timestamp) -> Result<(), DynamoError> {
         let item = Item::from([
             ("decided".to_owned(), number(day_of(now).saturating_sub(1))),
             ("version".to_owned(), number(0)),
         ]);
         let absent = Condition::new("attribute_not_exists(pk)");
-        self.ledger.put_if(keys::daily_tenant(tenant), item, absent, deadline).await?;
+        self.ledger.put_if(keys::daily_tenant(tenant), item, absent).await?;
         Ok(())
     }
 
@@ -136,7 +130,6 @@ impl Daily {
         &self,
         after: Option<&TenantId>,
         limit: usize,
-        deadline: Deadline,
     ) -> Result<Vec<(TenantId, Result<DailyProgress, DynamoError>)>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
@@ -145,7 +138,7 @@ impl Daily {
             limit: i32::try_from(limit).ok(),
             ..Query::default()
         };
-        let page = self.ledger.table().page(&query, deadline).await?;
+        let page = self.ledger.table().page(&query).await?;
         let rows = page.rows.iter();
         let read =
             rows.map(|row| Ok((row.parsed("sk", "the id of a tenant")?, DailyProgress::read(row))));
@@ -156,9 +149,8 @@ impl Daily {
     pub async fn definitions(
         &self,
         tenant: &TenantId,
-        deadline: Deadline,
     ) -> Result<Vec<DailyDefinition>, DynamoError> {
-        let in_force = Definitions::new(&self.ledger).of(tenant, deadline).await?;
+        let in_force = Definitions::new(&self.ledger).of(tenant).await?;
         Ok(DailyDefinition::among(in_force))
     }
 
@@ -169,7 +161,6 @@ impl Daily {
     pub async fn note(
         &self,
         progress: DailyProgress,
-        deadline: Deadline,
     ) -> Result<Option<DailyProgress>, DynamoError> {
         let next = DailyProgress { version: progress.version + 1, ..progress };
         let mut values = vec![
@@ -187,7 +178,7 @@ impl Daily {
         let condition = Some("version = :seen");
         let update = Update { expression, condition, names: vec![("#day", "day")], values };
         let key = keys::daily_tenant(&next.tenant_id).into_item();
-        Ok(match self.ledger.table().change(key, update, deadline).await? {
+        Ok(match self.ledger.table().change(key, update).await? {
             Changed::Done(_) => Some(next),
             // A repeated update is refused because of its own first write.
             Changed::Refused(there) => {
@@ -206,7 +197,6 @@ impl Daily {
         tenant: &TenantId,
         from: &CustomerId,
         to: &CustomerId,
-        deadline: Deadline,
     ) -> Result<BTreeMap<CustomerId, Result<Decisions, DynamoError>>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk AND sk BETWEEN :from AND :to"),
@@ -217,7 +207,7 @@ impl Daily {
             ],
             ..Query::default()
         };
-        let rows = self.ledger.table().all(query, || deadline).await?;
+        let rows = self.ledger.table().all(query).await?;
         let read = rows
             .iter()
             .map(|row| Ok((row.parsed("sk", "the id of a customer")?, Decisions::read(row))));
@@ -230,7 +220,6 @@ impl Daily {
         customer: &Customer,
         view: CustomerView,
         due: &DueDay,
-        deadline: Deadline,
     ) -> Result<CustomerSummary, DynamoError> {
         let DueDay { day, definitions, .. } = due;
         if !view.has_blocks() {
@@ -240,7 +229,7 @@ impl Daily {
         let looking = definitions.iter().filter(|definition| !definition.is_plain(&without, *day));
         match looking.map(|definition| definition.first_day(*day)).min() {
             None => Ok(without),
-            since => summaries.since(customer, view, since, deadline).await,
+            since => summaries.since(customer, view, since).await,
         }
     }
 
@@ -255,12 +244,11 @@ impl Daily {
         summary: &CustomerSummary,
         mut before: Decisions,
         now: Timestamp,
-        deadline: Deadline,
     ) -> Result<(), DecideError> {
         let DueDay { day, definitions, .. } = due;
         for _ in 0..MOST_ROUNDS {
             let Some(next) = before.decide(definitions, summary, *day, now) else { break };
-            match self.write(customer, &next, deadline).await? {
+            match self.write(customer, &next).await? {
                 None => {
                     before = next;
                     break;
@@ -269,7 +257,7 @@ impl Daily {
             }
         }
         let alerts = before.alerts(definitions, customer, *day);
-        Alerts::new(&self.ledger).raise(&self.bus, &customer.tenant_id, &alerts, deadline).await
+        Alerts::new(&self.ledger).raise(&self.bus, &customer.tenant_id, &alerts).await
     }
 
     /// Writes decisions over the version before. Returns the current ones if the version differs.
@@ -277,14 +265,13 @@ impl Daily {
         &self,
         customer: &Customer,
         next: &Decisions,
-        deadline: Deadline,
     ) -> Result<Option<Decisions>, DynamoError> {
         let unchanged = match next.version - 1 {
             0 => Condition::new("attribute_not_exists(pk)"),
             seen => Condition::new("version = :seen").value(":seen", number(seen)),
         };
         let key = keys::daily_decisions(customer);
-        let put = self.ledger.replace(key, next.attributes(), &[], Some(unchanged), deadline);
+        let put = self.ledger.replace(key, next.attributes(), &[], Some(unchanged));
         Ok(match put.await? {
             Put::Done => None,
             // A customer who was erased meanwhile has no row.
@@ -294,17 +281,13 @@ impl Daily {
     }
 
     /// The instant at which the next day becomes due, if any tenant has a daily definition.
-    pub async fn next_due(
-        &self,
-        now: Timestamp,
-        deadline: Deadline,
-    ) -> Result<Option<Timestamp>, DynamoError> {
+    pub async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>, DynamoError> {
         const PAGE: usize = 100;
         let mut after = None;
         loop {
-            let tenants = self.tenants(after.as_ref(), PAGE, deadline).await?;
+            let tenants = self.tenants(after.as_ref(), PAGE).await?;
             for (tenant, _) in &tenants {
-                match self.definitions(tenant, deadline).await {
+                match self.definitions(tenant).await {
                     Ok(definitions) if definitions.is_empty() => {}
                     Ok(_) => return Ok(Some(due(last_due(now) + 1))),
                     // These decide nothing.

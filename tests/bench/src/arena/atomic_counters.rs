@@ -128,7 +128,7 @@ pub(super) async fn open(stage: &Stage, plan: &Plan) -> Result<(), Failure> {
     if let Opening::Battle(opened) = &plan.opening {
         let mut item = boss(opened.battle_id.as_str());
         item.insert("hp".to_owned(), number(opened.hp));
-        stage.tables.views.table().put(item, Deadline::after(PATIENCE)).await?;
+        stage.tables.views.table().put(item).await?;
     }
     Ok(())
 }
@@ -157,7 +157,7 @@ pub(super) async fn read(stage: &Stage, plan: &Plan) -> Result<Read, Failure> {
             Opening::Poll(opened) => sum(stage, opened.poll_id.as_str()).await?,
             Opening::Battle(opened) => {
                 let key = boss(opened.battle_id.as_str());
-                let row = stage.tables.views.table().get(key, Deadline::after(PATIENCE)).await?;
+                let row = stage.tables.views.table().get(key).await?;
                 let left = row.map_or(Ok(0), |row| row.count("hp"))?;
                 opened.hp.saturating_sub(left)
             }
@@ -170,7 +170,7 @@ pub(super) async fn read(stage: &Stage, plan: &Plan) -> Result<Read, Failure> {
 /// The votes of all choices in all items.
 async fn sum(stage: &Stage, poll: &str) -> Result<u64, Failure> {
     let keys = (0..SUFFIXES).map(|suffix| counter(poll, suffix)).collect();
-    let rows = stage.tables.views.table().batch_get(keys, Deadline::after(PATIENCE)).await?;
+    let rows = stage.tables.views.table().batch_get(keys).await?;
     let numbers = rows.iter().flat_map(|row| row.item.values());
     Ok(numbers.filter_map(|value| value.as_n().ok()?.parse::<u64>().ok()).sum())
 }

@@ -105,10 +105,9 @@ pub(super) async fn publish(stage: &Stage) -> Result<(), Failure> {
 pub(super) async fn counted(stage: &Stage) -> Result<Counted, Failure> {
     let activity = activity()?;
     let counts = LikeCounts::new(&stage.tables.views);
-    let deadline = Deadline::after(TIMEOUT);
-    let counts = counts.of(std::slice::from_ref(&activity), deadline).await?;
+    let counts = counts.of(std::slice::from_ref(&activity)).await?;
     let actor = ViewerId::new(ACTOR)?;
-    let inbox = stage.tables.views.read(inbox(&actor), View::<Inbox>::read_from, deadline).await?;
+    let inbox = stage.tables.views.read(inbox(&actor), View::<Inbox>::read_from).await?;
     let likes = counts.get(&activity).map_or(0, |it| it.count);
     Ok(Counted { likes, notified: Some(inbox.state.unread()) })
 }

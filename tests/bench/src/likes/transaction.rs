@@ -179,8 +179,9 @@ pub(super) async fn run(
 /// Tries until it is done, or refused by its condition: then it was done before.
 async fn commit(table: &Table, items: Vec<TransactWriteItem>) -> Result<bool, DynamoError> {
     let deadline = Deadline::after(PATIENCE);
+    let table = table.until(deadline);
     loop {
-        match table.transact(items.clone(), deadline).await {
+        match table.transact(items.clone()).await {
             Err(error) if error.is_retryable() => {
                 deadline.sleep(WAIT.mul_f64(fastrand::f64())).await?;
             }
@@ -204,7 +205,7 @@ pub(super) async fn counted(stage: &Stage, design: &Design) -> Result<Counted, F
 
 async fn get(stage: &Stage, place: &Place, key: Item) -> Result<Item, Failure> {
     let table = stage.tables.dynamo.table(&place.table);
-    let row = table.get(key, Deadline::after(PATIENCE)).await?;
+    let row = table.get(key).await?;
     Ok(row.map(|row| row.item).unwrap_or_default())
 }
 

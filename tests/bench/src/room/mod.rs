@@ -19,12 +19,11 @@ use shared::paging::RowChunk;
 use shared::rooms::{
     ArrivalPosition, Effort, Message, MessageKey, MessageList, MessagePosted, MessagesQuery, Rooms,
 };
-use shared::runtime::deadline::Deadline;
 use shared::values::{MessageId, Order, Payload, RoomId, Span, Timestamp, ViewerId};
 use tokio::time::Instant;
 
 use super::deliveries::repeated;
-use super::running::{Running, TIMEOUT, WRITERS, queue, send};
+use super::running::{Running, WRITERS, queue, send};
 use super::stage::{Stage, broken};
 use super::{Setting, follower, in_flight, number, share};
 use report::{Measurement, print_rooms};
@@ -108,7 +107,7 @@ impl Room {
 /// Walks through all pages, and reads the newest again and again.
 async fn read(stage: &Stage, room: &RoomId) -> Result<Read, Failure> {
     let rooms = Rooms::new(&stage.tables.ledger);
-    let shards = rooms.room(room, Deadline::after(TIMEOUT)).await?.shards.count();
+    let shards = rooms.room(room).await?.shards.count();
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page = page(&rooms, room, after.as_deref()).await?;
@@ -136,14 +135,12 @@ async fn page(
     room: &RoomId,
     after: Option<&str>,
 ) -> Result<RowChunk<Message>, DynamoError> {
-    let deadline = Deadline::after(TIMEOUT);
-    let (known, last) =
-        try_join(rooms.room(room, deadline), rooms.last_arrivals(room, deadline)).await?;
+    let (known, last) = try_join(rooms.room(room), rooms.last_arrivals(room)).await?;
     let list = MessageList { room, shards: known.shards, author: None };
     let until = last.map_or(ArrivalPosition::NOTHING, |last| ArrivalPosition::end_of(last.number));
     let asked = MessagesQuery { span: Span::all(Order::Newest), after, wanted: PAGE + 1, until };
-    let entrance = rooms.entrance(room, None, deadline);
+    let entrance = rooms.entrance(room, None);
     let mut effort = Effort::of_page(PAGE + 1, 0);
-    let messages = rooms.messages(list, asked, &mut effort, deadline);
+    let messages = rooms.messages(list, asked, &mut effort);
     try_join(messages, entrance).await.map(|(page, _)| page)
 }

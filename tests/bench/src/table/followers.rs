@@ -99,7 +99,6 @@ impl Followers {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use aws_smithy_runtime_api::client::http::{
         HttpConnector, HttpConnectorFuture, SharedHttpConnector,
@@ -111,7 +110,6 @@ mod tests {
     use shared::dynamo::Dynamo;
     use shared::follows::{FollowerRange, Follows};
     use shared::ledger::Ledger;
-    use shared::runtime::deadline::Deadline;
 
     use super::super::load::edge;
     use super::*;
@@ -149,7 +147,6 @@ mod tests {
         let client = connector::dynamodb(SharedHttpConnector::new(compared));
         let ledger = Ledger::new(Dynamo::new(client).table(&schema::names().ledger));
         let follows = Follows::new(&ledger);
-        let deadline = Deadline::after(Duration::from_secs(60));
         let mut random = Rng::with_seed(1);
         for _ in 0..50 {
             let ranges = FollowerRange::split(random.usize(1..4));
@@ -158,12 +155,12 @@ mod tests {
             let after = keys::edge(&viewer(random.u64(0..COUNT)), &actor).sk;
             let after = (random.bool() && (&first..&last).contains(&&after)).then_some(after);
             let limit = if random.bool() { random.u16(1..3_000) } else { u16::MAX };
-            let page = follows.edges(&actor, range, after.as_deref(), limit, deadline).await;
+            let page = follows.edges(&actor, range, after.as_deref(), limit).await;
             assert!(!page.expect("a page").edges.is_empty());
-            let former = follows.former_followers(&actor, &first, &last, deadline).await;
+            let former = follows.former_followers(&actor, &first, &last).await;
             assert_eq!(former.expect("pages"), []);
             let (after, limit) = (viewer(random.u64(0..COUNT)), random.usize(1..101));
-            let list = follows.followers(&actor, Some(&after), limit, deadline).await;
+            let list = follows.followers(&actor, Some(&after), limit).await;
             assert!(list.expect("a page").listed.len() <= limit);
         }
     }

@@ -84,13 +84,11 @@ impl<'a> Loader<'a> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use aws_smithy_runtime_api::client::http::SharedHttpConnector;
     use shared::dynamo::Dynamo;
     use shared::follows::{FollowChange, FollowState, Follows};
     use shared::ledger::Ledger;
-    use shared::runtime::deadline::Deadline;
     use shared::runtime::hold::Hold;
 
     use super::*;
@@ -118,8 +116,8 @@ mod tests {
         let state = FollowState { following: true, changed_at: at };
         let change =
             FollowChange { follower_id: viewer.clone(), followee_id: actor.clone(), state };
-        let (retention, deadline) = (Retention::default(), Deadline::after(Duration::from_secs(9)));
-        let recorded = follows.record(&change, at, retention, Hold::NONE, deadline).await;
+        let retention = Retention::default();
+        let recorded = follows.record(&change, at, retention, Hold::NONE).await;
         assert_eq!(recorded.expect("recorded").state, state);
         let recorded = stored();
         engine.import(&schema::names().ledger, vec![edge(&viewer, &actor, at)]).expect("loaded");

@@ -9,7 +9,6 @@ use shared::values::CustomerId;
 use tokio::time::Instant;
 
 use super::{Audited, PATIENCE, PAUSE, SummaryFault};
-use crate::soon;
 
 /// Alerts that are read together.
 const PAGE: usize = 500;
@@ -63,7 +62,7 @@ impl Audited<'_> {
     /// True if events that have come meanwhile ask for an alert: they are counted before the alert is given.
     async fn is_asked_now(&self, alert: &Alert) -> Result<bool, DynamoError> {
         let customer = self.of(&alert.customer_id);
-        let counts = self.auditor.summaries.customer(&customer, soon()).await?.unwrap_or_default();
+        let counts = self.auditor.summaries.customer(&customer).await?.unwrap_or_default();
         let asked = self.rules.iter().flat_map(|rule| Rules::asked(rule, &customer, &counts));
         Ok(asked.into_iter().any(|asked| asked == alert.alert_id))
     }
@@ -73,7 +72,7 @@ impl Audited<'_> {
         let (alerts, tenant) = (Alerts::new(&self.auditor.ledger), &self.scope.tenant_id);
         let (mut listed, mut behind) = (Vec::new(), None);
         loop {
-            let (page, has_more) = alerts.page(tenant, behind.as_ref(), PAGE, soon()).await?;
+            let (page, has_more) = alerts.page(tenant, behind.as_ref(), PAGE).await?;
             behind = page.last().map(|last| (last.decided_at, last.alert_id.clone()));
             let is_of_one = |it: &Alert| self.rules.iter().any(|rule| it.is_of(rule));
             listed.extend(page.into_iter().filter(is_of_one));

@@ -13,7 +13,6 @@ use shared::values::{EventName, TenantId};
 use tokio::time::Instant;
 
 use super::{Audited, PATIENCE, PAUSE, SummariesAuditor, SummaryFault};
-use crate::soon;
 
 /// Names that are read together.
 const PAGE: usize = 100;
@@ -46,9 +45,9 @@ impl SummariesAuditor {
     ) -> Result<Before, DynamoError> {
         let (mut names, mut after) = (BTreeMap::new(), None);
         loop {
-            let page = self.summaries.names(tenant, after.as_ref(), PAGE, soon()).await?;
+            let page = self.summaries.names(tenant, after.as_ref(), PAGE).await?;
             for (name, _) in page.names {
-                let parts = self.summaries.parts_of_name(tenant, &name, soon()).await?;
+                let parts = self.summaries.parts_of_name(tenant, &name).await?;
                 names.insert(name, parts);
             }
             after = page.next;
@@ -71,7 +70,7 @@ impl SummariesAuditor {
         let key = |part| SummaryView::Witness(period, tenant.clone(), part).key();
         let keys: Vec<Key> = (0..PARTS).map(key).collect();
         let read = View::<WitnessView>::read_from;
-        let views = self.summaries.table().read_all(&keys, read, soon()).await?;
+        let views = self.summaries.table().read_all(&keys, read).await?;
         keys.into_iter().zip(views).map(|(key, view)| Ok((key, view?))).collect()
     }
 
@@ -88,7 +87,7 @@ impl SummariesAuditor {
                 part.clone().with(says).write(key.clone())
             })
             .collect();
-        self.summaries.table().write(writes, soon()).await
+        self.summaries.table().write(writes).await
     }
 }
 
@@ -105,7 +104,7 @@ impl Audited<'_> {
             let is_over = Instant::now() >= end;
             for name in std::mem::take(&mut left) {
                 let tenant = &self.scope.tenant_id;
-                let now = self.auditor.summaries.parts_of_name(tenant, &name, soon()).await?;
+                let now = self.auditor.summaries.parts_of_name(tenant, &name).await?;
                 let counted = self.names.remove(&name).unwrap_or_default();
                 let was = before.names.get(&name).map(|parts| sum_of_names(parts));
                 let was = was.unwrap_or_default();

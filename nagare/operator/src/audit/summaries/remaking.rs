@@ -11,7 +11,6 @@ use super::{Audited, Suspect};
 use crate::audit::EventsAuditError;
 use crate::audit::recount::Counted;
 use crate::event_scope::EventScope;
-use crate::soon;
 
 impl Audited<'_> {
     /// Makes wrong views again, once it is known that nothing of theirs is in the stream.
@@ -40,7 +39,7 @@ impl Audited<'_> {
         archived: Option<&CustomerSummary>,
     ) -> Result<bool, EventsAuditError> {
         let (customer, auditor) = (self.of(id), self.auditor);
-        let (view, stored, blocks) = auditor.summaries.stored(&customer, soon()).await?;
+        let (view, stored, blocks) = auditor.summaries.stored(&customer).await?;
         let counted = auditor.recount.in_tables(&self.scope_of(id)).await?.tables.remove(id);
         let counts = self.expected(&stored, counted.unwrap_or_default(), archived);
         let is_same = view.version() == suspect.version && counts == suspect.counts;
@@ -82,11 +81,11 @@ impl Audited<'_> {
             false => view.stay(),
         }
         beside.push(view.write(key));
-        if !views.write(beside, soon()).await? {
+        if !views.write(beside).await? {
             return Ok(false);
         }
         for block in days {
-            views.table().delete(block.into_item(), None, soon()).await?;
+            views.table().delete(block.into_item(), None).await?;
         }
         Ok(true)
     }

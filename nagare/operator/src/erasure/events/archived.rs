@@ -19,7 +19,7 @@ impl EventErasure {
     ) -> Result<PeriodRow, EventErasureError> {
         let (period, mut behind, mut objects) = (row.period, None, 0);
         loop {
-            let page = self.archives.of_period(period, behind, OBJECTS, soon()).await?;
+            let page = self.archives.of_period(period, behind, OBJECTS).await?;
             objects += page.0.len() as u64;
             for object in page.0.iter().filter(|it| it.tenant_id == self.scope.tenant_id) {
                 row = self.object(row, object, erased).await?;
@@ -56,8 +56,8 @@ impl EventErasure {
         let (summaries, period) = (&self.summaries, row.period);
         let mut gone = object.tally;
         gone.subtract(edition.tally);
-        let lowered = || summaries.lower_witness(period, &object.tenant_id, gone, soon()).boxed();
-        let next = self.archives.exchange(&row, object, &edition, lowered, soon()).await?;
+        let lowered = || summaries.lower_witness(period, &object.tenant_id, gone).boxed();
+        let next = self.archives.exchange(&row, object, &edition, lowered).await?;
         let Some(next) = next else {
             return Err(EventErasureError::Overtaken(row.period));
         };
@@ -105,13 +105,13 @@ impl EventErasure {
     ) -> Result<u64, EventErasureError> {
         let (mut dropped, mut behind) = (0, None);
         loop {
-            let page = self.archives.of_period(period, behind, OBJECTS, soon()).await?;
+            let page = self.archives.of_period(period, behind, OBJECTS).await?;
             for object in page.0.iter().filter(|it| it.tally.events == 0) {
                 if let Some(replaced) = object.replaced_key() {
                     self.objects.delete(&replaced, soon()).await?;
                 }
                 self.objects.delete(&object.key(), soon()).await?;
-                self.archives.forget(object, soon()).await?;
+                self.archives.forget(object).await?;
                 dropped += 1;
             }
             behind = page.1;

@@ -13,7 +13,6 @@ use shared::summaries::{NamedDays, Removal, RemovalOutcome, day_of};
 
 use super::EventErasure;
 use crate::progress;
-use crate::soon;
 
 /// The number of events that one transaction deletes, together with what counts them.
 const TOGETHER: usize = 16;
@@ -51,7 +50,7 @@ impl EventErasure {
     }
 
     async fn plainly(&self, period: Period, key: Key) -> Result<(), DynamoError> {
-        self.events.tables().table(period).delete(key.into_item(), None, soon()).await.map(|_| ())
+        self.events.tables().table(period).delete(key.into_item(), None).await.map(|_| ())
     }
 
     /// Deletes the events of one customer that still exist, and lowers what counts them. Returns how many.
@@ -65,7 +64,7 @@ impl EventErasure {
         while !events.is_empty() {
             let some = &events[..together.min(events.len())];
             let (taking, deletes) = self.taking(period, some)?;
-            match self.summaries.take(&taking, deletes, soon()).await {
+            match self.summaries.take(&taking, deletes).await {
                 Ok(RemovalOutcome::Done) => {
                     events.drain(..some.len());
                     backoff.reset();
@@ -84,7 +83,7 @@ impl EventErasure {
             // Those that an attempt has deleted whose answer was lost, or somebody else.
             let keys = events.iter().map(|(key, _)| key.clone().into_item()).collect();
             let there = self.events.tables().table(period);
-            let there = there.batch_get(keys, soon()).await?;
+            let there = there.batch_get(keys).await?;
             let there: BTreeSet<Key> = there.iter().map(Key::of).collect::<Result<_, _>>()?;
             events.retain(|(key, _)| there.contains(key));
         }

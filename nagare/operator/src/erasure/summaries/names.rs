@@ -17,7 +17,7 @@ use shared::values::{EventName, TenantId};
 
 use super::{ErasedSummaries, Lowered, PATIENCE, SummaryErasure};
 use crate::progress;
-use crate::{scan, soon};
+use crate::scan;
 
 /// The longest time between the first and the last view of an event that one delivery writes.
 const DELIVERY: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ impl SummaryErasure {
         let mut stale = BTreeSet::new();
         for (name, theirs) in of {
             let tenant = &customer.tenant_id;
-            let parts = self.summaries.parts_of_name(tenant, name, soon()).await?;
+            let parts = self.summaries.parts_of_name(tenant, name).await?;
             let all = NameTally::sum(parts.iter().filter_map(|(_, part)| part.state.tally));
             let Some(all) = all.filter(|all| all.count > 0) else {
                 self.name_changed(tenant, name, |_| {}).await?;
@@ -75,7 +75,7 @@ impl SummaryErasure {
         let (mut known, mut after) = (BTreeMap::<EventName, NameTally>::new(), None);
         let bar = progress::counter("customers");
         loop {
-            let page = self.summaries.customers(tenant, after.as_ref(), PAGE, soon()).await?;
+            let page = self.summaries.customers(tenant, after.as_ref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             bar.inc(page.len() as u64);
@@ -103,7 +103,7 @@ impl SummaryErasure {
     ) -> Result<(), DynamoError> {
         let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
         loop {
-            let parts = self.summaries.parts_of_name(tenant, name, soon()).await?;
+            let parts = self.summaries.parts_of_name(tenant, name).await?;
             let there = parts.into_iter().filter(|(_, part)| part.is_there());
             let there: Vec<_> = there.collect();
             let mut sum = NameView::default();
@@ -154,7 +154,7 @@ impl SummaryErasure {
             self.name_changed(tenant, &name, |part| part.retain(|day| of.is_open(day))).await?;
             // It may count nothing now.
             self.name_changed(tenant, &name, |_| {}).await?;
-            let parts = self.summaries.parts_of_name(tenant, &name, soon()).await?;
+            let parts = self.summaries.parts_of_name(tenant, &name).await?;
             let is_gone = parts.iter().all(|(_, part)| part.state.is_nothing());
             *(if is_gone { &mut erased.names } else { &mut erased.left }) += 1;
         }
@@ -200,7 +200,7 @@ impl SummaryErasure {
         let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
         loop {
             let read = View::<WitnessView>::read_from;
-            let parts = self.summaries.table().read_all(&keys, read, soon()).await?;
+            let parts = self.summaries.table().read_all(&keys, read).await?;
             let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
             let mut sum = WitnessView::default();
             parts.iter().for_each(|part| sum.tally.add(part.state.tally));
