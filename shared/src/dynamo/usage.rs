@@ -1,7 +1,7 @@
 //! The usage of calls, counted as they are made.
 //!
 //! Methods do not return it, because a command that fails half-way has usage too, and that is when it matters. A function gives
-//! each piece of work a [metered](super::Dynamo::metered) client, and reads the usage when the work has ended or failed.
+//! each piece of work a [client of its own](super::Dynamo::for_work), and reads the usage when the work has ended or failed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -11,7 +11,8 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// For an invocation whose end is not known.
 const UNKNOWN: Duration = Duration::from_secs(30);
 
-/// The moment by which work has to be done. It is passed to every call, so that no retry and no remote call outlives its invocation.
+/// The moment by which work has to be done. Tables carry it ([`Dynamo::for_work`](crate::dynamo::Dynamo::for_work)), and other calls are given it, so that no retry and no remote call outlives
+/// its invocation.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Instant);
 

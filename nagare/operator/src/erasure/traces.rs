@@ -62,8 +62,7 @@ pub enum Trace {
 impl Marks {
     /// Scans the whole ledger for what names a person: activities in their name, including those that were never published or whose
     /// publish died half-way, progress records, and items about them alone. Edges and outbox rows are listed by their own partitions.
-    /// An unfollow deletes the row that repeats its edge; a row that a follow has left meanwhile is found here. `deadline` makes the
-    /// deadline of each step, and `read` is called with the number of items that each step has read.
+    /// An unfollow deletes the row that repeats its edge; a row that a follow has left meanwhile is found here. `read` is called with the number of items that each step has read.
     ///
     /// # Errors
     /// [`DynamoError`]
