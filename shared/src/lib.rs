@@ -9,8 +9,9 @@
 //! objects        how S3 is called
 //! queue          sending to a queue, and answering for a batch of messages
 //! outbound       what other systems are told of, by a bus
-//! message        how the body of a command is read and written
 //! ledger         the table of what must not be lost, and its keys
+//! register       something that is so or is not: of its commands the latest wins
+//! message        how the body of a command is read and written
 //! facts          the table of what views are folded from
 //! projection     views: folded exactly once, however often a change comes
 //! paging         lists in the order of time: cursors, and what clients have seen
@@ -65,6 +66,7 @@ pub mod polls;
 pub mod profiles;
 pub mod projection;
 pub mod queue;
+pub mod register;
 pub mod rooms;
 pub mod runtime;
 pub mod signed;

@@ -173,8 +173,9 @@ LAYERS = [
     "objects",
     "queue",
     "outbound",
-    "message",
     "ledger",
+    "register",
+    "message",
     "facts",
     "projection",
     "paging",
@@ -230,7 +231,7 @@ def upwards(root=ROOT):
 # with it: what clients have seen, notifications that were read, that a message marked all, barriers, checkpoints, keepers
 # at work, and what is left of listings, rows of follows and messages that are over.
 MARKING = {"ledger.rs", "hidden.rs", "store.rs", "view.rs", "list.rs", "read.rs", "marking.rs", "barrier.rs", "facts.rs", "history.rs"}
-MARKING |= {"seen_sets.rs", "listing.rs", "following.rs", "posting.rs", "recording.rs", "checkpoints.rs", "mark.rs", "keepers.rs", "periods.rs"}
+MARKING |= {"seen_sets.rs", "register.rs", "posting.rs", "recording.rs", "checkpoints.rs", "mark.rs", "keepers.rs", "periods.rs"}
 
 
 def names():

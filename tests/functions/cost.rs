@@ -8,8 +8,9 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::{StreamExt, stream};
-use shared::follows::{FollowChange, FollowState};
+use shared::follows::FollowChange;
 use shared::paging::INLINE;
+use shared::register::Register;
 use shared::values::{ActorId, ViewerId};
 use tests::{NOW, World, publish};
 
@@ -34,7 +35,7 @@ async fn follow_up_to(world: &World, from: usize, to: usize) {
     let follows = (from..to).map(|n| FollowChange {
         follower_id: ViewerId::new("bob").unwrap(),
         followee_id: ActorId::new(format!("actor-{n}")).unwrap(),
-        state: FollowState { following: true, changed_at },
+        state: Register { on: true, changed_at },
     });
     let recorded = stream::iter(follows).map(|follow| async move {
         Follows::new(&world.tables.ledger)

@@ -12,7 +12,8 @@ use nagare_operator::audit::{Auditor, FollowingDifference};
 use nagare_operator::erasure::marks::Marks;
 use serde_json::json;
 use shared::dynamo::item::{text, truth};
-use shared::follows::{TOMBSTONE_KEPT, keys};
+use shared::follows::keys;
+use shared::register::TOMBSTONE_KEPT;
 use shared::values::{ActorId, Retention, Timestamp, ViewerId};
 use tests::{NOW, World, follow, unfollow};
 

@@ -1,7 +1,8 @@
 //! What a page costs while the entries of somebody unfollowed are still in the timeline: thousands of
 //! them, which the purge has yet to remove.
 
-use shared::follows::{FollowChange, FollowState, Follows};
+use shared::follows::{FollowChange, Follows};
+use shared::register::Register;
 use shared::runtime::hold::Hold;
 use shared::timelines::EntryWrite;
 use shared::values::{ActorId, Retention, Timestamp, ViewerId};
@@ -53,7 +54,7 @@ async fn leave_behind(counter: &UnitCounter, actor: &str, seconds: impl Iterator
         actor: &actor,
         expires_at: 2_000_000_000,
     });
-    let state = FollowState { following: false, changed_at: NOW.parse().unwrap() };
+    let state = Register { on: false, changed_at: NOW.parse().unwrap() };
     let unfollow = FollowChange { follower_id: bob.clone(), followee_id: actor.clone(), state };
     counter
         .uncounted(async |world| {

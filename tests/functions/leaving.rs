@@ -7,7 +7,8 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::Value;
-use shared::follows::{FollowChange, FollowState, Follows};
+use shared::follows::{FollowChange, Follows};
+use shared::register::Register;
 use shared::runtime::hold::Hold;
 use shared::timelines::EntryWrite;
 use shared::values::{ActorId, Retention, ViewerId};
@@ -91,7 +92,7 @@ async fn given_up(world: &World, follows: usize) {
 
 /// Records a follow or an unfollow, and leaves the timeline as it is.
 async fn recorded(world: &World, actor: &str, following: bool, at: &str) {
-    let state = FollowState { following, changed_at: at.parse().unwrap() };
+    let state = Register { on: following, changed_at: at.parse().unwrap() };
     let (follower_id, followee_id) = (ViewerId::new("bob"), ActorId::new(actor));
     let (follower_id, followee_id) = (follower_id.unwrap(), followee_id.unwrap());
     let change = FollowChange { follower_id, followee_id, state };

@@ -11,7 +11,7 @@ use nagare_local::engine::Engine;
 use serde_json::{Value, json};
 use shared::activities::ActivityKey;
 use shared::fanout::{FanOutKind, FanOuts, Reconciliation};
-use shared::follows::FollowState;
+use shared::register::Register;
 use shared::tags::Tags;
 use shared::values::{ActivityId, ActorId, Origin, SortKey, ViewerId};
 use tests::{NOW, World, delete, follow, publish, unfollow};
@@ -168,7 +168,7 @@ async fn the_rest_of_a_command_removes_what_it_has_noted() {
         for command in done {
             world.done(std::slice::from_ref(command)).await;
         }
-        let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };
+        let state = Register { on: true, changed_at: NOW.parse().unwrap() };
         FanOuts::new(ledger).note_reconciled(of, state, &position).await.unwrap();
         world.writer.apply(command(handed_on), rest.clone()).await.unwrap();
         assert_eq!(noted(world), [""; 0], "{handed_on}");

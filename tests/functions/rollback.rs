@@ -14,8 +14,9 @@ use shared::bounds::{Kind, StoredIn};
 use shared::events::archives::{ReadBack, SegmentProgress};
 use shared::events::{ArchivedObject, Period, archive};
 use shared::fanout::{FanOutKind, FanOuts, Pass, Progress, Reconciliation};
-use shared::follows::{FollowState, FollowerRange};
+use shared::follows::FollowerRange;
 use shared::projection::Shard;
+use shared::register::Register;
 use shared::tags::Tags;
 use shared::tenants::Rules;
 use shared::values::{
@@ -244,7 +245,7 @@ async fn progress(world: &World, n: u32) {
     fan_outs.note_progress(&key, kind, segment, Pass::Main, &progress).await.unwrap();
     assert_eq!(fan_outs.end(&key, kind, now).await.unwrap().is_some(), n > 1);
     let of = Reconciliation { viewer: &viewer, actor: &actor, origin: &origin };
-    let state = FollowState { following: true, changed_at: instant(1) };
+    let state = Register { on: true, changed_at: instant(1) };
     let position = SortKey { published_at: instant(n), activity_id: activity.clone() };
     fan_outs.note_reconciled(of, state, &position).await.unwrap();
     let tagged = ViewerId::new(format!("v{n}")).unwrap();

@@ -15,7 +15,8 @@ use shared::activities::ActivityKey;
 use shared::command::{Command, InternalSeal};
 use shared::dead_letters::{Evidence, REASON, RECEIVES_EXHAUSTED, SOURCE};
 use shared::fanout::{FanOutKind, FanOutSegment, FanOuts};
-use shared::follows::{FollowChange, FollowState, FollowerRange, Follows};
+use shared::follows::{FollowChange, FollowerRange, Follows};
+use shared::register::Register;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::values::{ActivityId, ActorId, ViewerId};
@@ -37,7 +38,7 @@ pub(crate) async fn with_followers(mut world: World) -> World {
     world.writer.limits =
         FanOutLimits { page: 50, segment: 200, segments: 6, ..FanOutLimits::default() };
     let changes = (0..FOLLOWERS).map(|n| {
-        let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };
+        let state = Register { on: true, changed_at: NOW.parse().unwrap() };
         let follower_id = ViewerId::new(format!("v{n}")).unwrap();
         FollowChange { follower_id, followee_id: ActorId::new("star").unwrap(), state }
     });

@@ -11,8 +11,9 @@ use nagare_operator::cost::{Activity, Edge};
 use nagare_operator::cost::{events, likes};
 use serde_json::{Value, json};
 use shared::activities::changes::Copies;
+use shared::likes::LikeChange;
 use shared::likes::list::looks;
-use shared::likes::{LikeChange, LikeState};
+use shared::register::Register;
 use shared::values::{ActivityId, ViewerId};
 use tests::{NOW, delete, follow, publish, soon, unfollow};
 
@@ -139,7 +140,7 @@ fn looks_of(viewer: &str) -> bool {
     looks(&LikeChange {
         viewer_id: ViewerId::new(viewer).unwrap(),
         activity_id: ActivityId::new("star-live").unwrap(),
-        state: LikeState { liked: true, changed_at: NOW.parse().unwrap() },
+        state: Register { on: true, changed_at: NOW.parse().unwrap() },
     })
 }
 

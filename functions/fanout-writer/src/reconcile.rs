@@ -14,8 +14,9 @@
 use futures::future::try_join;
 use shared::activities::{Activities, OutboxPage, OutboxRow};
 use shared::dynamo::DynamoError;
-use shared::follows::{FollowState, Follows};
+use shared::follows::Follows;
 use shared::ledger::Ledger;
+use shared::register::Register;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -57,7 +58,7 @@ impl Reconciler {
         &self,
         viewer: &ViewerId,
         actor: &ActorId,
-        state: FollowState,
+        state: Register,
     ) -> Result<(), DynamoError> {
         let mut pair = self.pair(viewer, actor, state, None);
         let slice = || self.timelines.table().deadline().within(SLICE);
@@ -70,7 +71,7 @@ impl Reconciler {
         &'a self,
         viewer: &'a ViewerId,
         actor: &'a ActorId,
-        state: FollowState,
+        state: Register,
         position: Option<SortKey>,
     ) -> Pair<'a> {
         let timeline = self.timelines.for_viewer(viewer);
@@ -98,7 +99,7 @@ pub(crate) struct Pair<'a> {
     timeline: Timelines,
     viewer: &'a ViewerId,
     actor: &'a ActorId,
-    pub(crate) state: FollowState,
+    pub(crate) state: Register,
     /// The activity that was reached, from the newest on.
     pub(crate) position: Option<SortKey>,
     /// Activities that were processed.
@@ -116,7 +117,7 @@ pub(crate) struct Pair<'a> {
 enum ChunkOutcome {
     Rows(usize),
     /// The viewer has followed again: start over with this follow.
-    Again(FollowState),
+    Again(Register),
     /// The rest is up to the command that has changed the edge.
     Over,
 }
@@ -142,7 +143,7 @@ impl Pair<'_> {
             let from = self.of.retention.start(self.of.clock.now());
             let (activities, after) = (&self.of.activities, self.position.as_ref());
             let OutboxPage { rows, more } = activities.outbox(self.actor, from, after).await?;
-            let passed = match self.state.following {
+            let passed = match self.state.on {
                 true => {
                     self.has_copied |= !rows.is_empty();
                     self.backfill(&rows, checkpoint_at).await?
@@ -187,9 +188,9 @@ impl Pair<'_> {
     }
 
     /// Shows the actor, now that the timeline is complete. Returns a later follow that the timeline has to be completed for.
-    async fn show(&self) -> Result<Option<FollowState>, DynamoError> {
+    async fn show(&self) -> Result<Option<Register>, DynamoError> {
         let Reconciler { follows, hold, .. } = self.of;
-        if !self.state.following {
+        if !self.state.on {
             return Ok(None);
         }
         if self.has_copied {
@@ -221,7 +222,7 @@ impl Pair<'_> {
         )
         .await?;
         if let Some(now) = edge.filter(|now| *now != self.state) {
-            if now.following {
+            if now.on {
                 return Ok(ChunkOutcome::Again(now));
             }
             self.wait_before_purge(copied).await;
@@ -271,7 +272,7 @@ impl Pair<'_> {
 
     async fn purge(
         &self,
-        unfollowed: FollowState,
+        unfollowed: Register,
         rows: &[OutboxRow],
         checkpoint_at: Deadline,
     ) -> Result<Purge, DynamoError> {

@@ -13,7 +13,8 @@ use nagare_client::remote::Remote;
 use nagare_client::sender::commands;
 use nagare_operator::progress;
 use shared::command::Command;
-use shared::follows::{FollowChange, FollowState};
+use shared::follows::FollowChange;
+use shared::register::Register;
 use shared::values::{ActorId, Timestamp, ViewerId};
 
 use super::Failure;
@@ -91,7 +92,7 @@ fn edges(
 ) -> Result<impl Iterator<Item = Result<Command, Failure>> + use<>, Failure> {
     Ok(source.rows(&HEADER)?.filter_map(move |row| match edge(row) {
         Ok((follower_id, followee_id)) => {
-            let state = FollowState { following: true, changed_at: now };
+            let state = Register { on: true, changed_at: now };
             Some(Ok(Command::Follow(FollowChange { follower_id, followee_id, state })))
         }
         Err(RowError::File(failure)) => Some(Err(failure)),

@@ -52,8 +52,9 @@ use std::process::ExitCode;
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use shared::activities::{Delete, Update};
 use shared::command::Command;
-use shared::follows::{FollowChange, FollowState};
-use shared::likes::{LikeChange, LikeState};
+use shared::follows::FollowChange;
+use shared::likes::LikeChange;
+use shared::register::Register;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
 pub use follows::follows_in;
@@ -365,7 +366,7 @@ impl Edge {
     async fn send(self, following: bool) -> Result<(), Failure> {
         let Self { follower: follower_id, followee: followee_id, at, submission } = self;
         let changed_at = at.unwrap_or_else(|| clock::clock().now());
-        let state = FollowState { following, changed_at };
+        let state = Register { on: following, changed_at };
         submission.send(Command::Follow(FollowChange { follower_id, followee_id, state })).await
     }
 }
@@ -374,7 +375,7 @@ impl Like {
     async fn send(self, liked: bool) -> Result<(), Failure> {
         let Self { viewer: viewer_id, activity: activity_id, at, submission } = self;
         let changed_at = at.unwrap_or_else(|| clock::clock().now());
-        let state = LikeState { liked, changed_at };
+        let state = Register { on: liked, changed_at };
         submission.send(Command::Like(LikeChange { viewer_id, activity_id, state })).await
     }
 }

@@ -6,7 +6,8 @@ use nagare_client::clock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared::command::Command;
-use shared::rooms::{MembershipChange, MembershipState, MessageDeleted, MessageKey, MessagePosted};
+use shared::register::Register;
+use shared::rooms::{MembershipChange, MessageDeleted, MessageKey, MessagePosted};
 use shared::values::{MessageId, Payload, RoomId, Timestamp, ViewerId};
 use uuid::Uuid;
 
@@ -143,7 +144,7 @@ impl Membership {
     pub(super) async fn send(self, present: bool) -> Result<(), Failure> {
         let Self { room: room_id, viewer: viewer_id, at, submission } = self;
         let changed_at = at.unwrap_or_else(|| clock::clock().now());
-        let state = MembershipState { present, changed_at };
+        let state = Register { on: present, changed_at };
         let change = MembershipChange { room_id, viewer_id, state };
         submission.send(Command::Membership(change)).await
     }

@@ -3,7 +3,8 @@
 use clap::Args;
 use nagare_client::clock;
 use shared::command::Command;
-use shared::tags::{TagChange, TagState};
+use shared::register::Register;
+use shared::tags::TagChange;
 use shared::values::{ActivityId, Timestamp, ViewerId};
 
 use super::Failure;
@@ -26,7 +27,7 @@ impl Tag {
     pub(super) async fn send(self, tagged: bool) -> Result<(), Failure> {
         let Self { activity: activity_id, tagged: tagged_id, at, submission } = self;
         let changed_at = at.unwrap_or_else(|| clock::clock().now());
-        let state = TagState { tagged, changed_at };
+        let state = Register { on: tagged, changed_at };
         submission.send(Command::Tag(TagChange { activity_id, tagged_id, state })).await
     }
 }

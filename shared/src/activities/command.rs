@@ -1,7 +1,7 @@
 //! The commands of activities.
 
 use super::{ActivityKey, Change, Edit, Published};
-use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
+use crate::message::{CommandError, Members, command};
 use crate::values::{ActivityId, ActorId, Kind, Payload, SortKey, Timestamp};
 
 /// An actor published an activity.
@@ -38,114 +38,24 @@ pub struct Delete {
     pub actor_id: ActorId,
 }
 
-impl ActivityKey {
-    /// Reads the members with an activity and its actor.
-    ///
-    /// # Errors
-    /// [`CommandError`] names the one that is missing or malformed.
-    pub fn read(members: &Members<'_>) -> Result<Self, CommandError> {
-        Ok(Self {
-            activity_id: members.parsed("activity_id", ActivityId::new)?,
-            actor_id: members.parsed("actor_id", ActorId::new)?,
-        })
+command! {
+    Publish: ["activity.published"] by actor_id {
+        activity_id, actor_id, published_at, kind, payload
     }
 }
 
-/// What a log line about an activity is searched by.
-pub(crate) fn subject(activity: &ActivityId, actor: &ActorId) -> Subject {
-    let (activity_id, actor_id) = (Some(activity.to_string()), Some(actor.to_string()));
-    Subject { activity_id, actor_id, ..Subject::default() }
-}
-
-impl CommandPayload for Publish {
-    const TYPES: &'static [&'static str] = &["activity.published"];
-    const MEMBERS: &'static [&'static str] =
-        &["activity_id", "actor_id", "published_at", "kind", "payload"];
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let ActivityKey { activity_id, actor_id } = ActivityKey::read(members)?;
-        Ok(Self {
-            activity_id,
-            actor_id,
-            published_at: members.instant("published_at")?,
-            kind: members.kind()?.unwrap_or_default(),
-            payload: members.payload()?.unwrap_or_default(),
-        })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        body.text("activity_id", &self.activity_id)
-            .text("actor_id", &self.actor_id)
-            .text("published_at", &self.published_at)
-            .text("kind", &self.kind)
-            .json("payload", self.payload.as_json())
-    }
-
-    fn subject(&self) -> Subject {
-        subject(&self.activity_id, &self.actor_id)
-    }
-
-    fn group(&self) -> &str {
-        self.actor_id.as_str()
+command! {
+    Update: ["activity.updated"] by actor_id {
+        activity_id, actor_id, at, kind, payload = required_payload
     }
 }
 
-impl CommandPayload for Update {
-    const TYPES: &'static [&'static str] = &["activity.updated"];
-    const MEMBERS: &'static [&'static str] = &["activity_id", "actor_id", "at", "kind", "payload"];
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let ActivityKey { activity_id, actor_id } = ActivityKey::read(members)?;
-        Ok(Self {
-            activity_id,
-            actor_id,
-            at: members.instant("at")?,
-            payload: members.payload()?.ok_or(CommandError::Missing("payload"))?,
-            kind: members.kind()?,
-        })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        let body = body
-            .text("activity_id", &self.activity_id)
-            .text("actor_id", &self.actor_id)
-            .text("at", &self.at);
-        let body = match &self.kind {
-            Some(kind) => body.text("kind", kind),
-            None => body,
-        };
-        body.json("payload", self.payload.as_json())
-    }
-
-    fn subject(&self) -> Subject {
-        subject(&self.activity_id, &self.actor_id)
-    }
-
-    fn group(&self) -> &str {
-        self.actor_id.as_str()
-    }
+fn required_payload(members: &Members<'_>) -> Result<Payload, CommandError> {
+    members.json("payload")?.ok_or(CommandError::Missing("payload"))
 }
 
-impl CommandPayload for Delete {
-    const TYPES: &'static [&'static str] = &["activity.deleted"];
-    const MEMBERS: &'static [&'static str] = &["activity_id", "actor_id"];
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let ActivityKey { activity_id, actor_id } = ActivityKey::read(members)?;
-        Ok(Self { activity_id, actor_id })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        body.text("activity_id", &self.activity_id).text("actor_id", &self.actor_id)
-    }
-
-    fn subject(&self) -> Subject {
-        subject(&self.activity_id, &self.actor_id)
-    }
-
-    fn group(&self) -> &str {
-        self.actor_id.as_str()
-    }
+command! {
+    Delete: ["activity.deleted"] by actor_id { activity_id, actor_id }
 }
 
 impl Publish {

@@ -29,7 +29,6 @@ mod relisting;
 mod store;
 
 pub use appending::ChangeLog;
-pub(crate) use command::subject;
 pub use command::{Delete, Publish, Update};
 pub use keys::ActivityItem;
 pub use outbox::{OUTBOX_PAGE, OutboxPage, OutboxRow};

@@ -1,9 +1,10 @@
 use super::*;
 use crate::crypto::seal::Secrets;
 use crate::dynamo::item::{Key, text};
-use crate::follows::{FollowState, FollowerRange};
+use crate::follows::FollowerRange;
 use crate::message::MAX_FUTURE_MILLIS;
 use crate::projection::{Change, Shard};
+use crate::register::Register;
 use crate::values::{ActivityId, ActorId, Kind, Payload, ViewerId};
 use proptest::prelude::*;
 
@@ -292,7 +293,7 @@ proptest! {
             Command::Follow(FollowChange {
                 follower_id: ViewerId::new(id.clone()).expect("an id"),
                 followee_id: ActorId::new(id.clone()).expect("an id"),
-                state: FollowState { following, changed_at: at },
+                state: Register { on: following, changed_at: at },
             }),
             Command::Segment(FanOutSegment {
                 activity_id: ActivityId::new(id.clone()).expect("an id"),

@@ -1,8 +1,8 @@
 //! One segment of a large fan-out, which the writer sends to itself.
 
-use crate::activities::{ActivityKey, subject};
+use crate::activities::ActivityKey;
 use crate::follows::{FollowerRange, FollowerRangeError};
-use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Plain, Subject};
+use crate::message::{Body, CommandError, Member, MemberError, Members, Plain, command};
 use crate::values::{ActivityId, ActorId, SortKey, Timestamp};
 
 /// One segment of a large fan-out: make these followers' timelines agree with the activity.
@@ -32,33 +32,16 @@ impl From<FollowerRangeError> for MemberError {
     }
 }
 
-impl CommandPayload for FanOutSegment {
-    const TYPES: &'static [&'static str] = &["fanout.part"];
-    const MEMBERS: &'static [&'static str] =
-        &["activity_id", "actor_id", "published_at", "followers"];
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let ActivityKey { activity_id, actor_id } = ActivityKey::read(members)?;
-        Ok(Self {
-            activity_id,
-            actor_id,
-            published_at: members.instant("published_at")?,
-            followers: members.parsed("followers", |text| text.parse::<FollowerRange>())?,
-        })
+impl Member for FollowerRange {
+    fn read(members: &Members<'_>, name: &'static str) -> Result<Self, CommandError> {
+        members.parsed(name, |text| text.parse::<Self>())
     }
 
-    fn write(&self, body: Body) -> Body {
-        body.text("activity_id", &self.activity_id)
-            .text("actor_id", &self.actor_id)
-            .text("published_at", &self.published_at)
-            .text("followers", &self.followers)
+    fn write(&self, name: &'static str, body: Body) -> Body {
+        body.text(name, self)
     }
+}
 
-    fn subject(&self) -> Subject {
-        subject(&self.activity_id, &self.actor_id)
-    }
-
-    fn group(&self) -> &str {
-        self.actor_id.as_str()
-    }
+command! {
+    FanOutSegment: ["fanout.part"] by actor_id { activity_id, actor_id, published_at, followers }
 }

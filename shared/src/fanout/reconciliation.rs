@@ -8,8 +8,8 @@
 use super::{FanOuts, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, text, truth};
-use crate::follows::FollowState;
 use crate::ledger::LedgerKey;
+use crate::register::Register;
 use crate::values::{ActorId, Origin, SortKey, ViewerId};
 
 /// One message's work on one actor's activities in one viewer's timeline.
@@ -27,12 +27,12 @@ impl FanOuts {
     pub async fn reconciled_up_to(
         &self,
         of: Reconciliation<'_>,
-        state: FollowState,
+        state: Register,
     ) -> Result<Option<SortKey>, DynamoError> {
         let row = self.ledger.get(of.key()).await?;
         let Some(row) = row else { return Ok(None) };
         let changed_at = row.parsed("changed_at", "an instant")?;
-        if (FollowState { following: row.flag("following")?, changed_at }) != state {
+        if (Register { on: row.flag("following")?, changed_at }) != state {
             return Ok(None);
         }
         let position = row.text("place")?;
@@ -46,11 +46,11 @@ impl FanOuts {
     pub async fn note_reconciled(
         &self,
         of: Reconciliation<'_>,
-        state: FollowState,
+        state: Register,
         position: &SortKey,
     ) -> Result<(), DynamoError> {
         let item = Item::from([
-            ("following".to_owned(), truth(state.following)),
+            ("following".to_owned(), truth(state.on)),
             ("changed_at".to_owned(), text(state.changed_at.to_string())),
             ("place".to_owned(), text(position.to_string())),
         ]);

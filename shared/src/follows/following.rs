@@ -15,7 +15,7 @@
 //!    redriving it does the same.
 //! 3. An unfollow leaves a tombstone with its instant, which wins over a late write of an earlier follow. Such a writer has read or
 //!    written the edge before the unfollow, within the same invocation of at most a quarter of an hour. The tombstone is kept for
-//!    [`TOMBSTONE_KEPT`] after it was written. A later delivery reads the edge, which says unfollowed, and leaves a tombstone again.
+//!    [`TOMBSTONE_KEPT`](crate::register::TOMBSTONE_KEPT) after it was written. A later delivery reads the edge, which says unfollowed, and leaves a tombstone again.
 //! 4. The rest of an erased row is a tombstone, too.
 //!
 //! A transaction for both would cost four units instead of two, and follows of the same viewer or actor would refuse each other. The
@@ -25,31 +25,26 @@
 //! replaces the row that it has read, by an edge that it has read afterwards. If that edge changes meanwhile, the change writes the
 //! row with a later instant.
 
-use std::time::Duration;
-
-use super::{FollowChange, FollowState, Follows, keys};
-use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{Condition, DynamoError, Put, Query};
-use crate::ledger::FORGET_AT;
+use super::{FollowChange, Follows, keys};
+use crate::dynamo::item::{Item, Row, text};
+use crate::dynamo::{DynamoError, Put, Query};
+use crate::register::{Register, RegisterAttributes};
 use crate::values::{ActorId, Timestamp, ViewerId};
 
-/// The attribute that the row of an unfollow does not have.
-const FOLLOWING: &str = "following";
-
-/// How long a tombstone is kept at least: far longer than an invocation, and than clocks differ.
-pub const TOMBSTONE_KEPT: Duration = Duration::from_secs(3 * 86_400);
+/// The attributes of the state of a row. That of an unfollow only has the instant.
+const ROW: RegisterAttributes = RegisterAttributes { on: "following", at: "at" };
 
 /// A row as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolloweeRow {
     pub followee: ActorId,
     /// Its state. An erased row counts as an unfollow.
-    pub state: FollowState,
+    pub state: Register,
 }
 
 impl FolloweeRow {
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        Ok(Self { followee: row.parsed("sk", "the id of an actor")?, state: read_state(row)? })
+        Ok(Self { followee: row.parsed("sk", "the id of an actor")?, state: ROW.read(row)? })
     }
 }
 
@@ -58,21 +53,12 @@ impl Follows {
     pub(super) async fn list_followee(
         &self,
         FollowChange { follower_id, followee_id, .. }: &FollowChange,
-        in_force: FollowState,
+        in_force: Register,
         now: Timestamp,
     ) -> Result<(), DynamoError> {
-        let later = match in_force.following {
-            true => "attribute_not_exists(#at) OR #at < :at",
-            false => {
-                "attribute_not_exists(#at) OR #at < :at \
-                 OR (#at = :at AND attribute_exists(following))"
-            }
-        };
-        let at = text(in_force.changed_at.to_string());
-        let later = Condition::new(later).name("#at", "at").value(":at", at);
         let key = keys::followee(follower_id, followee_id);
-        let item = attributes(in_force, now);
-        self.ledger.replace(key, item, &[FOLLOWING], Some(later)).await.map(|_| ())
+        let (item, wins) = (attributes(in_force, now), ROW.wins(in_force));
+        self.ledger.replace(key, item, &[ROW.on], Some(wins)).await.map(|_| ())
     }
 
     /// All rows of a viewer, including tombstones.
@@ -103,26 +89,16 @@ impl Follows {
         loop {
             // The order matters: see above.
             let row = self.ledger.get(key()).await?;
-            let row = row.as_ref().map(read_state).transpose()?;
+            let row = row.as_ref().map(|row| ROW.read(row)).transpose()?;
             let edge = self.state(follower, followee).await?;
             // Without an edge, the row was never right.
-            let said = edge.or(row.map(|row| FollowState { following: false, ..row }));
+            let said = edge.or(row.map(|row| Register { on: false, ..row }));
             let Some(said) = said.filter(|said| row.as_ref() != Some(said)) else {
                 return Ok(());
             };
-            let seen = match row {
-                None => Condition::new("attribute_not_exists(#at)"),
-                Some(FollowState { following, changed_at }) => {
-                    let seen = match following {
-                        true => "#at = :seen AND attribute_exists(following)",
-                        false => "#at = :seen AND attribute_not_exists(following)",
-                    };
-                    Condition::new(seen).value(":seen", text(changed_at.to_string()))
-                }
-            };
-            let seen = seen.name("#at", "at");
+            let seen = ROW.unchanged(row);
             let item = attributes(said, now);
-            let put = self.ledger.replace(key(), item, &[FOLLOWING], Some(seen)).await?;
+            let put = self.ledger.replace(key(), item, &[ROW.on], Some(seen)).await?;
             if put == Put::Done {
                 return Ok(());
             }
@@ -130,19 +106,6 @@ impl Follows {
     }
 }
 
-fn attributes(state: FollowState, now: Timestamp) -> Item {
-    let at = ("at".to_owned(), text(state.changed_at.to_string()));
-    let rest = match state.following {
-        true => (FOLLOWING.to_owned(), truth(true)),
-        false => {
-            let kept = i64::try_from(TOMBSTONE_KEPT.as_secs()).unwrap_or(i64::MAX);
-            (FORGET_AT.to_owned(), number(now.unix_millis() / 1000 + kept))
-        }
-    };
-    Item::from([at, rest])
-}
-
-fn read_state(row: &Row<'_>) -> Result<FollowState, DynamoError> {
-    let following = row.item.contains_key("following");
-    Ok(FollowState { following, changed_at: row.parsed("at", "an instant")? })
+fn attributes(state: Register, now: Timestamp) -> Item {
+    if state.on { ROW.write(state) } else { ROW.tombstone(state.changed_at, now) }
 }

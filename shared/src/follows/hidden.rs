@@ -177,7 +177,7 @@ impl HiddenActors {
     ) -> Option<(Self, Marked)> {
         let mark = Mark { at: state.changed_at, noted_at: now.unix_millis() / 1000 };
         let kept = i64::try_from((retention.as_duration() + SLACK).as_secs()).unwrap_or(i64::MAX);
-        if state.following {
+        if state.on {
             // The mark of an unfollow is not enough: it may be removed if there are too many, or if it is old.
             let is_complete = edge.is_some_and(EdgeState::shows) && !self.hides(actor);
             // If a later follow has marked already, the item is written anyway: a command that would remove that mark has to notice

@@ -3,9 +3,10 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::hidden::{Marked, SHOWS};
-use super::{EdgeState, FollowChange, FollowState, Follows, HiddenActors, keys, marks_of};
+use super::{EdgeState, FollowChange, Follows, HiddenActors, keys, marks_of};
 use crate::dynamo::item::{Item, number, text, truth};
 use crate::dynamo::{Changed, Condition, DynamoError, Put, Update};
+use crate::register::Register;
 use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
@@ -93,7 +94,7 @@ impl Follows {
         viewer: &ViewerId,
         actor: &ActorId,
         followed_at: Timestamp,
-    ) -> Result<Option<FollowState>, DynamoError> {
+    ) -> Result<Option<Register>, DynamoError> {
         let there = self.take_off_marks(viewer, actor, followed_at).await?;
         let hidden = HiddenActors::read(&self.ledger.table().row(there))?;
         let has_asked_edges = hidden.has_asked_edges();
@@ -121,10 +122,10 @@ impl Follows {
         actor: &ActorId,
         followed_at: Timestamp,
         mut hidden: HiddenActors,
-    ) -> Result<Option<FollowState>, DynamoError> {
+    ) -> Result<Option<Register>, DynamoError> {
         let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
         while hidden.is_joining_after(actor, followed_at) {
-            match self.state(viewer, actor).await?.filter(|edge| edge.following) {
+            match self.state(viewer, actor).await?.filter(|edge| edge.on) {
                 None => return Ok(None),
                 Some(edge) if edge.changed_at != followed_at => return Ok(Some(edge)),
                 Some(_) => {}

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! command   follow.created, follow.deleted
-//! state     which of them wins, whatever order they arrive in
 //! keys      the keys of edges in the ledger; ranges of followers
 //! store     one edge
 //! following a row for each edge, by viewer
@@ -19,17 +18,15 @@ mod hidden;
 mod hiding;
 pub mod keys;
 mod lists;
-mod state;
 mod store;
 
 pub use command::FollowChange;
 pub use edges::{EDGES_QUERY, Edge, EdgePage, EdgesQuery};
-pub use following::{FolloweeRow, TOMBSTONE_KEPT};
+pub use following::FolloweeRow;
 pub use hidden::{HiddenActors, HiddenChange, marks_of};
 pub use keys::{FollowerRange, FollowerRangeError};
 pub use lists::{ListPage, Listed};
-pub use state::FollowState;
-pub use store::{EdgeState, read_state};
+pub use store::{EDGE, EdgeState};
 
 use crate::ledger::Ledger;
 

@@ -2,9 +2,10 @@
 
 use super::hidden::Marked;
 use super::hiding::{Hiding, Outcome};
-use super::{FollowChange, FollowState, Follows, keys};
-use crate::dynamo::item::{Item, Row, text, truth};
+use super::{FollowChange, Follows, keys};
+use crate::dynamo::item::{Row, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Update};
+use crate::register::{Register, RegisterAttributes};
 use crate::runtime::hold::Hold;
 use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
@@ -37,8 +38,8 @@ impl Follows {
             backoff.wait(deadline).await?;
         };
         let in_force = edge.state;
-        let has_marked = state.following && hiding.outcome == Outcome::Hidden(Marked::InItem);
-        if !in_force.following && (hiding.has_marks || has_marked) {
+        let has_marked = state.on && hiding.outcome == Outcome::Hidden(Marked::InItem);
+        if !in_force.on && (hiding.has_marks || has_marked) {
             self.end_joining(viewer, actor, in_force.changed_at).await?;
         }
         self.list_followee(change, in_force, now).await?;
@@ -60,17 +61,12 @@ impl Follows {
             Outcome::Hidden(marked) => Some(marked),
             Outcome::NotNeeded => None,
         };
-        if !state.following {
+        if !state.on {
             let edge = EdgeState::of(state);
-            return self.put_edge(change, edge, later(&state)).await.map(Some);
+            return self.put_edge(change, edge, EDGE.wins(state)).await.map(Some);
         }
         hold.wait().await;
-        let seen = match hiding.edge {
-            None => Condition::new("attribute_not_exists(changed_at)"),
-            Some(edge) => Condition::new("changed_at = :at AND following = :following")
-                .value(":at", text(edge.state.changed_at.to_string()))
-                .value(":following", truth(edge.state.following)),
-        };
+        let seen = EDGE.unchanged(hiding.edge.map(|edge| edge.state));
         let edge = EdgeState {
             state,
             is_joining: marked == Some(Marked::InEdge),
@@ -94,7 +90,7 @@ impl Follows {
         &self,
         viewer: &ViewerId,
         actor: &ActorId,
-        state: FollowState,
+        state: Register,
     ) -> Result<(), DynamoError> {
         let complete = Update {
             expression: "SET #complete = :complete",
@@ -103,7 +99,7 @@ impl Follows {
             values: vec![
                 (":complete", text(complete_for(&state))),
                 (":at", text(state.changed_at.to_string())),
-                (":following", truth(state.following)),
+                (":following", truth(state.on)),
             ],
         };
         let key = keys::edge(viewer, actor).into_item();
@@ -118,9 +114,9 @@ impl Follows {
         &self,
         change: &FollowChange,
         now: Timestamp,
-    ) -> Result<FollowState, DynamoError> {
+    ) -> Result<Register, DynamoError> {
         let edge = EdgeState::of(change.state);
-        let edge = self.put_edge(change, edge, later(&change.state)).await?;
+        let edge = self.put_edge(change, edge, EDGE.wins(change.state)).await?;
         self.list_followee(change, edge.state, now).await?;
         Ok(edge.state)
     }
@@ -133,12 +129,9 @@ impl Follows {
         condition: Condition<'_>,
     ) -> Result<EdgeState, DynamoError> {
         let state = &written.state;
-        let mut edge = Item::from([
-            ("follower_id".to_owned(), text(follower_id.as_str())),
-            ("followee_id".to_owned(), text(followee_id.as_str())),
-            ("following".to_owned(), truth(state.following)),
-            ("changed_at".to_owned(), text(state.changed_at.to_string())),
-        ]);
+        let mut edge = EDGE.write(*state);
+        edge.insert("follower_id".to_owned(), text(follower_id.as_str()));
+        edge.insert("followee_id".to_owned(), text(followee_id.as_str()));
         if written.is_joining {
             edge.insert(JOINING.to_owned(), truth(true));
         }
@@ -157,24 +150,14 @@ impl Follows {
         &self,
         follower: &ViewerId,
         followee: &ActorId,
-    ) -> Result<Option<FollowState>, DynamoError> {
+    ) -> Result<Option<Register>, DynamoError> {
         let row = self.ledger.get(keys::edge(follower, followee)).await?;
-        row.as_ref().map(read_state).transpose()
+        row.as_ref().map(|row| EDGE.read(row)).transpose()
     }
 }
 
-/// The condition that no later state is on record. On a tie the unfollow wins.
-fn later(state: &FollowState) -> Condition<'static> {
-    let later = match state.following {
-        true => Condition::new("attribute_not_exists(changed_at) OR changed_at < :at"),
-        false => Condition::new(
-            "attribute_not_exists(changed_at) OR changed_at < :at \
-             OR (changed_at = :at AND following = :yes)",
-        )
-        .value(":yes", truth(true)),
-    };
-    later.value(":at", text(state.changed_at.to_string()))
-}
+/// The attributes of the state of an edge.
+pub const EDGE: RegisterAttributes = RegisterAttributes { on: "following", at: "changed_at" };
 
 /// The attribute of an edge whose follow is backfilling, if [hidden actors](super::HiddenActors) have no room.
 const JOINING: &str = "joining";
@@ -183,14 +166,14 @@ const JOINING: &str = "joining";
 const COMPLETE: &str = "complete_for";
 
 /// The value of [`COMPLETE`] for a state.
-fn complete_for(state: &FollowState) -> String {
-    format!("{}#{}", state.changed_at, state.following)
+fn complete_for(state: &Register) -> String {
+    format!("{}#{}", state.changed_at, state.on)
 }
 
 /// What an edge says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeState {
-    pub state: FollowState,
+    pub state: Register,
     /// True until the backfill of the follow is complete.
     pub is_joining: bool,
     /// True if the viewer's timeline is noted to agree with the state.
@@ -198,7 +181,7 @@ pub struct EdgeState {
 }
 
 impl EdgeState {
-    fn of(state: FollowState) -> Self {
+    fn of(state: Register) -> Self {
         Self { state, is_joining: false, is_complete: false }
     }
 
@@ -207,7 +190,7 @@ impl EdgeState {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let state = read_state(row)?;
+        let state = EDGE.read(row)?;
         let is_joining = row.item.contains_key(JOINING);
         let is_complete = row.optional_text(COMPLETE)?.is_some_and(|of| of == complete_for(&state));
         Ok(Self { state, is_joining, is_complete })
@@ -216,15 +199,6 @@ impl EdgeState {
     /// True if the viewer is shown the actor.
     #[must_use]
     pub fn shows(self) -> bool {
-        self.state.following && !self.is_joining
+        self.state.on && !self.is_joining
     }
-}
-
-/// Reads an edge's state back.
-///
-/// # Errors
-/// [`DynamoError::Corrupt`]
-pub fn read_state(row: &Row<'_>) -> Result<FollowState, DynamoError> {
-    let changed_at = row.parsed("changed_at", "an instant")?;
-    Ok(FollowState { following: row.flag("following")?, changed_at })
 }

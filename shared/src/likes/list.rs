@@ -33,11 +33,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{Like, LikeChange, LikeState, Likes};
+use super::{Like, LikeChange, Likes};
 use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Row, text, truth};
 use crate::dynamo::{DynamoError, IN_FLIGHT, Query};
 use crate::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
+use crate::register::Register;
 use crate::values::{SortKey, Timestamp, ViewerId};
 
 const LIKED: &str = "#liked";
@@ -81,20 +82,20 @@ impl LikeList {
         let LikeChange { viewer_id: viewer, activity_id, state } = change;
         let at = |instant| Like { liked_at: instant, activity_id: activity_id.clone() };
         let listed = async {
-            match state.liked {
+            match state.on {
                 true => self.put(viewer, &at(state.changed_at)).await,
                 false => Ok(()),
             }
         };
         let ((), there) = try_join(listed, likes.record(change)).await?;
-        let in_force = there.state.liked.then_some(there.state.changed_at);
-        let own = state.liked.then_some(state.changed_at);
+        let in_force = there.state.on.then_some(there.state.changed_at);
+        let own = state.on.then_some(state.changed_at);
         for gone in [own, there.moved_from].into_iter().flatten() {
             if Some(gone) != in_force {
                 self.delete(viewer, &at(gone)).await?;
             }
         }
-        match state.liked && looks(change) {
+        match state.on && looks(change) {
             true => self.complete_few(viewer, likes, state.changed_at).await,
             false => Ok(()),
         }
@@ -166,10 +167,9 @@ impl LikeList {
     ) -> Result<(), DynamoError> {
         let recorded = likes.recorded(viewer, &like.activity_id).await?;
         // The undo wins a tie. An entry comes before its row.
-        let order = |state: LikeState| (state.changed_at, !state.liked);
-        let entry = LikeState { liked: true, changed_at: like.liked_at };
+        let entry = Register { on: true, changed_at: like.liked_at };
         match recorded {
-            Some(there) if order(there.state) > order(entry) => self.delete(viewer, like).await,
+            Some(there) if there.state > entry => self.delete(viewer, like).await,
             _ => Ok(()),
         }
     }
@@ -275,6 +275,6 @@ fn read(row: &Row<'_>) -> Result<Like, DynamoError> {
 
 /// True if the row of an entry says *liked* since its instant.
 #[must_use]
-pub fn is_in_force(like: &Like, row: Option<&LikeState>) -> bool {
-    row.is_some_and(|state| state.liked && state.changed_at == like.liked_at)
+pub fn is_in_force(like: &Like, row: Option<&Register>) -> bool {
+    row.is_some_and(|state| state.on && state.changed_at == like.liked_at)
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{LikeChange, LikeState, Recorded, keys};
+use super::{LikeChange, Recorded, keys};
 use crate::dynamo::item::{Key, Row, text, truth};
 use crate::dynamo::{Changed, DynamoError, Query, Update};
 use crate::facts::Facts;
 use crate::ledger::FORGET_AT;
+use crate::register::Register;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
 /// Up to this many activities are looked up one by one.
@@ -44,7 +45,7 @@ impl Likes {
         let key = keys::like(viewer_id, activity_id).into_item();
         let at = (":at", text(state.changed_at.to_string()));
         let (names, yes) = (vec![("#forget", FORGET_AT)], (":yes", truth(true)));
-        let update = match state.liked {
+        let update = match state.on {
             // On a tie the undo wins.
             false => Update {
                 expression: "SET moved_from = if_not_exists(changed_at, :at), liked = :no, \
@@ -73,7 +74,7 @@ impl Likes {
                 // An erased row stays erased.
                 let is_erased = row.contains_key(FORGET_AT);
                 let there = Recorded::read(&table.row(row))?;
-                if state.liked && !is_erased {
+                if state.on && !is_erased {
                     self.remember_first(change, &there).await?;
                 }
                 Ok(there)
@@ -152,7 +153,7 @@ impl Likes {
         &self,
         viewer: &ViewerId,
         activities: &[ActivityId],
-    ) -> Result<HashMap<ActivityId, LikeState>, DynamoError> {
+    ) -> Result<HashMap<ActivityId, Register>, DynamoError> {
         let keys = activities.iter().map(|activity| keys::like(viewer, activity).into_item());
         let rows = self.facts.table().batch_get(keys.collect()).await?;
         rows.iter().map(|row| Ok((activity_of(row)?, Recorded::read(row)?.state))).collect()
@@ -179,7 +180,7 @@ impl Likes {
         }
         if !left.is_empty() {
             let states = self.states(viewer, &left).await?;
-            liked.extend(states.into_iter().filter(|(_, state)| state.liked).map(|(id, _)| id));
+            liked.extend(states.into_iter().filter(|(_, state)| state.on).map(|(id, _)| id));
         }
         Ok(liked)
     }
@@ -210,7 +211,7 @@ impl Likes {
 fn liked_in(rows: &[Row<'_>]) -> Result<Vec<Like>, DynamoError> {
     let mut likes = Vec::new();
     for row in rows {
-        let LikeState { liked, changed_at: liked_at } = Recorded::read(row)?.state;
+        let Register { on: liked, changed_at: liked_at } = Recorded::read(row)?.state;
         if liked {
             likes.push(Like { liked_at, activity_id: activity_of(row)? });
         }

@@ -2,11 +2,14 @@
 //! [`crate::command`]; what each of them means, in the folder of its feature.
 
 mod error;
+mod member;
 mod read;
 mod subject;
 mod write;
 
 pub use error::{CommandError, MemberError};
+pub use member::Member;
+pub(crate) use member::command;
 pub use read::{
     EARLIEST, EARLIEST_BY_HAND, MAX_FUTURE_MILLIS, MAX_PLANNED_MILLIS, Members, Names, TYPE,
 };

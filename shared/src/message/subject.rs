@@ -15,6 +15,15 @@ macro_rules! subject {
             /// The names of those that are ids of people.
             pub const PEOPLE: &[&str] = &[$(stringify!($person)),*];
 
+            /// Sets the id of a member; those that log lines are not searched by are left out.
+            pub(super) fn set(&mut self, member: &str, id: String) {
+                match member {
+                    $(stringify!($thing) => self.$thing = Some(id),)*
+                    $(stringify!($person) => self.$person = Some(id),)*
+                    _ => {}
+                }
+            }
+
             /// Those that are ids of people.
             pub fn people(&self) -> impl Iterator<Item = &str> {
                 [$(self.$person.as_deref(),)*].into_iter().flatten()

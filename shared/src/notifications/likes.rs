@@ -184,7 +184,7 @@ impl ActivityLikes {
         before: Option<Recorded>,
         after: Option<Recorded>,
     ) {
-        let liked = |recorded: Option<Recorded>| recorded.is_some_and(|r| r.state.liked);
+        let liked = |recorded: Option<Recorded>| recorded.is_some_and(|r| r.state.on);
         self.count += i64::from(liked(after)) - i64::from(liked(before));
         let first = |recorded: Option<Recorded>| recorded.and_then(|r| r.first_liked_at);
         match (first(before), first(after)) {
@@ -327,7 +327,7 @@ impl Fold for ActivityLikes {
             let (before, after) = rows(change, facts, Recorded::read)?;
             let told = [before, after].map(|row| {
                 let ever_liked = row.filter(|row: &Recorded| row.first_liked_at.is_some());
-                ever_liked.map(|row| row.state.liked)
+                ever_liked.map(|row| row.state.on)
             });
             self.recent.note(&viewer, told, Late::of(change));
             self.like_changed(viewer, &activity, before, after);

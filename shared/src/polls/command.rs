@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject, command};
 use crate::values::{ActorId, Choice, Payload, PollId, Timestamp, ViewerId};
 
 /// The choices that a poll may have.
@@ -110,30 +110,8 @@ impl CommandPayload for PollOpened {
     }
 }
 
-impl CommandPayload for PollClosed {
-    const TYPES: &'static [&'static str] = &["poll.closed"];
-    const MEMBERS: &'static [&'static str] = &["poll_id", "actor_id", "at"];
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        Ok(Self {
-            poll_id: members.parsed("poll_id", PollId::new)?,
-            actor_id: members.parsed("actor_id", ActorId::new)?,
-            at: members.instant("at")?,
-        })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        body.text("poll_id", &self.poll_id).text("actor_id", &self.actor_id).text("at", &self.at)
-    }
-
-    fn subject(&self) -> Subject {
-        let (poll, actor) = (self.poll_id.to_string(), self.actor_id.to_string());
-        Subject { poll_id: Some(poll), actor_id: Some(actor), ..Subject::default() }
-    }
-
-    fn group(&self) -> &str {
-        self.actor_id.as_str()
-    }
+command! {
+    PollClosed: ["poll.closed"] by actor_id { poll_id, actor_id, at }
 }
 
 impl CommandPayload for Vote {

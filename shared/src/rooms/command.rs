@@ -1,7 +1,8 @@
 //! The commands of rooms.
 
-use super::{MembershipState, MessageKey};
-use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
+use super::MessageKey;
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject, command};
+use crate::register::Register;
 use crate::values::{ActivityId, MessageId, Payload, RoomId, SortKey, Timestamp, ViewerId};
 
 /// Somebody said something in a room.
@@ -30,7 +31,7 @@ pub struct MembershipChange {
     pub room_id: RoomId,
     pub viewer_id: ViewerId,
     /// Whether they are in it, and since when. The latest wins, and on a tie the leave.
-    pub state: MembershipState,
+    pub state: Register,
 }
 
 impl MessageKey {
@@ -121,36 +122,6 @@ impl CommandPayload for MessageDeleted {
     }
 }
 
-impl CommandPayload for MembershipChange {
-    const TYPES: &'static [&'static str] = &["room.joined", "room.left"];
-    const MEMBERS: &'static [&'static str] = &["room_id", "viewer_id", "at"];
-
-    fn type_name(&self) -> &'static str {
-        Self::TYPES[usize::from(!self.state.present)]
-    }
-
-    fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let present = type_name == Self::TYPES[0];
-        Ok(Self {
-            room_id: members.parsed("room_id", RoomId::new)?,
-            viewer_id: members.parsed("viewer_id", ViewerId::new)?,
-            state: MembershipState { present, changed_at: members.instant("at")? },
-        })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        body.text("room_id", &self.room_id)
-            .text("viewer_id", &self.viewer_id)
-            .text("at", &self.state.changed_at)
-    }
-
-    fn subject(&self) -> Subject {
-        let (room_id, viewer_id) =
-            (Some(self.room_id.to_string()), Some(self.viewer_id.to_string()));
-        Subject { room_id, viewer_id, ..Subject::default() }
-    }
-
-    fn group(&self) -> &str {
-        self.room_id.as_str()
-    }
+command! {
+    MembershipChange: ["room.joined", "room.left"] by room_id { room_id, viewer_id }
 }

@@ -1,18 +1,13 @@
 //! Memberships: one item for a viewer and a room, among the items about one person ([`PERSON`](crate::ledger::PERSON)).
 
 use super::{MembershipChange, Room, Rooms, keys};
-use crate::dynamo::item::{Item, Key, Row, text, truth};
-use crate::dynamo::{Condition, DynamoError, Update};
-use crate::values::{RoomId, Timestamp, ViewerId};
+use crate::dynamo::item::{Key, Row, truth};
+use crate::dynamo::{DynamoError, Update};
+use crate::register::{Register, RegisterAttributes};
+use crate::values::{RoomId, ViewerId};
 
-/// Whether a viewer is in a room, and since when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MembershipState {
-    /// In it or not.
-    pub present: bool,
-    /// The `at` of the command that won.
-    pub changed_at: Timestamp,
-}
+/// The attributes of a membership. An erased one only has the instant, and counts as none.
+const PRESENCE: RegisterAttributes = RegisterAttributes { on: "present", at: "at" };
 
 /// What decides whether somebody can read a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,23 +32,10 @@ impl Rooms {
     /// [`DynamoError`]; it may have been recorded.
     pub async fn change_membership(&self, change: &MembershipChange) -> Result<(), DynamoError> {
         let MembershipChange { room_id, viewer_id, state } = change;
-        if state.present && !self.room(room_id).await?.private {
+        if state.on && !self.room(room_id).await?.private {
             self.make_private(room_id).await?;
         }
-        let item = Item::from([
-            ("at".to_owned(), text(state.changed_at.to_string())),
-            ("present".to_owned(), truth(state.present)),
-        ]);
-        // An erased item has no `present`, and a leave of that instant adds nothing.
-        let wins = match state.present {
-            true => Condition::new("attribute_not_exists(#at) OR #at < :at"),
-            false => {
-                let wins =
-                    "attribute_not_exists(#at) OR #at < :at OR (#at = :at AND present = :yes)";
-                Condition::new(wins).value(":yes", truth(true))
-            }
-        };
-        let wins = wins.name("#at", "at").value(":at", text(state.changed_at.to_string()));
+        let (item, wins) = (PRESENCE.write(*state), PRESENCE.wins(*state));
         let key = keys::membership(viewer_id, room_id);
         self.ledger.replace(key, item, &[], Some(wins)).await.map(|_| ())
     }
@@ -79,11 +61,10 @@ impl Rooms {
         &self,
         room: &RoomId,
         viewer: &ViewerId,
-    ) -> Result<Option<MembershipState>, DynamoError> {
+    ) -> Result<Option<Register>, DynamoError> {
         let row = self.ledger.get(keys::membership(viewer, room)).await?;
-        let Some(row) = row.filter(|row| row.item.contains_key("present")) else { return Ok(None) };
-        let changed_at = row.parsed("at", "an instant")?;
-        Ok(Some(MembershipState { present: row.flag("present")?, changed_at }))
+        let row = row.filter(|row| row.item.contains_key(PRESENCE.on));
+        row.as_ref().map(|row| PRESENCE.read(row)).transpose()
     }
 
     /// Reads in one call what decides whether a viewer can read a room. Without a viewer, nobody is present.

@@ -90,7 +90,7 @@ pub use appending::RoomQueues;
 pub use arrivals::{Arrival, ArrivalPosition, ArrivalRow, ArrivalState, Arrivals, RowOutcome};
 pub use command::{MembershipChange, MessageDeleted, MessagePosted};
 pub use keys::{MessageKey, RoomItem};
-pub use membership::{Entrance, MembershipState};
+pub use membership::Entrance;
 pub use posting::{Claimed, Posted, TOMBSTONES_KEPT};
 pub use reading::{Effort, Message, MessageList, MessagesQuery, Stored};
 pub use record::{OnRecord, Reason, WrongRow};

@@ -1,26 +1,21 @@
 //! Listings: what somebody is tagged in, in the order of a timeline.
 
-use std::time::Duration;
-
-use super::{Tag, TagItem, TagState, Tags, keys};
+use super::{STATE, Tag, TagItem, Tags, keys};
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::ledger::{FORGET_AT, LedgerKey};
+use crate::dynamo::item::{Item, Row, text};
+use crate::ledger::LedgerKey;
 use crate::paging::RowChunk;
+use crate::register::Register;
 use crate::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
 
-/// How long the listing of an untag stays. It must outlive all writes that are based on earlier reads, which take no longer than an
-/// invocation.
-const STAYS: Duration = Duration::from_secs(3 * 86_400);
-
 /// The attribute that only the listing of a tagged person has.
-pub(super) const OF_TAG: [&str; 2] = ["tagged", "actor_id"];
+pub(super) const OF_TAG: [&str; 2] = [STATE.on, "actor_id"];
 
 /// The listing of an activity for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     pub sort_key: SortKey,
-    pub state: TagState,
+    pub state: Register,
     /// The actor; `None` if the person is not tagged.
     pub actor_id: Option<ActorId>,
 }
@@ -40,7 +35,7 @@ impl Tags {
     ) -> Result<(), DynamoError> {
         let item = attributes(*state, actor, now);
         let key = keys::listing(tagged_id, sort_key);
-        self.ledger.replace(key, item, &OF_TAG, Some(state.wins())).await.map(|_| ())
+        self.ledger.replace(key, item, &OF_TAG, Some(STATE.wins(*state))).await.map(|_| ())
     }
 
     /// The activities of a span that somebody is tagged in, with their actors, after a stored key if one is given. One query
@@ -84,8 +79,8 @@ pub fn read_listing(row: &Row<'_>) -> Result<Listing, DynamoError> {
     let Some(TagItem::Listing(_, sort_key)) = keys::of_key(&key.pk, &key.sk) else {
         return Err(row.corrupt("pk", "the key of a listing"));
     };
-    let state = TagState::read(row)?;
-    let actor_id = match state.tagged {
+    let state = STATE.read(row)?;
+    let actor_id = match state.on {
         true => Some(row.parsed("actor_id", "an id")?),
         false => None,
     };
@@ -99,18 +94,11 @@ fn target(row: &Row<'_>) -> Result<Option<(SortKey, ActorId)>, DynamoError> {
 }
 
 /// The attributes of a listing with a state.
-pub(super) fn attributes(state: TagState, actor: &ActorId, now: Timestamp) -> Item {
-    let at = ("at".to_owned(), text(state.changed_at.to_string()));
-    match state.tagged {
-        true => Item::from([
-            at,
-            ("tagged".to_owned(), truth(true)),
-            ("actor_id".to_owned(), text(actor.as_str())),
-        ]),
-        false => Item::from([at, (FORGET_AT.to_owned(), number(seconds_after(now, STAYS)))]),
+pub(super) fn attributes(state: Register, actor: &ActorId, now: Timestamp) -> Item {
+    if !state.on {
+        return STATE.tombstone(state.changed_at, now);
     }
-}
-
-fn seconds_after(now: Timestamp, duration: Duration) -> i64 {
-    now.unix_millis() / 1000 + i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+    let mut item = STATE.write(state);
+    item.insert("actor_id".to_owned(), text(actor.as_str()));
+    item
 }

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! command    tag.created, tag.deleted
-//! state      which of them wins, whatever order they arrive in
 //! keys       the keys of tags in the ledger
 //! store      who is tagged in an activity
 //! listing    what somebody is tagged in, in the order of a timeline
@@ -49,16 +48,18 @@ pub mod keys;
 mod listing;
 mod progress;
 mod repair;
-mod state;
 mod store;
 
 pub use command::TagChange;
 pub use keys::TagItem;
 pub use listing::{Listing, read_listing};
-pub use state::TagState;
 pub use store::{Tag, TagPage, read_tag};
 
 use crate::ledger::Ledger;
+use crate::register::RegisterAttributes;
+
+/// The attributes of the state of a tag and of a listing. The listing of an untag, or an erased one, only has the instant.
+const STATE: RegisterAttributes = RegisterAttributes { on: "tagged", at: "at" };
 
 /// The tags of a ledger. Cheap to clone.
 #[derive(Debug, Clone)]

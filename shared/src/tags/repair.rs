@@ -1,9 +1,10 @@
 //! Reads and repairs listings for audits.
 
 use super::listing::{Listing, OF_TAG, attributes, read_listing};
-use super::{TagState, Tags, keys};
-use crate::dynamo::item::{text, truth};
-use crate::dynamo::{Condition, DynamoError, Put, Query};
+use super::{STATE, Tags, keys};
+use crate::dynamo::item::text;
+use crate::dynamo::{DynamoError, Put, Query};
+use crate::register::Register;
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
 impl Tags {
@@ -40,23 +41,11 @@ impl Tags {
                 (Some(state), Some(actor), _) => attributes(state, actor, now),
                 // A listing without a tag or a claim was never right.
                 (_, _, Some(Listing { state, actor_id: Some(actor), .. })) => {
-                    attributes(TagState { tagged: false, ..*state }, actor, now)
+                    attributes(Register { on: false, ..*state }, actor, now)
                 }
                 _ => return Ok(()),
             };
-            let seen = match there.map(|listing| listing.state) {
-                None => Condition::new("attribute_not_exists(#at)"),
-                Some(TagState { tagged: true, changed_at }) => {
-                    Condition::new("#at = :seen AND tagged = :yes")
-                        .value(":yes", truth(true))
-                        .value(":seen", text(changed_at.to_string()))
-                }
-                Some(TagState { changed_at, .. }) => {
-                    Condition::new("#at = :seen AND attribute_not_exists(tagged)")
-                        .value(":seen", text(changed_at.to_string()))
-                }
-            };
-            let seen = seen.name("#at", "at");
+            let seen = STATE.unchanged(there.map(|listing| listing.state));
             let put = self.ledger.replace(key(), item, &OF_TAG, Some(seen)).await?;
             if put == Put::Done {
                 return Ok(());

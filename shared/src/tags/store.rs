@@ -1,9 +1,10 @@
 //! Records and reads tags.
 
-use super::{TagChange, TagItem, TagState, Tags, keys};
+use super::{STATE, TagChange, TagItem, Tags, keys};
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Put, Query};
 use crate::ledger::LedgerKey;
+use crate::register::Register;
 use crate::values::{ActivityId, ViewerId};
 
 /// A tag of an activity.
@@ -11,7 +12,7 @@ use crate::values::{ActivityId, ViewerId};
 pub struct Tag {
     pub tagged_id: ViewerId,
     /// Whether they are tagged, and since when.
-    pub state: TagState,
+    pub state: Register,
 }
 
 /// Some tags of an activity, by the id of the person.
@@ -27,12 +28,12 @@ impl Tags {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn record(&self, change: &TagChange) -> Result<TagState, DynamoError> {
+    pub async fn record(&self, change: &TagChange) -> Result<Register, DynamoError> {
         let TagChange { activity_id, tagged_id, state } = change;
         let key = keys::tag(activity_id, tagged_id);
-        match self.ledger.replace(key, state.write(), &[], Some(state.wins())).await? {
+        match self.ledger.replace(key, STATE.write(*state), &[], Some(STATE.wins(*state))).await? {
             Put::Done => Ok(*state),
-            Put::Refused(there) => TagState::read(&self.ledger.table().row(there)),
+            Put::Refused(there) => STATE.read(&self.ledger.table().row(there)),
         }
     }
 
@@ -41,9 +42,9 @@ impl Tags {
         &self,
         activity: &ActivityId,
         tagged: &ViewerId,
-    ) -> Result<Option<TagState>, DynamoError> {
+    ) -> Result<Option<Register>, DynamoError> {
         let row = self.ledger.get(keys::tag(activity, tagged)).await?;
-        row.as_ref().map(TagState::read).transpose()
+        row.as_ref().map(|row| STATE.read(row)).transpose()
     }
 
     /// At most `limit` tags of an activity, including untags, after a person if one is given.
@@ -74,7 +75,7 @@ impl Tags {
 /// [`DynamoError::Corrupt`]
 pub fn read_tag(row: &Row<'_>) -> Result<(ActivityId, Tag), DynamoError> {
     let (activity, tagged_id) = tagged_id(row)?;
-    Ok((activity, Tag { tagged_id, state: TagState::read(row)? }))
+    Ok((activity, Tag { tagged_id, state: STATE.read(row)? }))
 }
 
 fn tagged_id(row: &Row<'_>) -> Result<(ActivityId, ViewerId), DynamoError> {

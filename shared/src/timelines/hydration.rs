@@ -133,7 +133,7 @@ impl Hydration {
         // Operators ask what belongs into the timeline, which includes what a follow is backfilling.
         let shows = |edge: EdgeState| match self.before {
             Some(_) => edge.shows(),
-            None => edge.state.following,
+            None => edge.state.on,
         };
         let left = |edge: &Option<EdgeState>| !edge.is_some_and(shows);
         self.hidden.hides(actor) || self.edges.get(actor).is_some_and(left)

@@ -18,7 +18,8 @@ use tokio::time::{Instant, sleep_until};
 use super::{Timelines, entry_key};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{text, truth};
-use crate::follows::{FollowState, keys};
+use crate::follows::keys;
+use crate::register::Register;
 use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, SortKey, ViewerId};
@@ -60,7 +61,7 @@ impl Timelines {
         &self,
         viewer: &ViewerId,
         actor: &ActorId,
-        unfollowed: FollowState,
+        unfollowed: Register,
         sort_keys: &[SortKey],
         begin_until: Deadline,
     ) -> Result<Purge, DynamoError> {

@@ -8,7 +8,8 @@ use nagare_operator::audit::LikedAuditor;
 use serde_json::{Value, json};
 use shared::dynamo::item::{Item, Key};
 use shared::likes::list::looks;
-use shared::likes::{LikeChange, LikeState, keys};
+use shared::likes::{LikeChange, keys};
+use shared::register::Register;
 use shared::values::{ActivityId, ViewerId};
 use tests::{World, delete, publish};
 
@@ -224,6 +225,6 @@ fn looks_of(activity: &str) -> bool {
     looks(&LikeChange {
         viewer_id: ViewerId::new("bob").unwrap(),
         activity_id: ActivityId::new(activity).unwrap(),
-        state: LikeState { liked: true, changed_at: AT.parse().unwrap() },
+        state: Register { on: true, changed_at: AT.parse().unwrap() },
     })
 }

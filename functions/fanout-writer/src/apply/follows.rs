@@ -46,7 +46,7 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
         fan_outs.end_reconciliation(reconciliation).await?;
     }
     // A command that was overtaken tells nothing: the later one does.
-    if pair.state == change.state && change.state.following {
+    if pair.state == change.state && change.state.on {
         let (at, happened) = (change.state.changed_at, followed(change));
         cx.tell(happened, at).await?;
     }

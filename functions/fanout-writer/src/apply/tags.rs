@@ -51,7 +51,7 @@ pub(super) async fn list_all(
     loop {
         let page = tags.of_activity(activity, position.as_ref(), PAGE).await?;
         let now = cx.clock.now();
-        let in_force = page.tags.iter().filter(|tag| tag.state.tagged);
+        let in_force = page.tags.iter().filter(|tag| tag.state.on);
         let lists: Vec<_> = in_force.map(|tag| tags.list(tag, actor, sort_key, now)).collect();
         listed += lists.len();
         stream::iter(lists).buffer_unordered(LISTINGS_IN_FLIGHT).try_collect::<()>().await?;

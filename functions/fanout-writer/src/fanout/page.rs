@@ -144,7 +144,7 @@ impl FanOut<'_> {
     async fn purge(&self, viewer: &ViewerId) -> Result<(), Failure> {
         let actor = &self.key.actor_id;
         let state = self.cx.follows.state(viewer, actor).await?;
-        if let Some(unfollowed) = state.filter(|state| !state.following) {
+        if let Some(unfollowed) = state.filter(|state| !state.on) {
             let keys = std::slice::from_ref(&self.sort_key);
             let timelines = &self.cx.timelines;
             timelines.purge(viewer, actor, unfollowed, keys, self.deadline()).await?.whole()?;

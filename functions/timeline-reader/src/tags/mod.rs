@@ -129,7 +129,7 @@ async fn read(
     if !is_shown {
         return Ok(TagsRead::default());
     }
-    looked.tags.retain(|tag| tag.state.tagged);
+    looked.tags.retain(|tag| tag.state.on);
     looked.tags.truncate(limit);
     Ok(looked)
 }
@@ -146,7 +146,7 @@ async fn looked_at(
         let page = tags.of_activity(activity, next.as_ref(), looks_at.max(limit)).await?;
         found.extend(page.tags);
         next = page.next;
-        let in_force = found.iter().filter(|tag| tag.state.tagged).count();
+        let in_force = found.iter().filter(|tag| tag.state.on).count();
         if next.is_none() || in_force >= limit {
             break;
         }

@@ -16,8 +16,9 @@ use fastrand::Rng;
 use nagare_telemetry::playing::Scene;
 use shared::activities::{Delete, Publish};
 use shared::command::Command;
-use shared::follows::{FollowChange, FollowState};
-use shared::likes::{LikeChange, LikeState};
+use shared::follows::FollowChange;
+use shared::likes::LikeChange;
+use shared::register::Register;
 use shared::rooms::{MessageDeleted, MessageKey, MessagePosted};
 use shared::values::{ActivityId, ActorId, Kind, MessageId, RoomId, Timestamp, ViewerId};
 
@@ -213,7 +214,7 @@ impl Life {
     fn like(&mut self, now: Timestamp) -> Option<Command> {
         let latest: Vec<_> = self.alive.iter().rev().take(LATEST).collect();
         let (_, activity_id) = self.random.choice(latest).cloned()?;
-        let state = LikeState { liked: self.random.usize(..6) > 0, changed_at: now };
+        let state = Register { on: self.random.usize(..6) > 0, changed_at: now };
         Some(Command::Like(LikeChange { viewer_id: self.somebody()?, activity_id, state }))
     }
 
@@ -238,7 +239,7 @@ impl Life {
 
     fn follow(&mut self, now: Timestamp) -> Result<Option<Command>, Failure> {
         let (name, _) = ACTORS[self.random.usize(..ACTORS.len())];
-        let state = FollowState { following: self.random.usize(..3) > 0, changed_at: now };
+        let state = Register { on: self.random.usize(..3) > 0, changed_at: now };
         // The one whose timeline is shown first goes on following everybody.
         let follower_id = self.somebody().filter(|it| it.as_str() != super::VIEWER);
         let followee_id = ActorId::new(name)?;

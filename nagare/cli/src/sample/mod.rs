@@ -13,10 +13,11 @@ pub(crate) use life::{Life, ROOM, TICK};
 use shared::activities::Publish;
 use shared::command::Command;
 use shared::events::EventSettings;
-use shared::follows::{FollowChange, FollowState};
-use shared::likes::{LikeChange, LikeState};
+use shared::follows::FollowChange;
+use shared::likes::LikeChange;
 use shared::profiles::ProfileUpdate;
-use shared::tags::{TagChange, TagState};
+use shared::register::Register;
+use shared::tags::TagChange;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
 /// The viewer whose timeline is shown first.
@@ -74,7 +75,7 @@ fn tag(n: usize, actor: &str, hour: Timestamp) -> Option<Command> {
     Some(Command::Tag(TagChange {
         activity_id: activity_id(actor, published_at)?,
         tagged_id: ViewerId::new(VIEWER).ok()?,
-        state: TagState { tagged: true, changed_at: published_at },
+        state: Register { on: true, changed_at: published_at },
     }))
 }
 
@@ -109,7 +110,7 @@ fn follows_actor(viewer: usize, actor: usize) -> bool {
 }
 
 fn follow(viewer: usize, actor: &str, hour: Timestamp) -> Option<Command> {
-    let state = FollowState { following: true, changed_at: hour.plus_millis(-48 * HOUR) };
+    let state = Register { on: true, changed_at: hour.plus_millis(-48 * HOUR) };
     let follower_id = ViewerId::new(format!("viewer-{viewer:02}")).ok()?;
     let followee_id = ActorId::new(actor).ok()?;
     Some(Command::Follow(FollowChange { follower_id, followee_id, state }))
@@ -122,7 +123,7 @@ fn like(viewer: usize, actor: &str, n: usize, turn: usize, hour: Timestamp) -> O
     Some(Command::Like(LikeChange {
         viewer_id: ViewerId::new(format!("viewer-{viewer:02}")).ok()?,
         activity_id: activity_id(actor, published_at)?,
-        state: LikeState { liked: true, changed_at },
+        state: Register { on: true, changed_at },
     }))
 }
 

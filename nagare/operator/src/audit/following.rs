@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use shared::dynamo::DynamoError;
-use shared::follows::FollowState;
+use shared::register::Register;
 use shared::values::{ActorId, Timestamp, ViewerId};
 
 use super::Auditor;
@@ -70,6 +70,6 @@ impl Auditor {
 }
 
 /// Since when somebody follows.
-fn since(state: Option<&FollowState>) -> Option<Timestamp> {
-    state.filter(|state| state.following).map(|state| state.changed_at)
+fn since(state: Option<&Register>) -> Option<Timestamp> {
+    state.filter(|state| state.on).map(|state| state.changed_at)
 }

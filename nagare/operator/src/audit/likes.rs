@@ -113,7 +113,7 @@ impl ViewsAuditor {
             if let Some((viewer_id, activity)) = likes::keys::of_key(&key) {
                 let Some(tally) = tallies.get_mut(&activity) else { return Ok(()) };
                 let Recorded { state, first_liked_at, .. } = Recorded::read(row)?;
-                tally.count += u64::from(state.liked);
+                tally.count += u64::from(state.on);
                 tally.likers.extend(first_liked_at.map(|at| Liker { at, viewer_id }));
             } else if let Some((viewer, activity)) = keys::of_mark(&key) {
                 let Some(tally) = tallies.get_mut(&activity) else { return Ok(()) };

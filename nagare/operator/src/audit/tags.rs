@@ -86,7 +86,7 @@ impl TagsAuditor {
     /// [`DynamoError`]
     pub async fn of_viewer(&self, viewer: &ViewerId) -> Result<Vec<TagDifference>, DynamoError> {
         let listed = self.tags.all_listed(viewer).await?;
-        let compared: Vec<_> = stream::iter(listed.iter().filter(|listing| listing.state.tagged))
+        let compared: Vec<_> = stream::iter(listed.iter().filter(|listing| listing.state.on))
             .map(|listing| self.listing(viewer, listing))
             .buffered(AT_ONCE)
             .try_collect()
@@ -133,8 +133,8 @@ impl TagsAuditor {
 
 /// How a listing differs from a tag of an activity of this actor.
 fn compare(tag: Option<&Tag>, listing: Option<&Listing>, actor: &ActorId) -> Option<Kind> {
-    let tag = tag.map(|tag| tag.state).filter(|state| state.tagged);
-    let listing = listing.filter(|listing| listing.state.tagged);
+    let tag = tag.map(|tag| tag.state).filter(|state| state.on);
+    let listing = listing.filter(|listing| listing.state.on);
     match (tag, listing) {
         (None, None) => None,
         (None, Some(_)) => Some(Kind::Extra),

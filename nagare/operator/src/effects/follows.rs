@@ -2,7 +2,8 @@
 
 use shared::activities::OutboxPage;
 use shared::dynamo::DynamoError;
-use shared::follows::{FollowChange, FollowState};
+use shared::follows::FollowChange;
+use shared::register::Register;
 
 use super::entries::RowsSeen;
 use super::{CommandStatus, Effects, PAGES};
@@ -28,7 +29,7 @@ impl Effects {
                 if let Some(standing) = self.edge(change).await? {
                     return Ok(standing);
                 }
-                if !change.state.following {
+                if !change.state.on {
                     return Ok(CommandStatus::Applied { entries: None, remark: None });
                 }
                 // It is shown all at once, when all of it is there.
@@ -56,7 +57,7 @@ impl Effects {
         let now = self.follows.state(follower_id, followee_id).await?;
         Ok(match now {
             Some(now) if now == *state => None,
-            Some(FollowState { following, changed_at }) if now > Some(*state) => {
+            Some(Register { on: following, changed_at }) if now > Some(*state) => {
                 let what = if following { "a follow" } else { "an unfollow" };
                 Some(CommandStatus::Overtaken(format!("{what} of {changed_at} holds")))
             }
@@ -75,7 +76,7 @@ impl Effects {
         let there = self.entries_of(&change.follower_id, &sort_keys).await?;
         for (row, sort_key) in page.rows.iter().zip(&sort_keys) {
             let there = there.contains(sort_key);
-            let right = match change.state.following {
+            let right = match change.state.on {
                 true => there || row.deleted,
                 false => !there,
             };

@@ -1,7 +1,7 @@
 //! Likes.
 
 use shared::dynamo::DynamoError;
-use shared::likes::{LikeChange, LikeState};
+use shared::likes::LikeChange;
 
 use super::{CommandStatus, Effects};
 
@@ -9,10 +9,8 @@ impl Effects {
     /// A like or an undo: the row holds it, or one that wins over it.
     pub(super) async fn liked(&self, change: &LikeChange) -> Result<CommandStatus, DynamoError> {
         let there = self.likes.recorded(&change.viewer_id, &change.activity_id).await?;
-        // The undo wins a tie.
-        let order = |state: LikeState| (state.changed_at, !state.liked);
         Ok(match there.map(|recorded| recorded.state) {
-            Some(there) if there == change.state && there.liked => {
+            Some(there) if there == change.state && there.on => {
                 match self.activities.published(&change.activity_id).await? {
                     Some(_) => CommandStatus::applied(),
                     None => CommandStatus::but(
@@ -21,8 +19,8 @@ impl Effects {
                 }
             }
             Some(there) if there == change.state => CommandStatus::applied(),
-            Some(there) if order(there) > order(change.state) => {
-                let what = if there.liked { "like" } else { "undo" };
+            Some(there) if there > change.state => {
+                let what = if there.on { "like" } else { "undo" };
                 CommandStatus::Overtaken(format!("the {what} of {} holds", there.changed_at))
             }
             _ => CommandStatus::Pending,

@@ -1,9 +1,7 @@
 //! Messages and membership.
 
 use shared::dynamo::DynamoError;
-use shared::rooms::{
-    Claimed, MembershipChange, MembershipState, MessageDeleted, MessageKey, MessagePosted, Stored,
-};
+use shared::rooms::{Claimed, MembershipChange, MessageDeleted, MessageKey, MessagePosted, Stored};
 
 use super::{CommandStatus, Effects};
 
@@ -75,12 +73,10 @@ impl Effects {
         change: &MembershipChange,
     ) -> Result<CommandStatus, DynamoError> {
         let there = self.rooms.membership(&change.room_id, &change.viewer_id).await?;
-        // The leave wins a tie.
-        let order = |state: MembershipState| (state.changed_at, !state.present);
         Ok(match there {
             Some(there) if there == change.state => CommandStatus::applied(),
-            Some(there) if order(there) > order(change.state) => {
-                let what = if there.present { "join" } else { "leave" };
+            Some(there) if there > change.state => {
+                let what = if there.on { "join" } else { "leave" };
                 CommandStatus::Overtaken(format!("the {what} of {} holds", there.changed_at))
             }
             _ => CommandStatus::Pending,

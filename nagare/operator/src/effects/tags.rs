@@ -2,7 +2,8 @@
 
 use shared::activities::ActivityKey;
 use shared::dynamo::{BATCH_GET, DynamoError};
-use shared::tags::{Listing, TagChange, TagState};
+use shared::register::Register;
+use shared::tags::{Listing, TagChange};
 use shared::values::SortKey;
 
 use super::activities::DELETED;
@@ -18,7 +19,7 @@ impl Effects {
             return Ok(CommandStatus::Pending);
         };
         if there > *state {
-            let what = if there.tagged { "tag" } else { "untag" };
+            let what = if there.on { "tag" } else { "untag" };
             return Ok(CommandStatus::Overtaken(format!(
                 "the {what} of {} holds",
                 there.changed_at
@@ -45,7 +46,7 @@ impl Effects {
         loop {
             let activity = &sort_key.activity_id;
             let page = self.tags.of_activity(activity, after.as_ref(), BATCH_GET).await?;
-            let tagged: Vec<_> = page.tags.iter().filter(|tag| tag.state.tagged).collect();
+            let tagged: Vec<_> = page.tags.iter().filter(|tag| tag.state.on).collect();
             if !tagged.is_empty() {
                 let people: Vec<_> = tagged.iter().map(|tag| &tag.tagged_id).collect();
                 let listed = self.tags.listed(&people, sort_key).await?;
@@ -63,6 +64,6 @@ impl Effects {
 }
 
 /// True if a listing says what a tag does, or something later. One of an untag goes after a while.
-fn is_listed(listing: Option<&Listing>, state: TagState) -> bool {
-    listing.map_or(!state.tagged, |listing| listing.state >= state)
+fn is_listed(listing: Option<&Listing>, state: Register) -> bool {
+    listing.map_or(!state.on, |listing| listing.state >= state)
 }

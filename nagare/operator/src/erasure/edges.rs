@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::DynamoError;
-use shared::follows::{FollowChange, FollowState};
+use shared::follows::FollowChange;
+use shared::register::Register;
 use shared::runtime::hold::Hold;
 use shared::timelines::EntryRow;
 use shared::values::{ActorId, SortKey, ViewerId};
@@ -67,12 +68,12 @@ impl Erasure {
     /// Records an unfollow that is later than whatever is on record.
     async fn leave(
         &self,
-        record: impl AsyncFn(FollowState) -> Result<FollowState, DynamoError>,
-    ) -> Result<FollowState, DynamoError> {
+        record: impl AsyncFn(Register) -> Result<Register, DynamoError>,
+    ) -> Result<Register, DynamoError> {
         let mut changed_at = self.clock.now();
         loop {
-            let in_force = record(FollowState { following: false, changed_at }).await?;
-            if !in_force.following {
+            let in_force = record(Register { on: false, changed_at }).await?;
+            if !in_force.on {
                 return Ok(in_force);
             }
             // A clock that is ahead of this one recorded it.
@@ -120,7 +121,7 @@ impl Erasure {
         let (timelines, viewer) = (&self.timelines, &self.viewer);
         let purge = match self.follows.state(viewer, actor).await? {
             None => timelines.purge_strangers(viewer, actor, sort_keys).await?,
-            Some(state) if state.following => return Ok(()),
+            Some(state) if state.on => return Ok(()),
             Some(state) => {
                 timelines
                     .purge(viewer, actor, state, sort_keys, timelines.table().deadline())

@@ -11,9 +11,10 @@ use shared::activities::{ActivityKey, keys as activities};
 use shared::dynamo::item::{Row, number, text, truth};
 use shared::dynamo::{Condition, DynamoError, Query, Update};
 use shared::fanout::keys as fanout;
-use shared::follows::{FollowState, keys as follows, read_state};
+use shared::follows::{EDGE, keys as follows};
 use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
 use shared::paging::seen_sets;
+use shared::register::Register;
 use shared::rooms::{MessageKey, keys as rooms};
 use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
 
@@ -151,9 +152,12 @@ impl Marks {
         &self,
         follower: &ViewerId,
         followee: &ActorId,
-    ) -> Result<Option<FollowState>, DynamoError> {
+    ) -> Result<Option<Register>, DynamoError> {
         let row = self.0.get(follows::edge(follower, followee)).await?;
-        row.filter(|row| !row.item.contains_key(FORGET_AT)).as_ref().map(read_state).transpose()
+        row.filter(|row| !row.item.contains_key(FORGET_AT))
+            .as_ref()
+            .map(|row| EDGE.read(row))
+            .transpose()
     }
 
     /// Removes the progress of an activity's fan-outs. A segment that is still in flight begins again,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::dynamo::item::truth;
-use crate::follows::FollowState;
+use crate::register::Register;
 use crate::values::ViewerId;
 
 /// The longest id that there is.
@@ -13,7 +13,7 @@ fn at(millis: i64) -> Timestamp {
 }
 
 fn change(n: usize, following: bool, millis: i64) -> FollowChange {
-    let state = FollowState { following, changed_at: at(millis) };
+    let state = Register { on: following, changed_at: at(millis) };
     FollowChange { follower_id: ViewerId::new("bob").unwrap(), followee_id: actor(n), state }
 }
 

@@ -76,7 +76,7 @@ async fn send_at(
             .iter()
             .map(|change| {
                 let mut change = change.clone();
-                let first = instants.entry((change.viewer_id.clone(), change.state.liked));
+                let first = instants.entry((change.viewer_id.clone(), change.state.on));
                 change.state.changed_at = *first.or_insert(now);
                 folded.sent(&change);
                 change

@@ -2,7 +2,8 @@
 
 use fastrand::Rng;
 use nagare::Failure;
-use shared::likes::{LikeChange, LikeState};
+use shared::likes::LikeChange;
+use shared::register::Register;
 use shared::values::{ActivityId, Timestamp, ViewerId};
 
 /// What chance is drawn from: every design gets the same deliveries.
@@ -72,7 +73,7 @@ fn change(number: usize, liked: bool, now: Timestamp) -> Result<LikeChange, Fail
     Ok(LikeChange {
         viewer_id: ViewerId::new(super::super::follower(number as u64))?,
         activity_id: activity()?,
-        state: LikeState { liked, changed_at },
+        state: Register { on: liked, changed_at },
     })
 }
 
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn every_command_is_delivered_and_some_are_twice() {
         let plan = plan(0.1, 0.2);
-        let name = |change: &LikeChange| (change.viewer_id.clone(), change.state.liked);
+        let name = |change: &LikeChange| (change.viewer_id.clone(), change.state.on);
         let different: HashSet<_> = plan.deliveries.iter().map(name).collect();
         assert_eq!(different.len(), plan.commands);
         let twice = plan.deliveries.len() - plan.commands;
@@ -107,7 +108,7 @@ mod tests {
         let plan = plan(1.0, 0.5);
         let mut liked = HashSet::new();
         for change in &plan.deliveries {
-            match change.state.liked {
+            match change.state.on {
                 true => drop(liked.insert(change.viewer_id.clone())),
                 false => assert!(liked.contains(&change.viewer_id)),
             }

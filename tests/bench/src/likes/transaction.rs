@@ -99,7 +99,7 @@ impl Design {
     fn transaction(&self, change: &LikeChange) -> Result<Vec<TransactWriteItem>, BuildError> {
         let like =
             self.likes.key(format!("likes#{}", change.viewer_id), change.activity_id.to_string());
-        if !change.state.liked {
+        if !change.state.on {
             return Ok(vec![delete(&self.likes, like)?, self.count(change, "-1")?]);
         }
         Ok(vec![

@@ -87,8 +87,9 @@ mod tests {
 
     use aws_smithy_runtime_api::client::http::SharedHttpConnector;
     use shared::dynamo::Dynamo;
-    use shared::follows::{FollowChange, FollowState, Follows};
+    use shared::follows::{FollowChange, Follows};
     use shared::ledger::Ledger;
+    use shared::register::Register;
     use shared::runtime::hold::Hold;
 
     use super::*;
@@ -113,7 +114,7 @@ mod tests {
             serde_json::from_str::<Value>(&answer).expect("JSON")["Item"].clone()
         };
 
-        let state = FollowState { following: true, changed_at: at };
+        let state = Register { on: true, changed_at: at };
         let change =
             FollowChange { follower_id: viewer.clone(), followee_id: actor.clone(), state };
         let retention = Retention::default();
