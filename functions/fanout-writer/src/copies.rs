@@ -30,6 +30,7 @@ pub(crate) fn shared(first: &Disposition) -> Option<Disposition> {
     match first {
         // The fan-out of the first is counted once.
         Disposition::Applied(_) | Disposition::Split(_) => Some(Disposition::Applied(None)),
+        Disposition::Unseen => Some(Disposition::Unseen),
         Disposition::Continued => Some(Disposition::Continued),
         Disposition::Expired => Some(Disposition::Expired),
         Disposition::Suppressed => Some(Disposition::Suppressed),

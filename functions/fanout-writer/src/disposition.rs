@@ -12,6 +12,8 @@ use crate::Failure;
 pub enum Disposition {
     /// In effect. It ended a fan-out, unless it has none or other segments are left.
     Applied(Option<FanOutEnd>),
+    /// In effect, and no page shows it: a follow of somebody who has published nothing.
+    Unseen,
     /// Applied without this many of its events, each of which is a dead letter.
     AppliedBut(usize),
     /// On record; its fan-out was handed out in this many segments.
@@ -82,7 +84,7 @@ impl Disposition {
     #[must_use]
     pub fn text(&self) -> Cow<'static, str> {
         match self {
-            Self::Applied(_) => "applied".into(),
+            Self::Applied(_) | Self::Unseen => "applied".into(),
             Self::AppliedBut(refused) => format!("applied, {refused} of its events refused").into(),
             Self::Split(_) => "split".into(),
             Self::Continued => "continued".into(),

@@ -93,7 +93,7 @@ impl Writer {
         let receives = delivery.receives;
         let opened = connections.commands.parse(body, self.clock.now());
         let opened = opened.map(|command| delivery.open(command));
-        let shows = opened.as_ref().is_ok_and(|(command, _)| is_shown(command));
+        let is_shown = opened.as_ref().is_ok_and(|(command, _)| is_shown(command));
         let about = About::new(id, receives, opened.as_ref().ok().map(|(command, _)| command));
         let applied = match opened {
             Ok((command, delivery)) => {
@@ -111,6 +111,7 @@ impl Writer {
                 give_up(letters, id, message, receives, failure, deadline).await
             }
         };
+        let shows = is_shown && !matches!(disposition, Disposition::Unseen);
         let usage = connections.usage();
         about.log(&disposition, usage, begun.elapsed());
         Handled { disposition, usage, shows }

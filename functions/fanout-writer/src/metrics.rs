@@ -73,7 +73,9 @@ impl Commands {
 
     fn of(&mut self, disposition: &Disposition) -> &mut Count {
         match disposition {
-            Disposition::Applied(_) | Disposition::AppliedBut(_) => &mut self.commands_applied,
+            Disposition::Applied(_) | Disposition::Unseen | Disposition::AppliedBut(_) => {
+                &mut self.commands_applied
+            }
             Disposition::Expired => &mut self.commands_expired,
             Disposition::Suppressed => &mut self.commands_suppressed,
             Disposition::Split(_) => &mut self.commands_split,

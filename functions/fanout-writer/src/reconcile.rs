@@ -110,7 +110,7 @@ pub(crate) struct Pair<'a> {
     /// A long hold has passed since the actor was hidden.
     has_waited: bool,
     /// True if this delivery or an earlier one has written entries.
-    has_copied: bool,
+    pub(crate) has_copied: bool,
 }
 
 /// The result of processing some rows.

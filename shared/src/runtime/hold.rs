@@ -3,7 +3,8 @@
 //! A page reads several items, in sequential or parallel calls, at different moments. But its answer has to be the result of the query at
 //! one moment. Versions of all items that a page reads would cost a write for each entry. Instead writers wait:
 //!
-//! * a command is acknowledged no sooner than a hold after its last visible write, and
+//! * a command is acknowledged no sooner than a hold after its last visible write (the follow of an actor without activities has none: whatever
+//!   it lets in is the write of a publish, which waits), and
 //! * where a command makes something visible that depends on other writes (a completed follow; entries removed after an unfollow), a hold
 //!   passes in between.
 //!

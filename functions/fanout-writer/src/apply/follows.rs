@@ -45,12 +45,14 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
     if noted {
         fan_outs.end_reconciliation(reconciliation).await?;
     }
+    // Of a complete timeline, another delivery may have just written the entries.
+    let is_seen = !pair.state.on || pair.has_copied || edge.is_complete;
     // A command that was overtaken tells nothing: the later one does.
     if pair.state == change.state && change.state.on {
         let (at, happened) = (change.state.changed_at, followed(change));
         cx.tell(happened, at).await?;
     }
-    Ok(Disposition::Applied(None))
+    Ok(if is_seen { Disposition::Applied(None) } else { Disposition::Unseen })
 }
 
 fn followed(change: FollowChange) -> Happened {
