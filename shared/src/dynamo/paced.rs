@@ -91,6 +91,12 @@ impl PacedTable {
         Self { table: self.table.over(dynamo), share: FairShare::default(), ..self.clone() }
     }
 
+    /// The same table and the same turn, for calls with another deadline.
+    #[must_use]
+    pub fn until(&self, deadline: Deadline) -> Self {
+        Self { table: self.table.until(deadline), ..self.clone() }
+    }
+
     /// The same table, for bulk writes, which give way to others.
     #[must_use]
     pub fn in_bulk(&self) -> Self {

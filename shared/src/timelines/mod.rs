@@ -45,7 +45,8 @@ impl Timelines {
     /// The same timelines, for calls with another deadline.
     #[must_use]
     pub fn until(&self, deadline: Deadline) -> Self {
-        self.over(&self.table().dynamo().until(deadline))
+        let table = self.table.until(deadline);
+        Self { ledger: self.ledger.over(table.table().dynamo()), table }
     }
 
     /// The same timelines, for bulk writes, which give way to others.
