@@ -14,12 +14,10 @@ use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
 use shared::tags::Tags;
-use shared::timelines::Timelines;
+use shared::timelines::{Reconciler, Timelines};
 use shared::values::{Retention, Timestamp};
 
-use crate::{
-    CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, FanOutLimits, Reconciler, Writer,
-};
+use crate::{CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, FanOutLimits, Writer};
 
 /// One delivery of one command, and the handles that it may use. The usage of its calls is counted separately.
 #[derive(Debug, Clone)]

@@ -12,7 +12,6 @@
 //!       segment     a range of followers, page after page, handed on when time is up
 //!       page        some followers' timelines: insert an entry or remove it, and check again
 //!       recheck     what crashed deliveries may have left in a range
-//!     reconcile     one actor's outbox in one timeline
 //!     command_queue the rest of long work goes back to the queue of commands
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason
 //!     disposition   the outcome of the message
@@ -39,7 +38,6 @@ mod fanout;
 mod log;
 mod message;
 mod metrics;
-mod reconcile;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::{BoxFuture, join_all};
@@ -68,7 +66,6 @@ pub use failure::Failure;
 pub use fanout::FanOutLimits;
 use message::Handled;
 pub use metrics::metric_names;
-pub use reconcile::Reconciler;
 
 /// The writer. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]

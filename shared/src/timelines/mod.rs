@@ -4,6 +4,7 @@
 //! entry       entries as they are written
 //! purge       deletes one actor's entries from one timeline
 //! reading     reads entries
+//! reconciling makes a timeline agree with an edge
 //! hydration   what the ledger says about entries, which decides whether they are shown
 //! ```
 
@@ -11,11 +12,13 @@ mod entry;
 mod hydration;
 mod purge;
 mod reading;
+mod reconciling;
 
 pub use entry::EntryWrite;
 pub use hydration::{Hydration, VisibilitySnapshot};
 pub use purge::Purge;
 pub use reading::{EntryRow, entry_key, entry_row};
+pub use reconciling::{Pair, Reconciler, Step};
 
 use crate::dynamo::{Dynamo, DynamoError, PacedTable, Table, Written};
 use crate::ledger::Ledger;

@@ -4,8 +4,8 @@ use shared::command::Command;
 use shared::fanout::Reconciliation;
 use shared::follows::FollowChange;
 use shared::outbound::Happened;
+use shared::timelines::Step;
 
-use crate::reconcile::Step;
 use crate::{Context, Disposition, Failure};
 
 /// Records the command, unless a later one is on record, and reconciles the timeline with what is on record. A command that

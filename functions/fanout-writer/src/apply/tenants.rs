@@ -9,9 +9,9 @@ use shared::tenants::{
     Alerts, AlertsRead, CustomerUpdated, Customers, Daily, Definitions, RuleChange, RuleDefinition,
     Rules, ScoreChange,
 };
+use shared::timelines::Step;
 use shared::values::TenantId;
 
-use crate::reconcile::Step;
 use crate::{Context, Disposition, Failure};
 
 /// Customers that a new rule decides on before it checks the time: a hundred views are one call.

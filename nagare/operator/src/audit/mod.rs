@@ -30,7 +30,6 @@ mod views;
 
 use std::collections::{BTreeMap, HashSet};
 
-use fanout_writer::Reconciler;
 use serde::Serialize;
 use shared::activities::Activities;
 use shared::dynamo::DynamoError;
@@ -38,7 +37,7 @@ use shared::follows::Follows;
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
-use shared::timelines::{EntryRow, Timelines};
+use shared::timelines::{EntryRow, Reconciler, Timelines};
 use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 
 pub use battles::BattleDifference;

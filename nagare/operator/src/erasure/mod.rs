@@ -23,7 +23,6 @@ mod views;
 
 use std::time::Duration;
 
-use fanout_writer::Reconciler;
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::activities::{Activities, ActivityKey};
 use shared::dynamo::DynamoError;
@@ -34,7 +33,7 @@ use shared::projection::Views;
 use shared::rooms::Rooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
-use shared::timelines::Timelines;
+use shared::timelines::{Reconciler, Timelines};
 use shared::values::{ActivityId, ActorId, IdError, Retention, Timestamp, ViewerId};
 
 use crate::audit::{AuditError, projected};

@@ -6,34 +6,38 @@
 //! Otherwise a follow would be acknowledged whose actor only another command shows.
 //!
 //! A new follower is shown nothing of the actor until the backfill is complete, and a viewer who unfollows is shown nothing
-//! from just before the edge changes ([`shared::follows::HiddenActors`]). A page may read the entries a moment before or after
-//! it reads who is hidden. So a [hold](shared::runtime::hold) passes between hiding the actor and the edge that lets entries in
-//! ([`shared::follows::Follows::record`]), and between the last entry and showing the actor. A long hold passes between hiding
+//! from just before the edge changes ([`crate::follows::HiddenActors`]). A page may read the entries a moment before or after
+//! it reads who is hidden. So a [hold](crate::runtime::hold) passes between hiding the actor and the edge that lets entries in
+//! ([`crate::follows::Follows::record`]), and between the last entry and showing the actor. A long hold passes between hiding
 //! the actor and deleting the first entry, and after the actor is shown.
 
-use futures::future::try_join;
-use shared::activities::{Activities, OutboxPage, OutboxRow};
-use shared::dynamo::DynamoError;
-use shared::follows::Follows;
-use shared::ledger::Ledger;
-use shared::register::Register;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::hold::Hold;
-use shared::timelines::{EntryWrite, Purge, Timelines};
-use shared::values::{ActorId, Retention, SortKey, ViewerId};
+use std::time::Duration;
 
-use crate::delivery::SLICE;
+use futures::future::try_join;
+
+use super::{EntryWrite, Purge, Timelines};
+use crate::activities::{Activities, OutboxPage, OutboxRow};
+use crate::dynamo::DynamoError;
+use crate::follows::Follows;
+use crate::ledger::Ledger;
+use crate::register::Register;
+use crate::runtime::clock::Clock;
+use crate::runtime::deadline::Deadline;
+use crate::runtime::hold::Hold;
+use crate::values::{ActorId, Retention, SortKey, ViewerId};
+
+/// The time of one step of a caller that notes no progress.
+const STEP: Duration = Duration::from_secs(5);
 
 /// Reconciles timelines with edges, for the writer and for repair tools.
 #[derive(Debug, Clone)]
 pub struct Reconciler {
-    pub(crate) activities: Activities,
-    pub(crate) follows: Follows,
-    pub(crate) timelines: Timelines,
-    pub(crate) retention: Retention,
-    pub(crate) clock: Clock,
-    pub(crate) hold: Hold,
+    activities: Activities,
+    follows: Follows,
+    timelines: Timelines,
+    retention: Retention,
+    clock: Clock,
+    hold: Hold,
 }
 
 impl Reconciler {
@@ -61,13 +65,13 @@ impl Reconciler {
         state: Register,
     ) -> Result<(), DynamoError> {
         let mut pair = self.pair(viewer, actor, state, None);
-        let slice = || self.timelines.table().deadline().within(SLICE);
+        let slice = || self.timelines.table().deadline().within(STEP);
         while pair.go_on(slice()).await? == Step::Stopped {}
         Ok(())
     }
 
     /// One viewer and one actor with this edge, from a position on.
-    pub(crate) fn pair<'a>(
+    pub fn pair<'a>(
         &'a self,
         viewer: &'a ViewerId,
         actor: &'a ActorId,
@@ -93,24 +97,24 @@ impl Reconciler {
 }
 
 /// One viewer and one actor.
-pub(crate) struct Pair<'a> {
+pub struct Pair<'a> {
     of: &'a Reconciler,
     /// Writes go to one timeline, at the pace of its partition.
     timeline: Timelines,
     viewer: &'a ViewerId,
     actor: &'a ActorId,
-    pub(crate) state: Register,
+    pub state: Register,
     /// The activity that was reached, from the newest on.
-    pub(crate) position: Option<SortKey>,
+    pub position: Option<SortKey>,
     /// Activities that were processed.
-    pub(crate) passed: usize,
+    pub passed: usize,
     /// True if the timeline is known to agree with the state. The actor still has to be shown: an earlier unfollow may have hidden
     /// them before it read the edge that has overtaken it.
-    pub(crate) is_complete: bool,
+    pub is_complete: bool,
     /// A long hold has passed since the actor was hidden.
     has_waited: bool,
     /// True if this delivery or an earlier one has written entries.
-    pub(crate) has_copied: bool,
+    pub has_copied: bool,
 }
 
 /// The result of processing some rows.
@@ -124,7 +128,7 @@ enum ChunkOutcome {
 
 /// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Nothing is left to do here.
     Whole,
     Stopped,
@@ -132,7 +136,7 @@ pub(crate) enum Step {
 
 impl Pair<'_> {
     /// Processes the outbox from where it is, beginning nothing after `checkpoint_at`.
-    pub(crate) async fn go_on(&mut self, checkpoint_at: Deadline) -> Result<Step, DynamoError> {
+    pub async fn go_on(&mut self, checkpoint_at: Deadline) -> Result<Step, DynamoError> {
         if std::mem::take(&mut self.is_complete) {
             match self.show().await? {
                 None => return Ok(Step::Whole),
