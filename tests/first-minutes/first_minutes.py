@@ -3,8 +3,8 @@
     python3 tests/first-minutes/first_minutes.py clone
     python3 tests/first-minutes/first_minutes.py wheel [--record docs/first-minutes.txt | --compare docs/first-minutes.txt]
 
-`clone` makes a clean clone of the commit that is checked out and begins with README's first command, which builds
-everything. `wheel` builds the wheel as README says ("Without a compiler"), installs it into an empty environment and
+`clone` makes a clean clone of the commit that is checked out, begins with README's first command, which builds
+everything, and ends with its second, the tests. `wheel` builds the wheel as README says ("Without a compiler"), installs it into an empty environment and
 begins with the command that stands there. Then both do what README does under "What you see", and compare what is
 printed with what README shows. At the end there is a table of seconds.
 
@@ -175,6 +175,10 @@ def main():
         {"clone": clone, "wheel": wheel}[args.way](terminal, folder)
         for command, shown in session():
             terminal.types(command, shown)
+        if args.way == "clone":
+            terminal.ends()
+            [tests] = [line for block in blocks(section(""), "sh") for line in block.splitlines() if line.startswith("cargo test")]
+            terminal.types(tests)
         if args.record:
             Path(args.record).write_text(recorded(terminal))
         if args.compare:
