@@ -17,12 +17,10 @@ use subtle::ConstantTimeEq;
 
 use super::PATH;
 
-/// The parameter of the printed address.
 const TOKEN: &str = "token";
 /// The cookie is sent for the console alone, not for the API beside it.
 const COOKIE_PATH: &str = "/console";
 
-/// Who is let in.
 #[derive(Debug, Clone)]
 pub enum Access {
     /// Whoever reaches the port.
@@ -34,7 +32,6 @@ pub enum Access {
 /// What one run of a console knows its visitors by.
 #[derive(Clone)]
 pub struct Secret {
-    /// In the printed address.
     token: String,
     cookie_name: String,
     cookie_value: String,
@@ -44,9 +41,7 @@ pub struct Secret {
 pub(super) enum Entry {
     /// It comes with the token: what is answered.
     Enters(Option<HeaderValue>),
-    /// It comes from somebody who was let in.
     Known,
-    /// It comes from anybody.
     Unknown,
 }
 
@@ -68,18 +63,15 @@ impl Access {
         }
     }
 
-    /// Who sends a request.
     pub(super) fn entry(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Entry {
-        let token = Some(uri).filter(|uri| is_door(method, uri)).and_then(token_of);
-        match (self, token) {
+        match (self, token_of(method, uri)) {
             (Self::Open, Some(_)) => Entry::Enters(None),
             (Self::Open, None) => Entry::Known,
             (Self::Secret(secret), Some(token)) if is_equal(&token, &secret.token) => {
                 Entry::Enters(secret.cookie())
             }
-            (Self::Secret(_), Some(_)) => Entry::Unknown,
             (Self::Secret(secret), None) if secret.is_carried_by(headers) => Entry::Known,
-            (Self::Secret(_), None) => Entry::Unknown,
+            (Self::Secret(_), _) => Entry::Unknown,
         }
     }
 }
@@ -96,10 +88,7 @@ impl Secret {
     }
 
     fn is_carried_by(&self, headers: &HeaderMap) -> bool {
-        let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-        let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
-        let mut values = pairs.filter(|(name, _)| name.trim() == self.cookie_name);
-        values.any(|(_, value)| is_equal(value.trim(), &self.cookie_value))
+        cookies(headers, &self.cookie_name).any(|value| is_equal(value, &self.cookie_value))
     }
 }
 
@@ -109,13 +98,18 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The address that is printed, and nothing else, takes a token.
-fn is_door(method: &Method, uri: &Uri) -> bool {
-    matches!(*method, Method::GET | Method::HEAD) && uri.path() == PATH
+/// The values of a cookie.
+pub(super) fn cookies<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
+    pairs.filter(move |(other, _)| other.trim() == name).map(|(_, value)| value.trim())
 }
 
-fn token_of(uri: &Uri) -> Option<String> {
-    let mut pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+/// The address that is printed, and nothing else, takes a token.
+fn token_of(method: &Method, uri: &Uri) -> Option<String> {
+    let is_door = matches!(*method, Method::GET | Method::HEAD) && uri.path() == PATH;
+    let query = uri.query().filter(|_| is_door)?;
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
     pairs.find(|(name, _)| name == TOKEN).map(|(_, value)| value.into_owned())
 }
 

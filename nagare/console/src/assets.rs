@@ -3,28 +3,18 @@
 //! The script is htmx 2.0.11 as its makers publish it (`htmx.min.js`), under the Zero-Clause BSD licence, whose text is
 //! beside it. A test knows its digest.
 
-use std::sync::Arc;
-
-use axum::Router;
 use axum::response::IntoResponse;
-use axum::routing::get;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
-use super::Console;
-
-const STYLE: &str = include_str!("assets/console.css");
-const SCRIPT: &str = include_str!("assets/htmx.min.js");
-const ICON: &str = include_str!("assets/icon.svg");
-
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new()
-        .route("/console/console.css", get(async || asset("text/css; charset=utf-8", STYLE)))
-        .route("/console/htmx.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT)))
-        .route("/console/icon.svg", get(async || asset("image/svg+xml", ICON)))
-}
+pub(super) const STYLE: &str = include_str!("assets/console.css");
+pub(super) const SCRIPT: &str = include_str!("assets/htmx.min.js");
+pub(super) const ICON: &str = include_str!("assets/icon.svg");
 
 /// For a minute: the next version of the program is at the same address.
-fn asset(kind: &'static str, text: &'static str) -> impl IntoResponse {
+pub(super) fn asset(
+    kind: &'static str,
+    text: &'static str,
+) -> impl IntoResponse + Clone + Send + Sync + 'static {
     ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "private, max-age=60")], text)
 }
 

@@ -4,33 +4,27 @@
 //! looks writes nothing for it, not even the barrier that says whether facts are folded. It then waits a while instead, and
 //! says what that means for what it finds.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use maud::{Markup, html};
-use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
 use nagare_operator::audit::{
     Auditor, EventsAuditor, Folded, Found, PagesAuditor, RoomsAuditor, Sample, SummariesAuditor,
-    SummaryFault, TagsAuditor, ViewsAuditor,
+    SummaryFault, TagDifference, TagsAuditor, ViewsAuditor,
 };
 use nagare_operator::event_scope::EventScope;
 use nagare_operator::progress;
 use serde::Serialize;
-use serde_json::Value;
+use shared::dynamo::DynamoError;
 use shared::events::Archives;
 use shared::runtime::clock::Clock;
-use shared::values::{ActivityId, BattleId, CustomerId, PollId, RoomId, TenantId, ViewerId};
+use shared::values::{
+    ActivityId, BattleId, CustomerId, IdError, PollId, RoomId, TenantId, ViewerId,
+};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
-use super::fields::{Fields, Posted, Wanted};
-use super::layout::{self, Place};
+use super::prelude::*;
 use super::suggestions::{self, Suggestions};
-use super::{Console, Mode, tenants};
 
 /// What can be named, and what is compared of it.
 const NAMED: [(&str, &str, &str); 7] = [
@@ -50,21 +44,6 @@ const PATIENCE: Duration = Duration::from_secs(25);
 /// The largest sample: more is a matter for the command line, which shows how far it is.
 const LARGEST: usize = 100;
 
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new()
-        .route("/console/audit", get(view).post(audit))
-        .route("/console/repair", post(repair))
-}
-
-/// What is audited.
-#[derive(Debug, Default)]
-struct Subjects {
-    viewers: Vec<ViewerId>,
-    sample: Sample,
-    tenant: Option<EventScope>,
-}
-
-/// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
     Compare(Folded),
@@ -72,10 +51,8 @@ enum Task {
     Repair,
 }
 
-/// What was found.
 #[derive(Debug, Default)]
 struct Outcome {
-    /// What was compared, in words.
     audited: usize,
     differences: Vec<(&'static str, Value)>,
     /// How many of them no repair sets right.
@@ -86,24 +63,12 @@ struct Outcome {
 }
 
 /// What is being compared, for whoever has waited too long.
-#[derive(Debug, Clone, Default)]
-struct Progress(Arc<Mutex<String>>);
+type Progress = watch::Sender<String>;
 
-impl Progress {
-    fn at(&self, what: impl Into<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = what.into();
-    }
-
-    fn get(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    let named = !asked(&fields).is_empty();
+pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
     let shown = html! {
-        @if named { p class="quiet" { "Compare what is filled in." } }
-        @else { p class="quiet" { "Name something, or take a sample, and compare." } (suggested(&console).await) }
+        @if asked(&fields).is_empty() { p class="quiet" { "Name something, or take a sample, and compare." } (suggested(&console).await) }
+        @else { p class="quiet" { "Compare what is filled in." } }
     };
     shown_as_page(&console, &fields, shown)
 }
@@ -111,33 +76,33 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
 /// What can be named. Following one fills in the form and starts nothing.
 async fn suggested(console: &Console) -> Markup {
     let known = Suggestions::of(console).await;
-    let of = |field: &'static str| move |id: &str| layout::address("audit", &[(field, id)]);
-    html! {
-        (suggestions::few("Viewers: ", &known.followers, of("viewer")))
-        (suggestions::few("Activities: ", &known.activities, of("activity")))
-        (suggestions::few("Polls: ", &known.polls, of("poll")))
-        (suggestions::few("Battles: ", &known.battles, of("battle")))
-        (suggestions::few("Rooms: ", &known.rooms, of("room")))
-        (suggestions::few("Tenants: ", &known.tenants, of("tenant")))
-        (suggestions::few("A sample: ", &["10".to_owned()], of("sample")))
-    }
+    let kinds = [
+        ("Viewers: ", &*known.followers, "viewer"),
+        ("Activities: ", &known.activities, "activity"),
+        ("Polls: ", &known.polls, "poll"),
+        ("Battles: ", &known.battles, "battle"),
+        ("Rooms: ", &known.rooms, "room"),
+        ("Tenants: ", &known.tenants, "tenant"),
+        ("A sample: ", &["10".to_owned()], "sample"),
+    ];
+    suggestions::few(&kinds, |field, id| named::address("audit", &[(field, id)]))
 }
 
-async fn audit(State(console): State<Arc<Console>>, Wanted { fields }: Wanted) -> Response {
+pub(super) async fn audit(State(console): Here, Wanted(fields): Wanted) -> Page {
     let shown = match asked(&fields).is_empty() {
-        true => html! { p role="alert" class="problem" { "Name something, or take a sample." } },
+        true => layout::problem(&"Name something, or take a sample."),
         false => layout::or_problem(compared(&console, &fields, None).await),
     };
     shown_as_page(&console, &fields, shown)
 }
 
-fn shown_as_page(console: &Console, fields: &Fields, shown: Markup) -> Response {
+fn shown_as_page(console: &Console, fields: &Fields, shown: Markup) -> Page {
     let content = html! {
         p { "What readers are shown is computed once more from the edges, records, facts and events, and compared with what is stored." }
         (forms(console, fields))
         (shown)
     };
-    layout::page(console, Place::Audit, "Audit", content).into_response()
+    layout::page(console, Place::Audit, "Audit", content)
 }
 
 fn forms(console: &Console, fields: &Fields) -> Markup {
@@ -183,8 +148,7 @@ async fn compared(
             }
             @if console.mode == Mode::Write && outcome.lasting < outcome.differences.len() {
                 form method="post" action="repair" class="row" {
-                    (layout::token(console))
-                    @for (name, value) in asked(fields) { input type="hidden" name=(name) value=(value); }
+                    (layout::token(console)) (layout::hidden(&asked(fields)))
                     button type="submit" { "Repair" }
                 }
             }
@@ -192,10 +156,10 @@ async fn compared(
         }
         @for busy in &outcome.busy { p class="problem" { (busy) " changed all the time and was not compared; try again when it is quieter" } }
         @if let Some(viewer) = fields.get("viewer") {
-            p { a href=(layout::address("timeline", &[("viewer", viewer)])) { "What " (viewer) " is served" } }
+            p { a href=(named::address("timeline", &[("viewer", viewer)])) { "What " (viewer) " is served" } }
         }
         @if let Some(tenant) = fields.get("tenant") {
-            p { a href=(tenants::address(tenant)) { "What " (tenant) " is told" } }
+            p { a href=(named::of("tenant", tenant)) { "What " (tenant) " is told" } }
         }
     })
 }
@@ -217,7 +181,7 @@ fn asked(fields: &Fields) -> Vec<(&str, &str)> {
     fields.of(&FIELDS)
 }
 
-async fn repair(State(console): State<Arc<Console>>, posted: Posted) -> Response {
+pub(super) async fn repair(State(console): Here, posted: Posted) -> Response {
     let question =
         "Repair what differs? Each repair runs the writer's own code, beside any traffic.";
     let posted = match posted.confirmed(&console, question) {
@@ -228,23 +192,22 @@ async fn repair(State(console): State<Arc<Console>>, posted: Posted) -> Response
         Err(failure) => layout::failed(&console, Place::Audit, "Not repaired", &failure),
         Ok(outcome) => {
             let compared = compared(&console, &posted.fields, Some(outcome.mended)).await;
-            shown_as_page(&console, &posted.fields, layout::or_problem(compared))
+            shown_as_page(&console, &posted.fields, layout::or_problem(compared)).into_response()
         }
     }
 }
 
-/// What a form names.
 async fn subjects(
     remote: &Remote,
     auditor: &Auditor,
     fields: &Fields,
-) -> Result<Subjects, Failure> {
+) -> Result<(Vec<ViewerId>, Sample, Option<EventScope>), Failure> {
     if let Some(size) = fields.get("sample") {
         let size = size.parse().ok().filter(|size| (1..=LARGEST).contains(size));
         let size =
             size.ok_or_else(|| Failure::Usage(format!("sample: expected 1 to {LARGEST}")))?;
         let sample = Sample::of(&remote.facts()?, &remote.ledger()?, size).await?;
-        return Ok(Subjects { viewers: auditor.sample(size).await?, sample, tenant: None });
+        return Ok((auditor.sample(size).await?, sample, None));
     }
     let tenant = match (fields.get("tenant"), fields.get("customer")) {
         (None, None) => None,
@@ -256,14 +219,22 @@ async fn subjects(
             customer_id: customer.map(CustomerId::new).transpose()?,
         }),
     };
-    let viewers = fields.get("viewer").map(ViewerId::new).transpose()?.into_iter().collect();
     let sample = Sample {
-        activities: fields.get("activity").map(ActivityId::new).transpose()?.into_iter().collect(),
-        polls: fields.get("poll").map(PollId::new).transpose()?.into_iter().collect(),
-        battles: fields.get("battle").map(BattleId::new).transpose()?.into_iter().collect(),
-        rooms: fields.get("room").map(RoomId::new).transpose()?.into_iter().collect(),
+        activities: named_by(fields, "activity", ActivityId::new)?,
+        polls: named_by(fields, "poll", PollId::new)?,
+        battles: named_by(fields, "battle", BattleId::new)?,
+        rooms: named_by(fields, "room", RoomId::new)?,
     };
-    Ok(Subjects { viewers, sample, tenant })
+    Ok((named_by(fields, "viewer", ViewerId::new)?, sample, tenant))
+}
+
+/// The one that a field names, if it does.
+fn named_by<'f, T>(
+    fields: &'f Fields,
+    field: &str,
+    parse: impl FnOnce(&'f str) -> Result<T, IdError>,
+) -> Result<Vec<T>, IdError> {
+    Ok(fields.get(field).map(parse).transpose()?.into_iter().collect())
 }
 
 /// Compares, and repairs if wanted: on a thread of its own, since an audit computes as much as it waits, and what it
@@ -275,8 +246,7 @@ async fn run(
     patience: Duration,
 ) -> Result<Outcome, Failure> {
     let (remote, fields, runtime) = (remote.clone(), fields.clone(), Handle::current());
-    let progress = Progress::default();
-    let seen = progress.clone();
+    let (progress, seen) = watch::channel(String::new());
     let audit = move || {
         runtime.block_on(async {
             let compare = progress::unseen(compare(&remote, &fields, task, &progress));
@@ -289,7 +259,7 @@ async fn run(
         "Not compared within {} s, which ended with {}: that changes all the time, or there is much of it. `nagare audit` \
          takes the time it needs. What was repaired until now is repaired.",
         patience.as_secs(),
-        seen.get(),
+        &*seen.borrow(),
     )))?
 }
 
@@ -307,63 +277,46 @@ async fn compare(
     let auditor = Auditor::new(&ledger, remote.timelines()?, remote.retention()?, clock.clone());
     let views = ViewsAuditor::new(&facts, &remote.views()?, clock.clone()).waiting(folded);
     let (tags, pages) = (TagsAuditor::new(&ledger, clock.clone()), PagesAuditor::new(&ledger));
-    progress.at("the choice of what to compare");
-    let Subjects { viewers, sample, tenant } = subjects(remote, &auditor, fields).await?;
+    progress.send_replace("the choice of what to compare".to_owned());
+    let (viewers, sample, tenant) = subjects(remote, &auditor, fields).await?;
     let Sample { activities, polls, battles, rooms } = &sample;
-    let mut outcome = Outcome {
-        audited: viewers.len()
-            + activities.len()
-            + polls.len()
-            + battles.len()
-            + rooms.len()
-            + usize::from(tenant.is_some()),
-        ..Outcome::default()
-    };
+    let of_sample = activities.len() + polls.len() + battles.len() + rooms.len();
+    let audited = viewers.len() + of_sample + usize::from(tenant.is_some());
+    let mut outcome = Outcome { audited, ..Outcome::default() };
     for viewer in &viewers {
-        progress.at(format!("the timeline of {viewer}"));
+        progress.send_replace(format!("the timeline of {viewer}"));
         let found = auditor.differences(viewer).await?;
-        if repair && !found.is_empty() {
-            auditor.repair(viewer, &found).await?;
-            outcome.mended += found.len();
-        }
-        outcome.add("timeline", &found)?;
-        progress.at(format!("whom {viewer} follows and what they are tagged in"));
+        let mend = async |found: &[_]| auditor.repair(viewer, found).await;
+        outcome.settle("timeline", &found, repair, mend).await?;
+        progress.send_replace(format!("whom {viewer} follows and what they are tagged in"));
         let found = auditor.following_differences(viewer).await?;
-        if repair && !found.is_empty() {
-            auditor.repair_following(&found).await?;
-            outcome.mended += found.len();
-        }
-        outcome.add("follows", &found)?;
+        let mend = async |found: &[_]| auditor.repair_following(found).await;
+        outcome.settle("follows", &found, repair, mend).await?;
         outcome.tags(&tags, tags.of_viewer(viewer).await?, repair).await?;
     }
     for activity in activities {
-        progress.at(format!("the tags of {activity}"));
+        progress.send_replace(format!("the tags of {activity}"));
         outcome.tags(&tags, tags.of_activity(activity).await?, repair).await?;
     }
-    progress.at("pages of actors");
+    progress.send_replace("pages of actors".to_owned());
     let found = pages.differences(activities).await?;
-    if repair && !found.is_empty() {
-        pages.repair(&found).await?;
-        outcome.mended += found.len();
-    }
-    outcome.add("pages", &found)?;
-    progress.at("the likes of activities");
+    outcome.settle("pages", &found, repair, async |found: &[_]| pages.repair(found).await).await?;
+    progress.send_replace("the likes of activities".to_owned());
     outcome.add_found("likes", views.activities(activities, repair).await?)?;
-    progress.at("what is unread");
+    progress.send_replace("what is unread".to_owned());
     outcome.add_found("unread", views.inboxes(&viewers, repair).await?)?;
-    progress.at("the votes of polls");
+    progress.send_replace("the votes of polls".to_owned());
     outcome.add_found("poll", views.polls(polls, repair).await?)?;
-    progress.at("the hits of battles");
+    progress.send_replace("the hits of battles".to_owned());
     outcome.add_found("battle", views.battles(battles, repair).await?)?;
-    progress.at("what was said in rooms");
+    progress.send_replace("what was said in rooms".to_owned());
     let auditor = RoomsAuditor::new(&ledger, clock);
     let found = auditor.differences(rooms).await?;
+    outcome.settle("room", &found, repair, async |found: &[_]| auditor.repair(found).await).await?;
     if repair && !found.is_empty() {
-        auditor.repair(&found).await?;
         // What no row says any more is not there to be repaired with.
-        outcome.mended += found.len().saturating_sub(auditor.differences(rooms).await?.len());
+        outcome.mended -= found.len().min(auditor.differences(rooms).await?.len());
     }
-    outcome.add("room", &found)?;
     if let Some(scope) = &tenant {
         outcome.tenant(remote, scope, repair, progress).await?;
     }
@@ -376,6 +329,21 @@ impl Outcome {
             self.differences.push((what, serde_json::to_value(difference)?));
         }
         Ok(())
+    }
+
+    /// The same, after it was set right if wanted.
+    async fn settle<D: Serialize>(
+        &mut self,
+        what: &'static str,
+        found: &[D],
+        repair: bool,
+        mend: impl AsyncFnOnce(&[D]) -> Result<(), DynamoError>,
+    ) -> Result<(), Failure> {
+        if repair && !found.is_empty() {
+            mend(found).await?;
+            self.mended += found.len();
+        }
+        self.add(what, found)
     }
 
     fn add_found<D: Serialize, I: ToString>(
@@ -397,13 +365,13 @@ impl Outcome {
         progress: &Progress,
     ) -> Result<(), Failure> {
         let tenant = &scope.tenant_id;
-        progress.at(format!("the events and archives of {tenant}"));
+        progress.send_replace(format!("the events and archives of {tenant}"));
         let archives = Archives::new(&remote.ledger()?);
         let auditor = EventsAuditor::new(remote.events()?, archives, remote.objects()?);
         let found = auditor.differences(scope).await?;
         self.lasting += found.differences.len();
         self.add_found("events", found)?;
-        progress.at(format!("the summaries and alerts of {tenant}"));
+        progress.send_replace(format!("the summaries and alerts of {tenant}"));
         let found = SummariesAuditor::of(remote)?.differences(scope, repair).await?;
         let alerts = found.differences.iter().filter(|it| it.difference == SummaryFault::Alert);
         self.lasting += alerts.count();
@@ -413,14 +381,10 @@ impl Outcome {
     async fn tags(
         &mut self,
         auditor: &TagsAuditor,
-        found: Vec<nagare_operator::audit::TagDifference>,
+        found: Vec<TagDifference>,
         repair: bool,
     ) -> Result<(), Failure> {
-        if repair && !found.is_empty() {
-            auditor.repair(&found).await?;
-            self.mended += found.len();
-        }
-        self.add("tags", &found)
+        self.settle("tags", &found, repair, async |found: &[_]| auditor.repair(found).await).await
     }
 }
 

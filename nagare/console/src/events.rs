@@ -1,53 +1,34 @@
 //! Periods of events: how far each has come and what is next; and what a customer of a tenant did.
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::extract::State;
-use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
-use maud::{Markup, html};
 use nagare_client::clock;
-use nagare_client::failure::Failure;
 use nagare_operator::periods::PeriodReport;
-use serde_json::Value;
 
-use super::fields::Fields;
-use super::layout::{self, Place};
+use super::prelude::*;
 use super::reads::Read;
 use super::suggestions::{self, Suggestions};
-use super::{Console, cost, named, payload, tenants};
+use super::tenants;
 
-/// Events of a page.
 const LIMIT: &str = "20";
 /// What the API takes, and this view hands on.
-const PARAMETERS: [&str; 6] = ["cursor", "order", "from", "to", "limit", "name"];
+const PARAMETERS: [&str; 5] = ["cursor", "order", "from", "to", "name"];
 /// Why a page of a history costs what it does.
 const OF_HISTORY: &str =
     "a query of each period that the page reaches into, half a unit for each 4 KB";
 /// Periods that are shown at once.
 const SHOWN: usize = 60;
 
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new()
-        .route("/console/events", get(view))
-        .route("/console/periods", get(periods))
-        .route("/console/history", get(history))
-}
-
-async fn view(State(console): State<Arc<Console>>) -> Response {
+pub(super) async fn view(State(console): Here) -> Page {
     let content = html! {
         p { "What customers did, event by event, and how far each period has come. What it comes to is with the " a href="tenants" { "tenants" } "." }
         (chooser(None, None))
         (suggested(&console).await)
         (shown(&console).await)
     };
-    layout::page(&console, Place::Events, "Events", content).into_response()
+    layout::page(&console, Place::Events, "Events", content)
 }
 
-/// The region of the periods alone, as it is now.
-async fn periods(State(console): State<Arc<Console>>) -> Response {
-    Html(shown(&console).await.into_string()).into_response()
+pub(super) async fn periods(State(console): Here) -> Page {
+    layout::region(shown(&console).await)
 }
 
 async fn shown(console: &Console) -> Markup {
@@ -72,7 +53,7 @@ async fn suggested(console: &Console) -> Markup {
     html! {
         (suggestions::customers_of(&customers))
         @if customers.is_empty() {
-            p { "No customer is known here yet: " a href=(layout::address("commands", &[("type", "event.recorded")])) { "record an event" } "." }
+            p { "No customer is known here yet: " a href=(named::address("commands", &[("type", "event.recorded")])) { "record an event" } "." }
         }
     }
 }
@@ -103,15 +84,13 @@ fn table(reports: &[PeriodReport]) -> Markup {
     }
 }
 
-async fn history(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    let (tenant, customer) =
-        (fields.get("tenant").unwrap_or_default(), fields.get("customer").unwrap_or_default());
-    let content = html! {
-        (chooser(fields.get("tenant"), fields.get("customer")))
-        (layout::or_problem(read(&console, tenant, customer, &fields).await))
-    };
+pub(super) async fn history(State(console): Here, fields: Fields) -> Page {
+    let (tenant, customer) = (fields.get("tenant"), fields.get("customer"));
+    let chooser = chooser(tenant, customer);
+    let (tenant, customer) = (tenant.unwrap_or_default(), customer.unwrap_or_default());
+    let shown = layout::or_problem(read(&console, tenant, customer, &fields).await);
     let title = format!("What {customer} of {tenant} did");
-    layout::page(&console, Place::Events, &title, content).into_response()
+    layout::page(&console, Place::Events, &title, html! { (chooser) (shown) })
 }
 
 async fn read(
@@ -120,30 +99,22 @@ async fn read(
     customer: &str,
     fields: &Fields,
 ) -> Result<Markup, Failure> {
-    let mut query = fields.of(&PARAMETERS);
-    if fields.get("limit").is_none() {
-        query.push(("limit", LIMIT));
-    }
+    let query = fields.limited(&PARAMETERS, LIMIT);
     let path = ["v1", "tenants", tenant, "customers", customer, "events"];
-    let Read { body, cost: paid } = console.reads.get(&console.remote, &path, &query).await?;
-    let items = body["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let Read { body, cost: paid } = console.reads.get(&path, &query).await?;
     let of = [("tenant", tenant), ("customer", customer)];
-    let other = match fields.get("order") {
-        Some("oldest") => (layout::address("history", &of), "Newest first"),
-        _ => (layout::address("history", &[of[0], of[1], ("order", "oldest")]), "Oldest first"),
-    };
+    let with = |name, value| named::address("history", &[of[0], of[1], (name, value)]);
     Ok(html! {
         (cost::shown(&paid, OF_HISTORY))
-        p { a href=(tenants::customer(tenant, customer)) { "What it comes to" } ", of " a href=(tenants::address(tenant)) { (tenant) } }
-        @if items.is_empty() { p role="status" { "Nothing is recorded here." } }
+        p { a href=(tenants::customer(tenant, customer)) { "What it comes to" } ", of " a href=(named::of("tenant", tenant)) { (tenant) } }
+        @if items(&body).is_empty() { p role="status" { "Nothing is recorded here." } }
         ol class="entries" aria-label=(format!("Events of {customer}")) {
-            @for item in items { (event(item)) }
+            @for item in items(&body) { (event(item)) }
         }
         nav class="row" aria-label="Pages" {
-            @if let Some(cursor) = body["next_cursor"].as_str() {
-                a rel="next" href=(layout::address("history", &[of[0], of[1], ("cursor", cursor)])) { "More" }
-            }
-            a href=(other.0) { (other.1) }
+            @if let Some(cursor) = body["next_cursor"].as_str() { a rel="next" href=(with("cursor", cursor)) { "More" } }
+            @if fields.get("order") == Some("oldest") { a href=(named::address("history", &of)) { "Newest first" } }
+            @else { a href=(with("order", "oldest")) { "Oldest first" } }
         }
         @if let Some(before) = body["archived_before"].as_str() {
             p class="quiet" { "What was before " (named::when(before)) " is in the archive." }
@@ -152,10 +123,9 @@ async fn read(
 }
 
 fn event(item: &Value) -> Markup {
-    let text = |name: &str| item[name].as_str().unwrap_or_default();
     html! {
         li class="entry" {
-            p { strong { (text("name")) } " " (named::when(text("at"))) " " span class="code quiet" { (text("event_id")) } }
+            p { strong { (text(item, "name")) } " " (named::when(text(item, "at"))) " " span class="code quiet" { (text(item, "event_id")) } }
             (payload::shown_again(&item["properties"]))
         }
     }

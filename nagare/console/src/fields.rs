@@ -11,13 +11,11 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::request::Parts;
-use maud::{Markup, html};
+use maud::html;
 
-use super::layout::{self, Place};
+use super::layout::{self, Place, TOKEN};
 use super::{Console, Mode};
 
-/// The field with the token.
-pub(super) const TOKEN: &str = "token";
 /// The field in which a question is answered.
 const CONFIRMED: &str = "confirmed";
 /// What answers a question where no account is named.
@@ -39,6 +37,16 @@ impl Fields {
         self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.trim())
     }
 
+    /// Those with these names, and a limit in any case.
+    pub(super) fn limited<'a>(
+        &'a self,
+        names: &'a [&'a str],
+        limit: &'a str,
+    ) -> Vec<(&'a str, &'a str)> {
+        let limit = self.get("limit").unwrap_or(limit);
+        self.of(names).into_iter().chain([("limit", limit)]).collect()
+    }
+
     /// Those with these names, for a query.
     pub(super) fn of<'a>(&'a self, names: &'a [&'a str]) -> Vec<(&'a str, &'a str)> {
         names.iter().filter_map(|name| Some((*name, self.get(name)?))).collect()
@@ -54,11 +62,7 @@ impl<S: Sync> FromRequestParts<S> for Fields {
 }
 
 /// A form with the token of this process, for what costs something and changes nothing.
-#[derive(Debug)]
-pub(super) struct Wanted {
-    /// What it says.
-    pub(super) fields: Fields,
-}
+pub(super) struct Wanted(pub(super) Fields);
 
 impl FromRequest<Arc<Console>> for Wanted {
     type Rejection = Response;
@@ -74,7 +78,7 @@ impl FromRequest<Arc<Console>> for Wanted {
                        once more. Nothing was changed.";
             return Err(refused(StatusCode::FORBIDDEN, "Outdated form", why));
         }
-        Ok(Self { fields })
+        Ok(Self(fields))
     }
 }
 
@@ -82,14 +86,10 @@ fn refused(status: StatusCode, title: &str, why: &str) -> Response {
     (status, layout::bare(title, why)).into_response()
 }
 
-/// A form that may change something.
-#[derive(Debug)]
 pub(super) struct Posted {
-    /// What it says.
     pub(super) fields: Fields,
     /// Where it was sent.
     path: String,
-    token: String,
 }
 
 impl FromRequest<Arc<Console>> for Posted {
@@ -101,13 +101,12 @@ impl FromRequest<Arc<Console>> for Posted {
             let why = "This console only looks. `nagare console --write` starts one that may change the stack.";
             return Err(refused(StatusCode::FORBIDDEN, "Read-only", why));
         }
-        let Wanted { fields } = Wanted::from_request(request, console).await?;
-        let posted = Self { fields, path, token: console.token.clone() };
+        let Wanted(fields) = Wanted::from_request(request, console).await?;
+        let posted = Self { fields, path };
         match &console.account {
             None => Ok(posted),
             Some(account) => {
-                let what = format!("This changes {account}.");
-                posted.asked(console, &what, Some(&account.id))
+                posted.asked(console, &format!("This changes {account}."), Some(&account.id))
             }
         }
     }
@@ -115,9 +114,6 @@ impl FromRequest<Arc<Console>> for Posted {
 
 impl Posted {
     /// The same, if a question was answered; otherwise a page with the question.
-    ///
-    /// # Errors
-    /// The page.
     pub(super) fn confirmed(self, console: &Console, question: &str) -> Result<Self, Response> {
         match console.account {
             // It was asked already.
@@ -136,32 +132,22 @@ impl Posted {
         if answer == Some(account.unwrap_or(YES)) {
             return Ok(self);
         }
-        let wrong = answer.is_some().then_some("That is not its number. Nothing was changed.");
-        let page = layout::page(
-            console,
-            Place::None,
-            "Are you sure?",
-            self.question(question, account, wrong),
-        );
-        Err(page.into_response())
-    }
-
-    fn question(&self, question: &str, account: Option<&str>, wrong: Option<&str>) -> Markup {
-        let kept = || self.fields.0.iter().filter(|(name, _)| name != CONFIRMED && name != TOKEN);
-        html! {
+        let kept = self.fields.0.iter().filter(|(name, _)| name != CONFIRMED && name != TOKEN);
+        let kept: Vec<_> = kept.cloned().collect();
+        let content = html! {
             form method="post" action=(self.path) class="card" {
                 p { strong { (question) } }
-                @if let Some(wrong) = wrong { p role="alert" class="problem" { (wrong) } }
+                @if answer.is_some() { (layout::problem(&"That is not its number. Nothing was changed.")) }
                 table {
                     caption { "What is sent" }
                     tbody {
-                        @for (name, value) in kept().filter(|(name, _)| name != "back") {
+                        @for (name, value) in kept.iter().filter(|(name, _)| name != "back") {
                             tr { th scope="row" { (name) } td class="code" { (value) } }
                         }
                     }
                 }
-                @for (name, value) in kept() { input type="hidden" name=(name) value=(value); }
-                input type="hidden" name=(TOKEN) value=(self.token);
+                (layout::hidden(&kept))
+                (layout::token(console))
                 @match account {
                     None => input type="hidden" name=(CONFIRMED) value=(YES);,
                     Some(_) => {
@@ -174,6 +160,7 @@ impl Posted {
                     a href="./" { "Cancel" }
                 }
             }
-        }
+        };
+        Err(layout::page(console, Place::None, "Are you sure?", content).into_response())
     }
 }

@@ -1,28 +1,16 @@
 //! The first page: what this is, and three steps in which somebody who has never heard of it sees it work.
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use http::StatusCode;
-use maud::{Markup, html};
-
-use super::fields::Fields;
-use super::layout::{self, Place};
-use super::{Console, Mode, commands, letters, live, timeline};
+use super::prelude::*;
+use super::{commands, letters, live, timeline};
 
 /// Whose timeline the first steps are about, and who goes live in them.
 const VIEWER: &str = "visitor";
 const ACTOR: &str = "anna";
 
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/console/", get(view)).route("/console/live", get(live::region))
-}
-
-async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    let (here, all) = ("?first=steps", layout::address("timeline", &[("viewer", VIEWER)]));
+pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
+    let live_title = r#"{"title":"Live from the console"}"#;
+    let follows = [("f.follower_id", VIEWER), ("f.followee_id", ACTOR)];
+    let publishes = [("f.actor_id", ACTOR), ("f.kind", "live"), ("f.payload", live_title)];
     let content = html! {
         p class="lead" {
             "When somebody goes live or posts, every follower's timeline gets an entry. Reading a timeline is then one \
@@ -37,21 +25,18 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
                 h2 { "Try it" }
                 ol class="first" {
                     li {
-                        (step(&console, "follow.created", &[("follower_id", VIEWER), ("followee_id", ACTOR)], here,
-                            &format!("{VIEWER} follows {ACTOR}")))
+                        (step(&console, "follow.created", &follows, &format!("{VIEWER} follows {ACTOR}")))
                         " What " (ACTOR) " has published comes in."
                     }
                     li {
-                        (step(&console, "activity.published",
-                            &[("actor_id", ACTOR), ("kind", "live"), ("payload", r#"{"title":"Live from the console"}"#)],
-                            here, &format!("{ACTOR} goes live")))
+                        (step(&console, "activity.published", &publishes, &format!("{ACTOR} goes live")))
                         " An entry for each follower."
                     }
                 }
                 (commands::news(&console, &fields).await)
                 h3 { "The timeline of " (VIEWER) ", as it is" }
                 (timeline::live(&console, VIEWER).await)
-                p { a href=(all) { "All of it" } }
+                p { a href=(named::address("timeline", &[("viewer", VIEWER)])) { "All of it" } }
             }
         }
         section class="card" aria-label="Queues" {
@@ -75,36 +60,18 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
             }
         }
     };
-    layout::page(&console, Place::Home, "Nagare", content).into_response()
+    layout::page(&console, Place::Home, "Nagare", content)
 }
 
-/// A command behind one button.
-fn step(
-    console: &Console,
-    name: &str,
-    members: &[(&str, &str)],
-    back: &str,
-    label: &str,
-) -> Markup {
-    html! {
-        form method="post" action="send" {
-            (layout::token(console))
-            input type="hidden" name="type" value=(name);
-            input type="hidden" name="back" value=(back);
-            @for (member, value) in members {
-                input type="hidden" name=(format!("f.{member}")) value=(value);
-            }
-            button type="submit" { (label) }
-        }
-    }
+/// A command behind one button, which leads back here.
+fn step(console: &Console, name: &str, members: &[(&str, &str)], label: &str) -> Markup {
+    let given = [&[("type", name), ("back", "?first=steps")], members].concat();
+    let button = html! { button type="submit" { (label) } };
+    layout::command(console, (None, None), &given, button)
 }
 
-/// There is no such page.
-pub(super) async fn nowhere(State(console): State<Arc<Console>>) -> Response {
-    let content = html! {
-        p role="alert" class="problem" { "There is no such page." }
-        p { a href="/console/" { "To the start" } }
-    };
+pub(super) async fn nowhere(State(console): Here) -> Response {
+    let content = layout::dead_end("There is no such page.");
     (StatusCode::NOT_FOUND, layout::page(&console, Place::None, "Not here", content))
         .into_response()
 }

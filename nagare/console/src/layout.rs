@@ -8,13 +8,13 @@ use maud::{DOCTYPE, Markup, html};
 use nagare_client::failure::Failure;
 use serde_json::Value;
 
-use super::fields::TOKEN;
-use super::{Console, Mode, PATH, looking};
+use super::{Console, Mode, PATH, named};
 
+/// The field with the token.
+pub(super) const TOKEN: &str = "token";
 /// What htmx may do: nothing that the policy forbids, and nothing elsewhere.
 const HTMX: &str = r#"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"allowScriptTags":false,"historyCacheSize":0,"scrollIntoViewOnBoost":false}"#;
 
-/// Where in the console a page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Home,
@@ -36,7 +36,6 @@ pub(super) enum Place {
     None,
 }
 
-/// The menu.
 const MENU: [(Place, &str, &str); 15] = [
     (Place::Home, "", "Start"),
     (Place::Timeline, "timeline", "Timeline"),
@@ -55,16 +54,18 @@ const MENU: [(Place, &str, &str); 15] = [
     (Place::Faults, "faults", "Faults"),
 ];
 
-/// A page of the console.
-pub(super) fn page(console: &Console, place: Place, title: &str, content: Markup) -> Html<String> {
-    let stack = html! {
+pub(super) type Page = Html<String>;
+
+pub(super) fn page(console: &Console, place: Place, title: &str, content: Markup) -> Page {
+    let header = html! {
+        a class="brand" href=(PATH) { "Nagare" }
         @match &console.account {
             None => span class="tag" { "local stack" },
             Some(account) => strong class="tag account" { (account) },
         }
         @if console.mode == Mode::ReadOnly { span class="tag" { "read-only" } }
-    };
-    let menu = html! {
+        // It asks for what is in it (`looking.rs`).
+        div #bell hx-get={ (PATH) "bell" } hx-trigger="load" hx-swap="outerHTML" { a href={ (PATH) "people" } { "Look as…" } }
         nav aria-label="Views" {
             ul {
                 @for (entry, address, name) in MENU {
@@ -73,84 +74,70 @@ pub(super) fn page(console: &Console, place: Place, title: &str, content: Markup
             }
         }
     };
-    frame(
-        title,
-        html! { a class="brand" href=(PATH) { "Nagare" } (stack) (looking::place()) (menu) },
-        content,
-    )
+    document(title, Some(header), content)
 }
 
-/// A page that says one thing.
-pub(super) fn bare(title: &str, sentence: &str) -> Html<String> {
+/// A part of a page that is made again by itself.
+pub(super) fn region(content: Markup) -> Page {
+    Html(content.into_string())
+}
+
+pub(super) fn bare(title: &str, sentence: &str) -> Page {
     let header = html! { a class="brand" href="/console/" { "Nagare" } };
-    frame(
-        title,
-        header,
-        html! { p role="alert" class="problem" { (sentence) } p { a href="/console/" { "To the start" } } },
-    )
+    document(title, Some(header), dead_end(sentence))
+}
+
+/// A sentence, and the way on.
+pub(super) fn dead_end(sentence: &str) -> Markup {
+    html! { (problem(&sentence)) p { a href="/console/" { "To the start" } } }
 }
 
 /// What is said to whoever has not shown that they may look. Nothing is loaded: they may not have that either.
-pub(super) fn door(again: &str) -> Html<String> {
-    plain(
-        "Who looks?",
-        html! {
-            p { "This console opens to whoever has its address: `nagare up` and `nagare console` print it when they start, and `nagare env` has that of a local stack (NAGARE_CONSOLE_URL). It is another one each time." }
-            p { "Did you come by a link of another site, and have opened the console before? Then " a href=(again) { "open this page again" } "." }
-        },
-    )
+pub(super) fn door(again: &str) -> Page {
+    let content = html! {
+        p { "This console opens to whoever has its address: `nagare up` and `nagare console` print it when they start, and `nagare env` has that of a local stack (NAGARE_CONSOLE_URL). It is another one each time." }
+        p { "Did you come by a link of another site, and have opened the console before? Then " a href=(again) { "open this page again" } "." }
+    };
+    document("Who looks?", None, content)
 }
 
 /// What is said to whoever comes by another site although they may look.
-pub(super) fn elsewhere(again: &str) -> Html<String> {
-    plain(
-        "From another site",
-        html! { p { "A page of another site led here, and nothing was done. " a href=(again) { "Open this page again" } " if you want to see it." } },
-    )
+pub(super) fn elsewhere(again: &str) -> Page {
+    let content = html! { p { "A page of another site led here, and nothing was done. " a href=(again) { "Open this page again" } " if you want to see it." } };
+    document("From another site", None, content)
 }
 
-/// A page that needs nothing else of the console.
-fn plain(title: &str, content: Markup) -> Html<String> {
-    let page = html! {
+/// A whole page. One without a header needs nothing else of the console.
+fn document(title: &str, header: Option<Markup>, content: Markup) -> Page {
+    region(html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
+                @if header.is_some() { meta name="htmx-config" content=(HTMX); }
                 title { (title) " · Nagare" }
-            }
-            body { main { h1 { (title) } (content) } }
-        }
-    };
-    Html(page.into_string())
-}
-
-fn frame(title: &str, header: Markup, content: Markup) -> Html<String> {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="htmx-config" content=(HTMX);
-                title { (title) " · Nagare" }
-                link rel="stylesheet" href="/console/console.css";
-                link rel="icon" href="/console/icon.svg" type="image/svg+xml";
-                script src="/console/htmx.js" defer {}
+                @if header.is_some() {
+                    link rel="stylesheet" href="/console/console.css";
+                    link rel="icon" href="/console/icon.svg" type="image/svg+xml";
+                    script src="/console/htmx.js" defer {}
+                }
             }
             body {
-                a class="skip" href="#content" { "To the content" }
-                header { (header) }
-                main #content tabindex="-1" { h1 { (title) } (content) }
+                @match header {
+                    None => main { h1 { (title) } (content) },
+                    Some(header) => {
+                        a class="skip" href="#content" { "To the content" }
+                        header { (header) }
+                        main #content tabindex="-1" { h1 { (title) } (content) }
+                    }
+                }
             }
         }
-    };
-    Html(page.into_string())
+    })
 }
 
-/// A failure as a page of its own.
 pub(super) fn failed(console: &Console, place: Place, title: &str, failure: &Failure) -> Response {
     let status = match failure {
         Failure::Usage(_) => StatusCode::BAD_REQUEST,
@@ -201,9 +188,37 @@ pub(super) fn bar(label: &str, part: u64, whole: u64, kind: &str) -> Markup {
     }
 }
 
-/// A field that may be left empty, with its label and what it is for.
-pub(super) fn hinted(name: &str, label: &str, hint: &str, value: Option<&str>) -> Markup {
-    labelled(name, label, Some(hint), value, false)
+/// A choice among several: a link that says whether it is chosen.
+pub(super) fn chip(address: &str, is_chosen: bool, label: impl Display) -> Markup {
+    html! { li { a href=(address) aria-current=[is_chosen.then_some("true")] { (label.to_string()) } } }
+}
+
+/// The link to the rest of a list, if its page says that there is one.
+pub(super) fn more(page: &Value, address: impl FnOnce(&str) -> String) -> Markup {
+    html! {
+        @if let Some(cursor) = page["next_cursor"].as_str() {
+            nav aria-label="Pages" { a rel="next" href=(address(cursor)) { "More" } }
+        }
+    }
+}
+
+/// A form that sends a command, with what is given and what is asked for; nothing where the console only looks.
+pub(super) fn command(
+    console: &Console,
+    (class, label): (Option<&str>, Option<&str>),
+    given: &[(&str, &str)],
+    asked: Markup,
+) -> Markup {
+    html! {
+        @if console.mode == Mode::Write {
+            form method="post" action="send" class=[class] aria-label=[label] { (token(console)) (hidden(given)) (asked) }
+        }
+    }
+}
+
+/// Fields that a form sends and does not show.
+pub(super) fn hidden(fields: &[(impl AsRef<str>, impl AsRef<str>)]) -> Markup {
+    html! { @for (name, value) in fields { input type="hidden" name=(name.as_ref()) value=(value.as_ref()); } }
 }
 
 /// A form that leads to the page of something: `what` it is, with its article, the field that has its id, and what stands there.
@@ -222,13 +237,22 @@ pub(super) fn chooser(
     }
 }
 
-/// A field with its label.
 pub(super) fn input(name: &str, label: &str, value: Option<&str>, required: bool) -> Markup {
-    labelled(name, label, None, value, required)
+    labelled((name, name), label, None, value, required)
+}
+
+/// The same with an id of its own, to be filled in.
+pub(super) fn blank(id: &str, name: &str, label: &str) -> Markup {
+    labelled((id, name), label, None, None, true)
+}
+
+/// A field that may be left empty, with its label and what it is for.
+pub(super) fn hinted(name: &str, label: &str, hint: &str, value: Option<&str>) -> Markup {
+    labelled((name, name), label, Some(hint), value, false)
 }
 
 fn labelled(
-    name: &str,
+    (id, name): (&str, &str),
     label: &str,
     hint: Option<&str>,
     value: Option<&str>,
@@ -237,15 +261,37 @@ fn labelled(
     let hint_id = hint.map(|_| format!("{name}-hint"));
     html! {
         div class="field" {
-            label for=(name) { (label) }
-            input id=(name) name=(name) value=[value] required[required] aria-describedby=[&hint_id] autocomplete="off" autocapitalize="none" spellcheck="false";
+            label for=(id) { (label) }
+            input id=(id) name=(name) value=[value] required[required] aria-describedby=[&hint_id] autocomplete="off" autocapitalize="none" spellcheck="false";
             @if let Some(hint) = hint { p id=[&hint_id] class="hint" { (hint) } }
         }
     }
 }
 
-/// The address of a view with parameters.
-pub(super) fn address(view: &str, query: &[(&str, &str)]) -> String {
-    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
-    if query.is_empty() { view.to_owned() } else { format!("{view}?{query}") }
+/// A text of an answer of the API; empty where there is none.
+pub(super) fn text<'a>(of: &'a Value, name: &str) -> &'a str {
+    of[name].as_str().unwrap_or_default()
+}
+
+/// A number of it; 0 where there is none.
+pub(super) fn number(of: &Value, name: &str) -> u64 {
+    of[name].as_u64().unwrap_or(0)
+}
+
+pub(super) fn items(page: &Value) -> &[Value] {
+    page["items"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// What the account of an activity begins with: who, what, and when.
+pub(super) fn entry_head(activity: &Value) -> Markup {
+    html! {
+        div class="entry-head" {
+            (named::person(text(activity, "actor_id"))) (kind(activity)) (named::when(text(activity, "published_at")))
+        }
+    }
+}
+
+pub(super) fn kind(activity: &Value) -> Markup {
+    let kind = text(activity, "kind");
+    html! { span class={ "tag kind-" (kind) } { (kind) } }
 }

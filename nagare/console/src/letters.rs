@@ -2,33 +2,23 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use aws_sdk_sqs::types::QueueAttributeName as Name;
-use axum::Router;
-use axum::extract::State;
-use axum::response::{Html, IntoResponse, Redirect, Response};
-use axum::routing::{get, post};
 use futures::{StreamExt, TryStreamExt, stream};
-use http::StatusCode;
-use maud::{Markup, html};
-use nagare_client::failure::Failure;
 use nagare_operator::letters::redrive;
 use shared::dead_letters::DeadLetter;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use shared::values::{Timestamp, is_message_id};
 
-use super::fields::{Fields, Posted};
-use super::layout::{self, Place};
-use super::{Console, Mode, named};
+use super::prelude::*;
 
-/// Letters that are listed: the latest.
 const LISTED: usize = 100;
 /// Letters at work at once. A letter may be a megabyte.
 const AT_ONCE: usize = 16;
 /// Depths that are remembered: an hour, where they are asked for each second.
-pub(super) const REMEMBERED: usize = 3_600;
+const REMEMBERED: usize = 3_600;
 /// Size of the plot, in its own units.
 const PLOT: (usize, usize) = (600, 60);
 
@@ -36,43 +26,31 @@ const PLOT: (usize, usize) = (600, 60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Depth {
     at: Timestamp,
-    /// Ready to be received, being processed, and delayed.
-    commands: [u64; 3],
-    dead_letters: [u64; 3],
+    /// Of the command queue and of the dead-letter queue: ready to be received, being processed, and delayed.
+    queues: [[u64; 3]; 2],
 }
 
 /// What was seen of the queues while somebody looked.
 pub(super) type Depths = VecDeque<Depth>;
 
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new()
-        .route("/console/queues", get(view))
-        .route("/console/depths", get(now))
-        .route("/console/letter", get(letter))
-        .route("/console/redrive", post(again))
-        .route("/console/drop", post(remove))
-}
-
-async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
     let content = html! {
         section class="card" aria-label="Depths" { (depths(&console).await) }
         h2 { "Stored dead letters" }
         p class="quiet" { "Commands that gave up, kept byte for byte until somebody resends or drops them." }
         (layout::or_problem(letters(&console, fields.get("reason")).await))
     };
-    layout::page(&console, Place::Queues, "Queues and dead letters", content).into_response()
+    layout::page(&console, Place::Queues, "Queues and dead letters", content)
 }
 
-async fn now(State(console): State<Arc<Console>>) -> Response {
-    Html(depths(&console).await.into_string()).into_response()
+pub(super) async fn now(State(console): Here) -> Page {
+    layout::region(depths(&console).await)
 }
 
 /// How deep the queues are, asked again each second.
 pub(super) async fn depths(console: &Console) -> Markup {
-    let shown = match depth(console).await {
-        Ok(depth) => table(&depth, &console.seen(depth)),
-        Err(failure) => layout::problem(&failure),
-    };
+    let depth = depth(console).await;
+    let shown = layout::or_problem(depth.map(|depth| table(&depth, &console.seen(depth))));
     html! { div #depths hx-get="depths" hx-trigger="load delay:1s" hx-swap="outerHTML" { (shown) } }
 }
 
@@ -107,21 +85,12 @@ async fn depth(console: &Console) -> Result<Depth, Failure> {
             names.map(|name| found.get(&name).and_then(|n| n.parse().ok()).unwrap_or(0)),
         )
     };
-    let commands = count(env::QUEUE_URL).await?;
-    let dead_letters = count(env::DEAD_LETTER_QUEUE_URL).await?;
-    Ok(Depth { at: Clock::system().now(), commands, dead_letters })
+    let queues = [count(env::QUEUE_URL).await?, count(env::DEAD_LETTER_QUEUE_URL).await?];
+    Ok(Depth { at: Clock::system().now(), queues })
 }
 
 fn table(now: &Depth, all: &[Depth]) -> Markup {
-    let row = |name: &str, [ready, processed, delayed]: [u64; 3], of: &dyn Fn(&Depth) -> u64| {
-        html! {
-            tr {
-                th scope="row" { (name) }
-                td data-label="Ready" { (ready) } td data-label="In flight" { (processed) } td data-label="Delayed" { (delayed) }
-                td { (plot(name, all, of)) }
-            }
-        }
-    };
+    let names = ["Commands", "Dead-letter queue, not stored yet"];
     html! {
         div {
             table class="stack" {
@@ -131,23 +100,28 @@ fn table(now: &Depth, all: &[Depth]) -> Markup {
                     th scope="col" { "Delayed" } th scope="col" { "Since you opened this page" }
                 } }
                 tbody {
-                    (row("Commands", now.commands, &|depth| depth.commands.iter().sum()))
-                    (row("Dead-letter queue, not stored yet", now.dead_letters, &|depth| depth.dead_letters.iter().sum()))
+                    @for (queue, (name, [ready, processed, delayed])) in names.into_iter().zip(now.queues).enumerate() {
+                        tr {
+                            th scope="row" { (name) }
+                            td data-label="Ready" { (ready) } td data-label="In flight" { (processed) } td data-label="Delayed" { (delayed) }
+                            td { (plot(name, all, queue)) }
+                        }
+                    }
                 }
             }
         }
     }
 }
 
-fn plot(name: &str, all: &[Depth], of: &dyn Fn(&Depth) -> u64) -> Markup {
+fn plot(name: &str, all: &[Depth], queue: usize) -> Markup {
+    let of = |depth: &Depth| depth.queues.get(queue).into_iter().flatten().sum::<u64>();
     let highest = all.iter().map(of).max().unwrap_or(0);
     let (width, height) = PLOT;
-    let (first, last) = (all.first().map(|d| d.at), all.last().map(|d| d.at));
-    let span =
-        first.zip(last).map_or(1.0, |(first, last)| last.since(first).as_secs_f64()).max(1.0);
+    let since_first =
+        |depth: &Depth| all.first().map_or(0.0, |first| depth.at.since(first.at).as_secs_f64());
+    let span = all.last().map_or(1.0, since_first).max(1.0);
     let point = |depth: &Depth| {
-        let x =
-            first.map_or(0.0, |first| depth.at.since(first).as_secs_f64()) * width as f64 / span;
+        let x = since_first(depth) * width as f64 / span;
         let y =
             height as f64 - of(depth) as f64 * (height as f64 - 2.0) / highest.max(1) as f64 - 1.0;
         format!("{x:.1},{y:.1}")
@@ -183,9 +157,9 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
         @else {
             nav aria-label="Reasons" {
                 ul class="chips" {
-                    li { a href="queues" aria-current=[reason.is_none().then_some("true")] { "all (" (all.len()) ")" } }
+                    (layout::chip("queues", reason.is_none(), format!("all ({})", all.len())))
                     @for (each, count) in &reasons {
-                        li { a href=(layout::address("queues", &[("reason", each)])) aria-current=[(reason == Some(each)).then_some("true")] { (each) " (" (count) ")" } }
+                        (layout::chip(&named::address("queues", &[("reason", each)]), reason == Some(each), format!("{each} ({count})")))
                     }
                 }
             }
@@ -199,7 +173,7 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
             ul class="entries" {
                 @for letter in chosen.iter().take(LISTED) {
                     li class="entry" {
-                        a href=(layout::address("letter", &[("id", &letter.id)])) { (letter.id) }
+                        a href=(named::address("letter", &[("id", &letter.id)])) { (letter.id) }
                         " " span class="tag" { (letter.reason) } " " (named::instant(letter.stored_at))
                         p { @if !letter.is_verified() { "(unverified) " } (letter.detail) }
                     }
@@ -218,8 +192,7 @@ fn buttons(console: &Console, which: &[(&str, &str)], [sent, dropped]: [String; 
             div class="row" {
                 @for (action, label, class, what) in &actions {
                     form method="post" action=(action) {
-                        (layout::token(console))
-                        @for (name, value) in which { input type="hidden" name=(name) value=(value); }
+                        (layout::token(console)) (layout::hidden(which))
                         button type="submit" class=(class) { (label) " " (what) }
                     }
                 }
@@ -228,14 +201,10 @@ fn buttons(console: &Console, which: &[(&str, &str)], [sent, dropped]: [String; 
     }
 }
 
-async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+pub(super) async fn letter(State(console): Here, fields: Fields) -> Response {
     let id = fields.get("id").unwrap_or_default();
     let shown = async {
-        let letter = match is_message_id(id) {
-            true => console.remote.dead_letters()?.get(id).await?,
-            false => None,
-        };
-        let Some(letter) = letter else { return Ok(None) };
+        let Some(letter) = stored(&console, id).await? else { return Ok(None) };
         Ok::<_, Failure>(Some(html! {
             p class="problem" { strong { (letter.reason) } ": " @if !letter.is_verified() { "(unverified) " } (letter.detail) }
             (buttons(&console, &[("id", &letter.id)], ["this letter", "this letter"].map(ToOwned::to_owned)))
@@ -264,34 +233,38 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
     (status, layout::page(&console, Place::Queues, "Dead letter", content)).into_response()
 }
 
-/// What can be done about a letter.
+async fn stored(console: &Console, id: &str) -> Result<Option<DeadLetter>, Failure> {
+    if !is_message_id(id) {
+        return Ok(None);
+    }
+    Ok(console.remote.dead_letters()?.get(id).await?)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Redrive,
     Drop,
 }
 
-async fn again(State(console): State<Arc<Console>>, posted: Posted) -> Response {
+pub(super) async fn again(State(console): Here, posted: Posted) -> Response {
     let posted = match posted.fields.get("all") {
-        None => posted,
-        Some(_) => match posted.confirmed(&console, "Resend all of these commands?") {
-            Ok(posted) => posted,
-            Err(question) => return question,
-        },
+        None => Ok(posted),
+        Some(_) => posted.confirmed(&console, "Resend all of these commands?"),
     };
-    act(&console, &posted.fields, Action::Redrive).await
+    act(&console, posted, Action::Redrive).await
 }
 
-async fn remove(State(console): State<Arc<Console>>, posted: Posted) -> Response {
+pub(super) async fn remove(State(console): Here, posted: Posted) -> Response {
     let question = "Drop them? What is dropped cannot be brought back.";
-    match posted.confirmed(&console, question) {
-        Ok(posted) => act(&console, &posted.fields, Action::Drop).await,
-        Err(question) => question,
-    }
+    act(&console, posted.confirmed(&console, question), Action::Drop).await
 }
 
-/// Does something with each of the letters that a form names.
-async fn act(console: &Arc<Console>, fields: &Fields, action: Action) -> Response {
+/// Does something with each of the letters that a form names, unless there is a question to be answered first.
+async fn act(console: &Arc<Console>, posted: Result<Posted, Response>, action: Action) -> Response {
+    let fields = match posted {
+        Ok(posted) => posted.fields,
+        Err(question) => return question,
+    };
     let failed = match action {
         Action::Redrive => "Not all were resent",
         Action::Drop => "Not all were dropped",
@@ -310,18 +283,13 @@ async fn act(console: &Arc<Console>, fields: &Fields, action: Action) -> Respons
     };
     let is_named = named.is_some();
     let each = ids.into_iter().map(|id| act_on(Arc::clone(console), id, action, is_named));
-    let failures: Vec<String> = stream::iter(each)
-        .buffer_unordered(AT_ONCE)
-        .filter_map(async |failed| failed)
-        .collect()
-        .await;
-    match failures.as_slice() {
-        [] => Redirect::to("/console/queues").into_response(),
-        some => {
-            let content = html! { ul { @for failure in some { li class="problem" { (failure) } } } p { a href="queues" { "Back" } } };
-            layout::page(console, Place::Queues, failed, content).into_response()
-        }
+    let failures = stream::iter(each).buffer_unordered(AT_ONCE);
+    let failures: Vec<_> = failures.filter_map(async |done| done.err()).collect().await;
+    if failures.is_empty() {
+        return Redirect::to("/console/queues").into_response();
     }
+    let content = html! { ul { @for failure in failures { li class="problem" { (failure) } } } p { a href="queues" { "Back" } } };
+    layout::page(console, Place::Queues, failed, content).into_response()
 }
 
 /// Does something with a letter, which is read once more before. Returns why not, if it was not done. One of which nothing
@@ -331,12 +299,11 @@ async fn act_on(
     id: String,
     action: Action,
     is_named: bool,
-) -> Option<String> {
+) -> Result<(), String> {
     let done = async {
-        let letters = console.remote.dead_letters()?;
-        let found = if is_message_id(&id) { letters.get(&id).await? } else { None };
         // Where it is gone somebody else was faster.
-        let Some(letter) = found else { return Ok(()) };
+        let Some(letter) = stored(&console, &id).await? else { return Ok(()) };
+        let letters = console.remote.dead_letters()?;
         match action {
             Action::Redrive if !is_named && !letter.is_verified() => Ok(()),
             Action::Redrive => redrive(&letters, &console.remote.sender()?, &letter).await,
@@ -346,6 +313,5 @@ async fn act_on(
             }
         }
     };
-    let done: Result<(), Failure> = done.await;
-    done.err().map(|failure| format!("{id}: {failure}"))
+    done.await.map_err(|failure: Failure| format!("{id}: {failure}"))
 }

@@ -1,36 +1,6 @@
 //! The web console: a stack as one sees it flow. `nagare up` serves it at `/console/` on the API's port,
 //! `nagare console` for the stack that the environment names.
 //!
-//! ```text
-//! access    who looks: whoever has the secret of this run
-//! guard     who may ask: of them the console's own pages; the headers of every answer
-//! fields    what a request says; what may change something, and what is asked before it does
-//! layout    what all pages share
-//! assets    style and script, embedded
-//! reads     reading as a viewer does, and what it cost
-//! cost      what a page cost, and why that much
-//! payload   a payload as people read it
-//! named     people, things and instants as a page names them
-//! suggestions  names to begin with
-//! home      the first page
-//! live      what goes on right now
-//! timeline  a timeline as anybody reads it
-//! people    somebody: profile, lists, notifications
-//! looking   whom somebody looks as
-//! room      what is said in a room
-//! activity  one activity, its likes and tags
-//! commands  any command from a form, and what becomes of it
-//! show      which polls and battles there are, and how they move
-//! events    periods of events, and what a customer did
-//! tenants   customers and what they come to, names of events, alerts, rules and scores
-//! letters   queues and dead letters
-//! audit     what is stored against what it should be
-//! tables    what is stored under a key, decoded and raw, those of periods as well
-//! inside    what goes on in a stack: log, numbers, faults
-//! numbers   what that would cost
-//! cloudwatch  both of them where the stack is on AWS
-//! ```
-//!
 //! # How a view works
 //!
 //! HTML is made here, on the server; the one script is htmx, which asks for a region of a page again and puts it in the
@@ -70,6 +40,7 @@ mod named;
 mod numbers;
 mod payload;
 mod people;
+mod prelude;
 mod reads;
 mod room;
 mod show;
@@ -87,7 +58,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 use http::header::{ACCEPT, CACHE_CONTROL, VARY};
 use http::{HeaderValue, Method};
 use shared::runtime::env;
@@ -96,8 +67,10 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 pub use access::Access;
+use assets::{ICON, SCRIPT, STYLE, asset};
 use cloudwatch::CloudWatch;
 use commands::Sent;
+use inside::{faults, log, plots};
 use letters::Depths;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
@@ -126,7 +99,6 @@ pub enum Mode {
     Write,
 }
 
-/// A console for one stack.
 pub struct Console {
     remote: Remote,
     reads: Reads,
@@ -137,11 +109,9 @@ pub struct Console {
     telemetry: Option<LocalTelemetry>,
     /// What says the same of a stack on AWS, or why nothing does.
     cloudwatch: Result<CloudWatch, Failure>,
-    /// Who is let in.
     access: Access,
     /// What a form has to carry.
     token: String,
-    /// What reads forms.
     forms: Intake,
     /// Commands that were sent from here, the latest first.
     sent: Mutex<VecDeque<Arc<Sent>>>,
@@ -163,8 +133,6 @@ pub struct Account {
 }
 
 impl Console {
-    /// For a stack.
-    ///
     /// # Errors
     /// [`Failure::Usage`] if the stack is not named well enough.
     pub fn new(remote: Remote, mode: Mode, access: Access) -> Result<Self, Failure> {
@@ -174,34 +142,28 @@ impl Console {
         };
         let queue = remote.target().required(env::QUEUE_URL)?;
         let region = remote.config().and_then(|config| config.region()).map(ToString::to_string);
-        let account = match remote.is_local() {
-            true => None,
-            false => Some(
-                Account::of_queue(&queue, region.as_deref())
-                    .ok_or_else(|| unknown_account(&queue))?,
-            ),
+        let account = match Account::of_queue(&queue, region.as_deref()) {
+            _ if remote.is_local() => None,
+            None => return Err(unknown_account(&queue)),
+            account => account,
         };
         let cloudwatch = match &account {
             Some(account) => CloudWatch::of(&remote, account),
             None => Err(inside::elsewhere()),
         };
-        let reads = Reads::of(&remote)?;
-        let token = Uuid::new_v4().simple().to_string();
-        let (forms, sent, depths) = (Intake::of(LONGEST_FORM), Mutex::default(), Mutex::default());
-        let (telemetry, suggested) = (None, tokio::sync::Mutex::default());
         Ok(Self {
+            reads: Reads::of(&remote)?,
             remote,
-            reads,
             mode,
             account,
-            telemetry,
+            telemetry: None,
             cloudwatch,
             access,
-            token,
-            forms,
-            sent,
-            depths,
-            suggested,
+            token: Uuid::new_v4().simple().to_string(),
+            forms: Intake::of(LONGEST_FORM),
+            sent: Mutex::default(),
+            depths: Mutex::default(),
+            suggested: tokio::sync::Mutex::default(),
         })
     }
 
@@ -215,7 +177,6 @@ impl Console {
         self.account.as_ref()
     }
 
-    /// All of its pages.
     fn router(self) -> Router {
         Self::pages(Arc::new(self))
     }
@@ -234,20 +195,50 @@ impl Console {
     fn pages(console: Arc<Self>) -> Router {
         let access = Arc::new(console.access.clone());
         Router::new()
-            .merge(home::routes())
-            .merge(timeline::routes())
-            .merge(people::routes())
-            .merge(room::routes())
-            .merge(activity::routes())
-            .merge(commands::routes())
-            .merge(show::routes())
-            .merge(events::routes())
-            .merge(tenants::routes())
-            .merge(letters::routes())
-            .merge(audit::routes())
-            .merge(tables::routes())
-            .merge(inside::routes())
-            .merge(assets::routes())
+            .route(PATH, get(home::view))
+            .route("/console/live", get(live::region))
+            .route("/console/timeline", get(timeline::view))
+            .route("/console/newer", get(timeline::newer))
+            .route("/console/people", get(people::choose))
+            .route("/console/person", get(people::view))
+            .route("/console/bell", get(people::bell))
+            .route("/console/look-as", post(people::look_as))
+            .route("/console/room", get(room::view))
+            .route("/console/said", get(room::said))
+            .route("/console/activity", get(activity::view))
+            .route("/console/commands", get(commands::view))
+            .route("/console/send", post(commands::send))
+            .route("/console/command", get(commands::command))
+            .route("/console/state", get(commands::state))
+            .route("/console/show", get(show::choose))
+            .route("/console/poll", get(show::poll))
+            .route("/console/battle", get(show::battle))
+            .route("/console/standing", get(show::standing))
+            .route("/console/events", get(events::view))
+            .route("/console/periods", get(events::periods))
+            .route("/console/history", get(events::history))
+            .route("/console/tenants", get(tenants::choose))
+            .route("/console/tenant", get(tenants::view))
+            .route("/console/customer", get(tenants::view_customer))
+            .route("/console/name", get(tenants::view_name))
+            .route("/console/queues", get(letters::view))
+            .route("/console/depths", get(letters::now))
+            .route("/console/letter", get(letters::letter))
+            .route("/console/redrive", post(letters::again))
+            .route("/console/drop", post(letters::remove))
+            .route("/console/audit", get(audit::view).post(audit::audit))
+            .route("/console/repair", post(audit::repair))
+            .route("/console/tables", get(tables::view))
+            .route("/console/export", post(tables::export))
+            .route("/console/log", get(log::view))
+            .route("/console/log-lines", get(log::news))
+            .route("/console/log/{message}", get(log::story))
+            .route("/console/numbers", get(plots::view))
+            .route("/console/numbers-now", get(plots::now))
+            .route("/console/faults", get(faults::view).post(faults::set))
+            .route("/console/console.css", get(asset("text/css; charset=utf-8", STYLE)))
+            .route("/console/htmx.js", get(asset("text/javascript; charset=utf-8", SCRIPT)))
+            .route("/console/icon.svg", get(asset("image/svg+xml", ICON)))
             .route("/console", get(async || Redirect::permanent(PATH)))
             .route("/console/{*rest}", any(home::nowhere))
             .with_state(console)
@@ -264,14 +255,9 @@ impl Console {
 
     /// The names of its tables, as far as they are known.
     fn tables(&self) -> Vec<String> {
-        let names = [
-            env::TIMELINES_TABLE,
-            env::LEDGER_TABLE,
-            env::FACTS_TABLE,
-            env::VIEWS_TABLE,
-            env::DEAD_LETTERS_TABLE,
-        ];
-        names.into_iter().filter_map(|name| self.remote.target().optional(name)).collect()
+        let social = [env::TIMELINES_TABLE, env::LEDGER_TABLE, env::FACTS_TABLE, env::VIEWS_TABLE];
+        let all = social.into_iter().chain([env::DEAD_LETTERS_TABLE]);
+        all.filter_map(|name| self.remote.target().optional(name)).collect()
     }
 
     fn remember(&self, sent: Sent) -> Arc<Sent> {

@@ -5,14 +5,13 @@
 use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
-use http::header::COOKIE;
 use http::request::Parts;
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use shared::values::ViewerId;
 
-use super::layout;
-use super::{Console, PATH, named};
+use super::access::cookies;
+use super::{Console, PATH, layout, named};
 
 const NAME: &str = "nagare-looks-as";
 
@@ -24,9 +23,7 @@ impl<S: Sync> FromRequestParts<S> for LooksAs {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let lines = parts.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-        let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|it| it.split_once('='));
-        let value = pairs.find(|(name, _)| name.trim() == NAME).map(|(_, value)| value.trim());
+        let value = cookies(&parts.headers, NAME).next();
         let value = value.and_then(|value| percent_decode_str(value).decode_utf8().ok());
         Ok(Self(value.and_then(|id| ViewerId::new(id).ok()).map(|id| id.to_string())))
     }
@@ -39,22 +36,17 @@ pub(super) fn cookie(id: Option<&str>) -> String {
     format!("{NAME}={value}; Path=/console; HttpOnly; SameSite=Strict{ends}")
 }
 
-/// The place in the header, which asks for what is in it.
-pub(super) fn place() -> Markup {
-    html! { div #bell hx-get={ (PATH) "bell" } hx-trigger="load" hx-swap="outerHTML" { a href={ (PATH) "people" } { "Look as…" } } }
-}
-
-/// What is in it.
+/// What is in its place in the header (`layout::page`).
 pub(super) fn bell(id: Option<&str>, unread: Option<u64>) -> Markup {
     let Some(id) = id else {
         return html! { div #bell { a href={ (PATH) "people" } { "Look as…" } } };
     };
     let unread = unread.unwrap_or(0);
-    let address = layout::address("person", &[("id", id), ("show", "notifications")]);
+    let address = named::path("person", &[("id", id), ("show", "notifications")]);
     html! {
         div #bell hx-get={ (PATH) "bell" } hx-trigger="load delay:5s" hx-swap="outerHTML" {
             (named::person(id)) " "
-            a class="bell" href={ (PATH) (address) } aria-label=(layout::counted(unread, "unread notification", "unread notifications")) {
+            a class="bell" href=(address) aria-label=(layout::counted(unread, "unread notification", "unread notifications")) {
                 span aria-hidden="true" { "♥ " (unread) }
             }
         }
@@ -63,15 +55,15 @@ pub(super) fn bell(id: Option<&str>, unread: Option<u64>) -> Markup {
 
 /// Offers to look as somebody, or to look as them no longer.
 pub(super) fn offer(console: &Console, id: &str, looks: Option<&str>) -> Markup {
-    let is_that = looks == Some(id);
     html! {
         form method="post" action={ (PATH) "look-as" } class="row" aria-label="Look as" {
             (layout::token(console))
-            @if !is_that { input type="hidden" name="id" value=(id); }
-            button type="submit" class="second" {
-                @if is_that { "Look as nobody" } @else { "Look as " (id) }
+            @if looks == Some(id) { button type="submit" class="second" { "Look as nobody" } }
+            @else {
+                input type="hidden" name="id" value=(id);
+                button type="submit" class="second" { "Look as " (id) }
+                span class="quiet" { "Forms are then filled in for them, and the header counts what they have not read." }
             }
-            @if !is_that { span class="quiet" { "Forms are then filled in for them, and the header counts what they have not read." } }
         }
     }
 }

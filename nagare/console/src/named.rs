@@ -9,7 +9,6 @@ use nagare_client::clock;
 use shared::values::Timestamp;
 
 use super::PATH;
-use super::layout;
 
 /// How many colours the style knows.
 const HUES: u32 = 8;
@@ -17,12 +16,30 @@ const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// A view of something by its id.
-pub(super) fn of(view: &str, id: &str) -> String {
-    format!("{PATH}{}", layout::address(view, &[("id", id)]))
+/// The address of a view with parameters, from within another view.
+pub(super) fn address(view: &str, query: &[(&str, &str)]) -> String {
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    if query.is_empty() { view.to_owned() } else { format!("{view}?{query}") }
 }
 
-/// Somebody.
+/// The same from anywhere.
+pub(super) fn path(view: &str, query: &[(&str, &str)]) -> String {
+    format!("{PATH}{}", address(view, query))
+}
+
+/// A section of the view of something; that which is shown first has no name.
+pub(super) fn section(view: &str, id: &str, section: &str) -> String {
+    match section {
+        "" => address(view, &[("id", id)]),
+        _ => address(view, &[("id", id), ("show", section)]),
+    }
+}
+
+/// A view of something by its id.
+pub(super) fn of(view: &str, id: &str) -> String {
+    path(view, &[("id", id)])
+}
+
 pub(super) fn person(id: &str) -> Markup {
     html! { a class="person" href=(of("person", id)) { (initial(id)) (id) } }
 }
@@ -43,7 +60,6 @@ pub(super) fn when(text: &str) -> Markup {
     }
 }
 
-/// An instant.
 pub(super) fn instant(at: Timestamp) -> Markup {
     html! { time datetime=(at) title=(at) { (distance(at, clock::clock().now())) } }
 }

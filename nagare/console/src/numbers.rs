@@ -15,7 +15,6 @@ const MILLISECONDS_OF_AN_HOUR: f64 = 3_600_000.0;
 /// estimate` has these.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
-    /// Its lines, since the start.
     pub(crate) lines: Vec<Line>,
     /// Their sum.
     pub(crate) dollars: f64,
@@ -25,7 +24,6 @@ pub(crate) struct Cost {
 
 impl Cost {
     /// What units and requests have cost, at these prices.
-    #[must_use]
     pub(crate) fn of(numbers: &Numbers, prices: &Prices) -> Self {
         let lines = lines(prices, |name, by| numbers.ever(name, by));
         let hour = lines_sum(&self::lines(prices, |name, by| numbers.recent(name, by, 60)));
@@ -34,52 +32,38 @@ impl Cost {
     }
 
     /// What an hour costs in which these were counted: requests to the API, and units.
-    #[must_use]
     pub(crate) fn of_hour(prices: &Prices, written: f64, read: f64, requests: f64) -> Self {
         let lines = vec![
-            Counted::WriteUnits.line(prices, written),
-            Counted::ReadUnits.line(prices, read),
-            Counted::ApiRequests.line(prices, requests),
+            line(WRITES, prices.dynamodb_million_writes, written),
+            line(READS, prices.dynamodb_million_reads, read),
+            line(API, prices.http_api_million_requests, requests),
         ];
         let dollars = lines_sum(&lines);
         Self { dollars, month: dollars * HOURS, lines }
     }
 }
 
-/// What is paid for by the piece.
-#[derive(Clone, Copy)]
-enum Counted {
-    WriteUnits,
-    ReadUnits,
-    Invocations,
-    QueueRequests,
-    ApiRequests,
-}
+// What is paid for by the piece, of which service.
+const WRITES: (&str, &str) = ("DynamoDB", "write units");
+const READS: (&str, &str) = ("DynamoDB", "read units");
+const API: (&str, &str) = ("API Gateway", "requests");
 
-impl Counted {
-    fn line(self, prices: &Prices, number: f64) -> Line {
-        let (service, what, price) = match self {
-            Self::WriteUnits => ("DynamoDB", "write units", prices.dynamodb_million_writes),
-            Self::ReadUnits => ("DynamoDB", "read units", prices.dynamodb_million_reads),
-            Self::Invocations => ("Lambda", "requests", prices.lambda_million_requests),
-            Self::QueueRequests => ("SQS", "requests", prices.sqs_million_requests),
-            Self::ApiRequests => ("API Gateway", "requests", prices.http_api_million_requests),
-        };
-        let amount = number / 1e6;
-        Line { service, what, amount, unit: "million", price, dollars: amount * price }
-    }
+/// A number of something, at a price of a million.
+fn line((service, what): (&'static str, &'static str), price: f64, number: f64) -> Line {
+    let amount = number / 1e6;
+    Line { service, what, amount, unit: "million", price, dollars: amount * price }
 }
 
 fn lines(prices: &Prices, total: impl Fn(&str, Option<&str>) -> Total) -> Vec<Line> {
-    let sum = |name, by: &[Option<&str>]| by.iter().map(|by| total(name, *by).sum).sum();
-    let counted = [
-        (Counted::WriteUnits, sum(WRITE_UNITS, &[None])),
-        (Counted::ReadUnits, sum(READ_UNITS, &[None])),
-        (Counted::Invocations, sum(INVOCATIONS, &[None])),
-        (Counted::QueueRequests, sum(QUEUE_REQUESTS, &[None])),
-        (Counted::ApiRequests, sum(INVOCATIONS, &[Some(READER), Some(INTAKE)])),
-    ];
-    counted.map(|(counted, number)| counted.line(prices, number)).into()
+    let sum = |name| total(name, None).sum;
+    let answered = [READER, INTAKE].map(|by| total(INVOCATIONS, Some(by)).sum);
+    vec![
+        line(WRITES, prices.dynamodb_million_writes, sum(WRITE_UNITS)),
+        line(READS, prices.dynamodb_million_reads, sum(READ_UNITS)),
+        line(("Lambda", "requests"), prices.lambda_million_requests, sum(INVOCATIONS)),
+        line(("SQS", "requests"), prices.sqs_million_requests, sum(QUEUE_REQUESTS)),
+        line(API, prices.http_api_million_requests, answered.iter().sum()),
+    ]
 }
 
 fn lines_sum(lines: &[Line]) -> f64 {

@@ -55,26 +55,22 @@ const RARELY: &str = "4294967295";
 /// No answer of the API is longer.
 const LONGEST: usize = 8 << 20;
 
-/// What an answer cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cost {
-    /// Calls of the tables.
     pub(super) calls: u32,
-    /// Read units.
     pub(super) units: f64,
     /// From the question to the answer, inside this process.
     pub(super) took: Duration,
 }
 
-/// An answer of the API.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Read {
     pub(super) body: Value,
     pub(super) cost: Cost,
 }
 
-/// Reads the API's paths.
 pub(super) struct Reads {
+    remote: Remote,
     /// The client of the tables without the counting.
     client: aws_sdk_dynamodb::Client,
     /// Signs what is changed on its way to an account.
@@ -84,8 +80,7 @@ pub(super) struct Reads {
 }
 
 /// What was counted so far.
-#[derive(Debug, Clone, Default)]
-struct Meter(Arc<Mutex<Counted>>);
+type Meter = Arc<Mutex<Counted>>;
 
 #[derive(Debug, Default)]
 struct Counted {
@@ -97,9 +92,6 @@ struct Counted {
 
 impl Reads {
     /// Over the tables of a stack.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] if there is nothing to sign with, [`Failure::No`] if no secret for cursors can be made.
     pub(super) fn of(remote: &Remote) -> Result<Self, Failure> {
         let signer = remote.config().map(|config| Signer::of(config, "dynamodb")).transpose();
         let signer = signer.map_err(|e| Failure::Usage(e.to_string()))?.map(Arc::new);
@@ -108,7 +100,7 @@ impl Reads {
         let secrets = Secrets::new(secret.as_bytes()).map_err(|e| Failure::No(e.to_string()))?;
         let silence = RARELY.parse().map_err(|e| Failure::No(format!("{RARELY}: {e}")))?;
         let (client, seal) = (remote.dynamodb().clone(), CursorSeal::new(&secrets));
-        Ok(Self { client, signer, seal, silence })
+        Ok(Self { remote: remote.clone(), client, signer, seal, silence })
     }
 
     /// What the API answers for a path, given by its segments: nothing for what is not there.
@@ -118,16 +110,16 @@ impl Reads {
     /// [`Failure::Unreachable`] if the tables do not answer.
     pub(super) async fn find(
         &self,
-        remote: &Remote,
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<Option<Read>, Failure> {
         let (begun, meter) = (Instant::now(), Meter::default());
-        let path: String = path.iter().map(|segment| format!("/{}", escaped(segment))).collect();
+        let escaped = path.iter().map(|segment| utf8_percent_encode(segment, ESCAPED));
+        let path: String = escaped.map(|segment| format!("/{segment}")).collect();
         let query = Serializer::new(String::new()).extend_pairs(query).finish();
         let request = Request::get(format!("{path}?{query}")).body(Body::empty());
         let request = request.map_err(|e| Failure::Usage(e.to_string()))?;
-        let router = self.gateway(remote, &meter)?.router();
+        let router = self.gateway(&meter)?.router();
         let Ok(response) = router.oneshot(request).await;
         let status = response.status();
         let body = to_bytes(response.into_body(), LONGEST).await;
@@ -138,39 +130,30 @@ impl Reads {
             StatusCode::OK => {}
             StatusCode::NOT_FOUND => return Ok(None),
             status => {
-                let denied = meter.counted().denied.take();
+                let denied = counted(&meter).denied.take();
                 return Err(denied.map_or_else(|| refusal(status, &body), Failure::No));
             }
         }
-        let Counted { calls, units, .. } = *meter.counted();
+        let Counted { calls, units, .. } = *counted(&meter);
         Ok(Some(Read { body, cost: Cost { calls, units, took: begun.elapsed() } }))
     }
 
     /// The same for what is always there.
-    ///
-    /// # Errors
-    /// As those of [`Reads::find`].
-    pub(super) async fn get(
-        &self,
-        remote: &Remote,
-        path: &[&str],
-        query: &[(&str, &str)],
-    ) -> Result<Read, Failure> {
-        let read = self.find(remote, path, query).await?;
+    pub(super) async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Read, Failure> {
+        let read = self.find(path, query).await?;
         read.ok_or_else(|| Failure::No("the API has no such path".to_owned()))
     }
 
     fn gateway(
         &self,
-        remote: &Remote,
         meter: &Meter,
     ) -> Result<Gateway<impl Fn(ApiGatewayV2httpRequest) -> Answering + use<>>, Failure> {
         let config = self.client.config();
         let inside = config.http_client();
         let inside = inside.ok_or_else(|| Failure::No("there is no HTTP client".to_owned()))?;
-        let metered = meter.around(inside, self.signer.clone());
+        let metered = metered(inside, Arc::clone(meter), self.signer.clone());
         let config = config.to_builder().http_client(metered).build();
-        let tables = remote.tables(aws_sdk_dynamodb::Client::from_conf(config))?;
+        let tables = self.remote.tables(aws_sdk_dynamodb::Client::from_conf(config))?;
         let reader = Reader {
             ledger: tables.ledger,
             facts: tables.facts,
@@ -185,7 +168,7 @@ impl Reads {
             authorization: timeline_reader::Authorization::Open,
             public_cache_seconds: 0,
             tenant_claim: timeline_reader::TenantClaim::default(),
-            retention: remote.retention()?,
+            retention: self.remote.retention()?,
             metrics: RequestMetrics::new(Metrics::off()),
             // What the console reads is none of the stack's requests.
             log_sampling: self.silence,
@@ -208,34 +191,34 @@ type Answering = futures::future::BoxFuture<
     Result<aws_lambda_events::apigw::ApiGatewayV2httpResponse, Infallible>,
 >;
 
-impl Meter {
-    fn counted(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn counted(meter: &Meter) -> MutexGuard<'_, Counted> {
+    meter.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
+impl Counted {
     /// Counts a call by its answer.
-    fn add(&self, answer: &[u8]) {
-        let units: f64 = consumed::consumed(answer).into_iter().map(|(_, units)| units).sum();
-        let mut counted = self.counted();
-        counted.calls += 1;
-        counted.units += units;
+    fn add(&mut self, answer: &[u8]) {
+        self.calls += 1;
+        self.units += consumed::consumed(answer).into_iter().map(|(_, units)| units).sum::<f64>();
         if let Some(denied) = denied(answer) {
-            counted.denied = Some(denied);
+            self.denied = Some(denied);
         }
-    }
-
-    /// A client that counts what another does, and asks the tables for units.
-    fn around(&self, inside: SharedHttpClient, signer: Option<Arc<Signer>>) -> SharedHttpClient {
-        let meter = self.clone();
-        http_client_fn(move |settings, components| {
-            let inside = inside.http_connector(settings, components);
-            let (signer, meter) = (signer.clone(), meter.clone());
-            SharedHttpConnector::new(Metered { inside, signer, meter })
-        })
     }
 }
 
-/// A connector whose calls are counted.
+/// A client that counts what another does, and asks the tables for units.
+fn metered(
+    inside: SharedHttpClient,
+    meter: Meter,
+    signer: Option<Arc<Signer>>,
+) -> SharedHttpClient {
+    http_client_fn(move |settings, components| {
+        let inside = inside.http_connector(settings, components);
+        let (signer, meter) = (signer.clone(), Arc::clone(&meter));
+        SharedHttpConnector::new(Metered { inside, signer, meter })
+    })
+}
+
 #[derive(Debug)]
 struct Metered {
     inside: SharedHttpConnector,
@@ -246,7 +229,7 @@ struct Metered {
 impl HttpConnector for Metered {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let (inside, signer) = (self.inside.clone(), self.signer.clone());
-        let meter = self.meter.clone();
+        let meter = Arc::clone(&self.meter);
         if !is_reading(operation(&request)) {
             // What would be remembered. A reader that finds nothing remembered goes on without it.
             let nothing = HttpResponse::new(StatusCode::OK.into(), SdkBody::from("{}"));
@@ -264,7 +247,7 @@ impl HttpConnector for Metered {
             // The body comes over a connection: it is read here, and handed on whole.
             let body = std::mem::replace(answer.body_mut(), SdkBody::empty());
             let body = consumed::whole(body).await?;
-            meter.add(&body);
+            counted(&meter).add(&body);
             *answer.body_mut() = SdkBody::from(body);
             Ok(answer)
         })
@@ -298,10 +281,6 @@ fn denied(answer: &[u8]) -> Option<String> {
     let message = answer["message"].as_str().or(answer["Message"].as_str());
     (code == "AccessDeniedException")
         .then(|| format!("not permitted: {}", message.unwrap_or("no reason given")))
-}
-
-fn escaped(segment: &str) -> String {
-    utf8_percent_encode(segment, ESCAPED).to_string()
 }
 
 /// The failure for a problem that the reader answered.
@@ -347,7 +326,7 @@ mod tests {
         let client = aws_sdk_dynamodb::Client::from_conf(config);
         let reads = Reads { client, ..reads };
         for path in [["v1", "timelines", "bob"], ["v1", "polls", "mvp"]] {
-            let failure = reads.get(&remote, &path, &[]).await.unwrap_err();
+            let failure = reads.get(&path, &[]).await.unwrap_err();
             let said = "not permitted: eve is not authorized to perform: dynamodb:Query";
             assert_eq!(failure.to_string(), said, "{path:?}");
         }

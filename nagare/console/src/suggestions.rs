@@ -3,23 +3,22 @@
 //! Of a local stack its tables are looked through, up to [`LOOKED_THROUGH`] items of each, once in [`KEPT`]. On an
 //! account that would cost as much as the tables are large: there it is what was sent from this console.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use futures::TryStreamExt;
 use maud::{Markup, html};
 use nagare_client::failure::Failure;
 use serde_json::Value;
+use shared::dynamo::Query;
 use shared::dynamo::item::{Key, text};
-use shared::dynamo::{Query, Table};
 use shared::events::Customer;
 use shared::ledger_item::LedgerItem;
 use shared::rooms::RoomItem;
 use shared::summaries::keys::{self as summaries, SummaryItem};
 use shared::tenants::TenantItem;
 
-use super::{Console, PATH, layout, named, show, tenants as of_tenants};
+use super::{Console, PATH, named, show};
 
 /// Items of a table that are looked through, in pages of as many as a call looks at.
 const LOOKED_THROUGH: u64 = 5_000;
@@ -87,34 +86,56 @@ impl Suggestions {
             ],
             ..Query::default()
         };
-        let mut seen = Seen::default();
-        look_through(ledger.table(), query, |key| seen.add(LedgerItem::of(&key.pk, &key.sk)))
-            .await?;
-        let (polls, battles) = show::known(console).await?;
-        let customers = customers(console).await?;
-        seen.tenants.extend(customers.iter().map(|it| it.tenant_id.to_string()));
-        Ok(Self { polls, battles, customers, ..seen.into_suggestions() })
+        let mut found = Self::default();
+        let (mut followed, mut following) = (BTreeMap::new(), BTreeMap::new());
+        show::look_through(ledger.table(), query, LOOKED_THROUGH, |row| {
+            let Key { pk, sk } = Key::of(row)?;
+            match LedgerItem::of(&pk, &sk) {
+                Some(LedgerItem::Edge(follower, followee)) => {
+                    *followed.entry(followee.to_string()).or_default() += 1;
+                    *following.entry(follower.to_string()).or_default() += 1;
+                }
+                Some(LedgerItem::Claim(activity)) => found.activities.push(activity.to_string()),
+                Some(LedgerItem::Room(RoomItem::Room(room) | RoomItem::Claim(room, _))) => {
+                    found.rooms.push(room.to_string());
+                }
+                Some(LedgerItem::Tenant(
+                    TenantItem::Rule(tenant, _) | TenantItem::Score(tenant, _),
+                )) => {
+                    found.tenants.push(tenant.to_string());
+                }
+                Some(LedgerItem::Tenant(TenantItem::Payload(customer))) => {
+                    found.tenants.push(customer.tenant_id.to_string());
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+        .await?;
+        (found.polls, found.battles) = show::known(console).await?;
+        found.customers = customers(console).await?;
+        found.tenants.extend(found.customers.iter().map(|it| it.tenant_id.to_string()));
+        (found.people, found.followers) = (most(followed), most(following));
+        for some in [&mut found.activities, &mut found.rooms, &mut found.tenants] {
+            some.sort();
+            some.dedup();
+            some.truncate(SHOWN);
+        }
+        Ok(found)
     }
 
     /// What was sent from this console.
     fn sent(console: &Console) -> Self {
-        let bodies: Vec<Value> = console
-            .sent()
-            .iter()
-            .filter_map(|sent| serde_json::from_str(&sent.body).ok())
-            .collect();
+        let sent = console.sent();
+        let bodies = sent.iter().filter_map(|sent| serde_json::from_str(&sent.body).ok());
+        let bodies: Vec<Value> = bodies.collect();
         let of = |members: &[&str]| {
-            let mut all: Vec<String> = Vec::new();
-            for id in bodies
-                .iter()
-                .flat_map(|body| members.iter().filter_map(|name| body[*name].as_str()))
-            {
-                if all.len() < SHOWN && !all.iter().any(|known| known == id) {
-                    all.push(id.to_owned());
-                }
-            }
-            all
+            let ids =
+                bodies.iter().flat_map(|body| members.iter().filter_map(|it| body[*it].as_str()));
+            let mut known = BTreeSet::new();
+            ids.filter(|id| known.insert(*id)).take(SHOWN).map(ToOwned::to_owned).collect()
         };
+        let customers: BTreeSet<_> = bodies.iter().filter_map(customer).collect();
         Self {
             people: of(&["actor_id", "followee_id"]),
             followers: of(&["viewer_id", "follower_id", "author_id"]),
@@ -123,13 +144,7 @@ impl Suggestions {
             polls: of(&["poll_id"]),
             battles: of(&["battle_id"]),
             tenants: of(&["tenant_id"]),
-            customers: bodies
-                .iter()
-                .filter_map(customer)
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .take(SHOWN)
-                .collect(),
+            customers: customers.into_iter().take(SHOWN).collect(),
         }
     }
 }
@@ -144,121 +159,58 @@ async fn customers(console: &Console) -> Result<Vec<Customer>, Failure> {
         ..Query::default()
     };
     let mut found = BTreeSet::new();
-    look_through(views.table(), query, |key| {
-        if let Some(SummaryItem::Listed(customer)) = SummaryItem::of_key(&key) {
+    show::look_through(views.table(), query, LOOKED_THROUGH, |row| {
+        if let Some(SummaryItem::Listed(customer)) = SummaryItem::of_key(&Key::of(row)?) {
             found.insert(customer);
         }
+        Ok(())
     })
     .await?;
     Ok(found.into_iter().take(SHOWN).collect())
 }
 
-/// The keys that a query of a whole table finds among the first items.
-async fn look_through(
-    table: &Table,
-    query: Query<'_>,
-    mut each: impl FnMut(Key),
-) -> Result<(), Failure> {
-    let mut scanned = 0;
-    let mut pages = pin!(table.pages(query));
-    while scanned < LOOKED_THROUGH
-        && let Some(page) = pages.try_next().await?
-    {
-        for row in &page.rows {
-            each(Key::of(row)?);
-        }
-        scanned += page.scanned;
-    }
-    Ok(())
-}
-
-/// Whom a command is about, if it is a customer.
 fn customer(body: &Value) -> Option<Customer> {
     let of = |name: &str| body[name].as_str();
     format!("{}#{}", of("tenant_id")?, of("customer_id")?).parse().ok()
 }
 
-/// What the ledger says of whom.
-#[derive(Default)]
-struct Seen {
-    followed: BTreeMap<String, usize>,
-    followers: BTreeMap<String, usize>,
-    activities: BTreeSet<String>,
-    rooms: BTreeSet<String>,
-    tenants: BTreeSet<String>,
-}
-
-impl Seen {
-    fn add(&mut self, item: Option<LedgerItem>) {
-        match item {
-            Some(LedgerItem::Edge(follower, followee)) => {
-                *self.followed.entry(followee.to_string()).or_default() += 1;
-                *self.followers.entry(follower.to_string()).or_default() += 1;
-            }
-            Some(LedgerItem::Claim(activity)) => _ = self.activities.insert(activity.to_string()),
-            Some(LedgerItem::Room(RoomItem::Room(room) | RoomItem::Claim(room, _))) => {
-                _ = self.rooms.insert(room.to_string())
-            }
-            Some(LedgerItem::Tenant(item)) => match item {
-                TenantItem::Rule(tenant, _) | TenantItem::Score(tenant, _) => {
-                    _ = self.tenants.insert(tenant.to_string())
-                }
-                TenantItem::Payload(customer) => {
-                    _ = self.tenants.insert(customer.tenant_id.to_string())
-                }
-                _ => {}
-            },
-            _ => {}
-        }
-    }
-
-    fn into_suggestions(self) -> Suggestions {
-        let most = |all: BTreeMap<String, usize>| {
-            let mut all: Vec<_> = all.into_iter().collect();
-            all.sort_by(|(a, n), (b, m)| m.cmp(n).then(a.cmp(b)));
-            all.into_iter().map(|(id, _)| id).take(SHOWN).collect::<Vec<_>>()
-        };
-        Suggestions {
-            people: most(self.followed),
-            followers: most(self.followers),
-            activities: self.activities.into_iter().take(SHOWN).collect(),
-            rooms: self.rooms.into_iter().take(SHOWN).collect(),
-            tenants: self.tenants.into_iter().take(SHOWN).collect(),
-            ..Suggestions::default()
-        }
-    }
+/// Those that were found most often.
+fn most(found: BTreeMap<String, usize>) -> Vec<String> {
+    let mut all: Vec<_> = found.into_iter().collect();
+    // A stable sort of what is sorted by id.
+    all.sort_by_key(|(_, number)| Reverse(*number));
+    all.into_iter().map(|(id, _)| id).take(SHOWN).collect()
 }
 
 /// People to look at, each as a link to a view of theirs.
 pub(super) fn people(said: &str, ids: &[String], view: &str, parameter: &str) -> Markup {
     links(said, ids, |id| {
-        let address = format!("{PATH}{}", layout::address(view, &[(parameter, id)]));
-        html! { a class="person" href=(address) { (named::initial(id)) (id) } }
+        html! { a class="person" href=(named::path(view, &[(parameter, id)])) { (named::initial(id)) (id) } }
     })
 }
 
-/// Other things to look at.
 pub(super) fn things(ids: &[String], view: &str) -> Markup {
     links("Try: ", ids, |id| html! { a href=(named::of(view, id)) { (id) } })
 }
 
-/// A few of one kind, beside those of others, each as a link to an address.
-pub(super) fn few(said: &str, ids: &[String], address: impl Fn(&str) -> String) -> Markup {
-    let ids = &ids[..ids.len().min(FEW)];
-    links(said, ids, |id| html! { a href={ (PATH) (address(id)) } { (id) } })
+/// A few of several kinds, each as a link to the address that a kind's last part and an id make.
+pub(super) fn few(
+    kinds: &[(&str, &[String], &str)],
+    address: impl Fn(&str, &str) -> String,
+) -> Markup {
+    html! {
+        @for (said, ids, of) in kinds {
+            (links(said, &ids[..ids.len().min(FEW)], |id| html! { a href={ (PATH) (address(of, id)) } { (id) } }))
+        }
+    }
 }
 
 /// Customers, each as a link to their history.
 pub(super) fn customers_of(all: &[Customer]) -> Markup {
     links("Try: ", all, |Customer { tenant_id, customer_id }| {
         let of = [("tenant", tenant_id.as_str()), ("customer", customer_id.as_str())];
-        html! { a href={ (PATH) (layout::address("history", &of)) } { (customer_id) " of " (tenant_id) } }
+        html! { a href=(named::path("history", &of)) { (customer_id) " of " (tenant_id) } }
     })
-}
-
-/// Tenants, each as a link to their page.
-pub(super) fn tenants(all: &[String]) -> Markup {
-    links("Try: ", all, |tenant| html! { a href=(of_tenants::address(tenant)) { (tenant) } })
 }
 
 fn links<T>(said: &str, all: &[T], link: impl Fn(&T) -> Markup) -> Markup {

@@ -38,7 +38,6 @@ pub(crate) struct Lines {
     pub(crate) is_cut: bool,
 }
 
-/// What is known of one group.
 struct Known {
     lines: Vec<Arc<Line>>,
     /// From this millisecond on.
@@ -46,7 +45,6 @@ struct Known {
     is_cut: bool,
 }
 
-/// An answer of `FilterLogEvents`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {

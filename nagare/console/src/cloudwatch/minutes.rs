@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::{NAMESPACE, STAGE};
@@ -16,47 +16,41 @@ use shared::values::Timestamp;
 use super::service::CallError;
 use super::{CloudWatch, PATIENCE};
 
-/// Milliseconds of a minute.
+/// In milliseconds.
 const MINUTE: i64 = 60_000;
-/// The minutes of an hour.
-const HOUR: usize = 60;
+pub(crate) const HOUR: usize = 60;
 /// The answers that one question may have.
 const ANSWERS: usize = 10;
 
 /// What the values of a minute come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) enum Statistic {
-    /// All values together.
     Sum,
     /// How many there were.
     SampleCount,
-    /// The value that half of them are below.
+    #[serde(rename = "p50")]
     Median,
-    /// The value that 99 of 100 are below.
+    #[serde(rename = "p99")]
     P99,
 }
 
 /// A metric, and what is asked of it for each minute.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wanted {
-    /// Its name.
     pub(crate) name: &'static str,
     /// The table it is of, if DynamoDB counts it. Otherwise functions do.
     pub(crate) table: Option<String>,
-    /// What is asked of each minute.
     pub(crate) statistic: Statistic,
 }
 
 /// An hour of some metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Minutes {
-    /// Where it ends.
     pub(crate) until: Timestamp,
     /// Of each metric its minutes, the oldest first; none where nothing was counted.
     values: BTreeMap<Wanted, Vec<Option<f64>>>,
 }
 
-/// An answer of `GetMetricData`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Answer {
@@ -81,19 +75,7 @@ enum When {
     Text(String),
 }
 
-impl Statistic {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Sum => "Sum",
-            Self::SampleCount => "SampleCount",
-            Self::Median => "p50",
-            Self::P99 => "p99",
-        }
-    }
-}
-
 impl Wanted {
-    /// The question for it.
     fn query(&self, id: &str, stage: &str) -> Value {
         let (namespace, dimension, value) = match &self.table {
             None => (NAMESPACE, STAGE, stage),
@@ -102,22 +84,19 @@ impl Wanted {
         let dimensions = [json!({ "Name": dimension, "Value": value })];
         let metric =
             json!({ "Namespace": namespace, "MetricName": self.name, "Dimensions": dimensions });
-        let stat = self.statistic.name();
-        json!({ "Id": id, "MetricStat": { "Metric": metric, "Period": MINUTE / 1_000, "Stat": stat } })
+        json!({ "Id": id, "MetricStat": { "Metric": metric, "Period": MINUTE / 1_000, "Stat": self.statistic } })
     }
 }
 
 impl CloudWatch {
     /// The last hour of some metrics: of those kept, if they are not older than a minute.
-    ///
-    /// # Errors
-    /// [`CallError`]
     pub(crate) async fn hour(&self, wanted: &[Wanted]) -> Result<Arc<Minutes>, CallError> {
         let now = self.clock.now().unix_millis();
         let until = Timestamp::from_unix_millis((now.div_euclid(MINUTE) - 1) * MINUTE);
         // Who comes while they are read waits, and finds them.
         let mut kept = self.kept.lock().await;
-        if let Some(kept) = kept.as_ref().filter(|kept| kept.until == until && kept.has(wanted)) {
+        let has_all = |kept: &Minutes| wanted.iter().all(|it| kept.values.contains_key(it));
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.until == until && has_all(kept)) {
             return Ok(Arc::clone(kept));
         }
         let read = Arc::new(self.read(wanted, until).await?);
@@ -164,15 +143,6 @@ impl Minutes {
     /// The minutes of a metric, the oldest first; none where nothing was counted.
     pub(crate) fn of(&self, wanted: &Wanted) -> &[Option<f64>] {
         self.values.get(wanted).map_or(&[], Vec::as_slice)
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        HOUR
-    }
-
-    fn has(&self, wanted: &[Wanted]) -> bool {
-        wanted.iter().all(|wanted| self.values.contains_key(wanted))
     }
 
     fn add(&mut self, wanted: &Wanted, start: i64, found: &Found) {

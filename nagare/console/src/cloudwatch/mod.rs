@@ -1,12 +1,5 @@
 //! What the functions of a stack on AWS say and count, as CloudWatch keeps it.
 //!
-//! ```text
-//! service   one signed call, made again while a service is busy
-//! lines     what functions said: the newest lines of their log groups
-//! pattern   which of them CloudWatch can leave out before it answers
-//! minutes   what was counted: an hour of each metric, minute by minute
-//! ```
-//!
 //! Both services speak JSON over HTTP, and one call of each is all that is needed. Their SDKs take two minutes of the
 //! processor to compile, so the calls are made here: `aws-sigv4` signs them, and [`nagare_client::signer`] has the credentials
 //! that every other call uses.
@@ -27,7 +20,9 @@ use std::time::Duration;
 
 use aws_config::SdkConfig;
 use nagare_client::failure::Failure;
+use nagare_client::proxy;
 use nagare_client::remote::Remote;
+use nagare_client::signer::Signer;
 use reqwest::Url;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
@@ -36,11 +31,10 @@ use tokio::sync::Mutex;
 use super::Account;
 
 pub(super) use lines::Lines;
-pub(super) use minutes::{Minutes, Statistic, Wanted};
+pub(super) use minutes::{HOUR, Minutes, Statistic, Wanted};
 pub(super) use service::CallError;
 use service::{AwsJsonService, Service};
 
-/// How long a page waits for CloudWatch.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// CloudWatch, where a stack is on AWS. It answers for one stage.
@@ -48,21 +42,17 @@ pub(super) struct CloudWatch {
     logs: Service,
     metrics: Service,
     stage: String,
-    clock: Clock,
+    /// What it is now where it is read.
+    pub(super) clock: Clock,
     /// The metrics that were read last.
     kept: Mutex<Option<Arc<Minutes>>>,
 }
 
 impl CloudWatch {
-    /// That of the account that a stack is in.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] if the environment does not name the stage, or has no credentials.
     pub(super) fn of(remote: &Remote, account: &Account) -> Result<Self, Failure> {
         let stage = remote.target().required(env::STAGE)?;
-        let config = remote.config();
-        let config =
-            config.ok_or_else(|| Failure::No("the environment names no account".into()))?;
+        let none = || Failure::No("the environment names no account".into());
+        let config = remote.config().ok_or_else(none)?;
         Self::new(config, &account.domain, stage, Clock::system())
     }
 
@@ -75,14 +65,12 @@ impl CloudWatch {
             };
             let url = Url::parse(&address);
             let url = url.map_err(|e| Failure::Usage(format!("the endpoint {address}: {e}")))?;
-            Service::new(config, api, url, clock.clone())
+            let client = proxy::http_client()?;
+            let signer = Signer::of(config, api.signed_as);
+            let signer = signer.map_err(|e| Failure::Usage(e.to_string()))?;
+            Ok(Service { api, url, signer, client, clock: clock.clone() })
         };
         let (logs, metrics) = (service(service::LOGS)?, service(service::METRICS)?);
         Ok(Self { logs, metrics, stage, clock, kept: Mutex::default() })
-    }
-
-    /// What it is now where it is read.
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
     }
 }

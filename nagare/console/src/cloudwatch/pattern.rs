@@ -9,7 +9,6 @@ use nagare_telemetry::journal::{ABOUT, Filter, OF_MESSAGE, SUBJECTS};
 use shared::message::Subject;
 use tracing::Level;
 
-/// The most characters of a pattern.
 const LONGEST: usize = 1_024;
 
 /// The pattern for a filter, if there is anything to say in it.

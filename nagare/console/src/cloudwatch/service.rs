@@ -1,8 +1,5 @@
 //! One signed call of a service that speaks JSON, made again while the service is busy.
 
-use aws_config::SdkConfig;
-use nagare_client::failure::Failure;
-use nagare_client::proxy;
 use nagare_client::signer::{Signer, Unsigned};
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
@@ -13,23 +10,20 @@ use shared::runtime::retry::{self, Backoff};
 /// How a service is spoken to: the AWS JSON protocol, as its models name these.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AwsJsonService {
-    /// Its name in signatures, and in its address.
+    /// And called in its address.
     pub(super) signed_as: &'static str,
     /// What precedes the names of its operations.
     target: &'static str,
     content: &'static str,
-    /// Its name for people.
     name: &'static str,
 }
 
-/// CloudWatch Logs.
 pub(super) const LOGS: AwsJsonService = AwsJsonService {
     signed_as: "logs",
     target: "Logs_20140328",
     content: "application/x-amz-json-1.1",
     name: "CloudWatch Logs",
 };
-/// CloudWatch, for its metrics.
 pub(super) const METRICS: AwsJsonService = AwsJsonService {
     signed_as: "monitoring",
     target: "GraniteServiceVersion20100801",
@@ -51,47 +45,24 @@ pub(crate) enum CallError {
     /// There are no credentials to sign it with.
     #[error(transparent)]
     Unsigned(#[from] Unsigned),
-    /// It is refused. The same will be refused again.
-    #[error("{service} refuses: {reason}")]
-    Refused {
-        /// Who does.
-        service: &'static str,
-        /// Its code and message.
-        reason: String,
-    },
-    /// The service is busy, or cannot be reached. A retry may help.
-    #[error("{service} does not answer: {reason}")]
-    Unavailable {
-        /// Which.
-        service: &'static str,
-        /// The last that was heard of it.
-        reason: String,
-    },
+    /// A service refuses it. The same will be refused again.
+    #[error("{0} refuses: {1}")]
+    Refused(&'static str, String),
+    /// A service is busy, or cannot be reached. A retry may help.
+    #[error("{0} does not answer: {1}")]
+    Unavailable(&'static str, String),
 }
 
-/// A service of AWS.
 #[derive(Debug)]
 pub(super) struct Service {
-    api: AwsJsonService,
-    url: Url,
-    signer: Signer,
-    client: reqwest::Client,
-    clock: Clock,
+    pub(super) api: AwsJsonService,
+    pub(super) url: Url,
+    pub(super) signer: Signer,
+    pub(super) client: reqwest::Client,
+    pub(super) clock: Clock,
 }
 
 impl Service {
-    pub(super) fn new(
-        config: &SdkConfig,
-        api: AwsJsonService,
-        url: Url,
-        clock: Clock,
-    ) -> Result<Self, Failure> {
-        let client = proxy::http_client()?;
-        let signer = Signer::of(config, api.signed_as);
-        let signer = signer.map_err(|e| Failure::Usage(e.to_string()))?;
-        Ok(Self { api, url, signer, client, clock })
-    }
-
     /// Calls until it answers, refuses, or the deadline passes.
     pub(super) async fn call(
         &self,
@@ -102,7 +73,7 @@ impl Service {
         let mut backoff = Backoff::default();
         loop {
             let error = match self.once(operation, input, deadline).await {
-                Err(error @ CallError::Unavailable { .. }) => error,
+                Err(error @ CallError::Unavailable(..)) => error,
                 settled => return settled,
             };
             if backoff.wait(deadline).await.is_err() {
@@ -147,20 +118,16 @@ impl Service {
         match code {
             _ if is_busy => self.unavailable(&reason),
             "AccessDenied" | "AccessDeniedException" => CallError::NotPermitted(message.to_owned()),
-            _ => self.refused(reason),
+            _ => CallError::Refused(self.api.name, reason),
         }
     }
 
     /// For an answer that cannot be understood.
     pub(super) fn unexpected(&self, reason: &dyn std::fmt::Display) -> CallError {
-        self.refused(format!("its answer is unexpected: {reason}"))
-    }
-
-    fn refused(&self, reason: String) -> CallError {
-        CallError::Refused { service: self.api.name, reason }
+        CallError::Refused(self.api.name, format!("its answer is unexpected: {reason}"))
     }
 
     fn unavailable(&self, reason: &str) -> CallError {
-        CallError::Unavailable { service: self.api.name, reason: reason.to_owned() }
+        CallError::Unavailable(self.api.name, reason.to_owned())
     }
 }

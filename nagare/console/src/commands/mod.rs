@@ -2,30 +2,17 @@
 
 mod schema;
 mod sent;
-mod write;
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::extract::State;
-use axum::response::{Html, IntoResponse, Redirect, Response};
-use axum::routing::{get, post};
-use http::StatusCode;
-use maud::{Markup, html};
 use nagare_client::clock;
-use nagare_client::failure::Failure;
 use nagare_operator::effects::CommandStatus;
 use nagare_operator::fanout::{self, Report};
 use shared::command::Command;
 
-use super::fields::{Fields, Posted};
-use super::layout::{self, Place};
-use super::{Console, Mode, named};
-use schema::{Form, Kind, Member};
+use super::prelude::*;
+use schema::{Form, Kind, Member, Unsaid};
 use sent::Known;
 pub(super) use sent::Sent;
 
-/// The form that is shown first.
 const FIRST: &str = "activity.published";
 /// Views to which a form may lead back.
 const BACK: [&str; 10] = [
@@ -40,45 +27,36 @@ const BACK: [&str; 10] = [
     "tenant?",
     "customer?",
 ];
-/// Commands on the list of those that were sent.
 const LISTED: usize = 20;
 
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new()
-        .route("/console/commands", get(view))
-        .route("/console/send", post(send))
-        .route("/console/command", get(command))
-        .route("/console/state", get(state))
+pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
+    form_page(&console, &fields, &[], html! {})
 }
 
-/// What was wrong with a form that was sent.
-#[derive(Debug, Default)]
-struct Wrong {
-    members: Vec<(String, String)>,
-    /// Of the command as a whole.
-    whole: Option<String>,
-}
+/// Members, and what was expected of each.
+type Wrong = [(String, String)];
 
-async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    form_page(&console, &fields, &Wrong::default()).into_response()
-}
-
-fn form_page(console: &Console, fields: &Fields, wrong: &Wrong) -> Html<String> {
+/// With what is wrong with single members, and with the command as a whole.
+fn form_page(console: &Console, fields: &Fields, wrong: &Wrong, whole: Markup) -> Page {
+    // It is said where the command was written.
+    let (of_form, of_body) = match fields.get("body") {
+        None => (whole, html! {}),
+        Some(_) => (html! {}, whole),
+    };
     let kind = schema::named(fields.get("type").unwrap_or(FIRST));
     let content = html! {
         p { "Every command goes onto the queue, as a producer sends it; then watch what becomes of it." }
         (types(kind))
         @match kind {
-            Some(kind) => (form(console, kind, fields, wrong)),
+            Some(kind) => (form(console, kind, fields, wrong, of_form)),
             None => (layout::problem(&"There is no such type of command; choose one above.")),
         }
-        (raw(console, fields, wrong))
+        (raw(console, fields.get("body"), of_body))
         (list(console))
     };
     layout::page(console, Place::Commands, "Publish", content)
 }
 
-/// All types, by what they are about.
 fn types(chosen: Option<&Kind>) -> Markup {
     let is_chosen = |kind: &Kind| chosen.is_some_and(|chosen| chosen.name == kind.name);
     html! {
@@ -98,17 +76,15 @@ fn types(chosen: Option<&Kind>) -> Markup {
     }
 }
 
-fn form(console: &Console, kind: &Kind, fields: &Fields, wrong: &Wrong) -> Markup {
+fn form(console: &Console, kind: &Kind, fields: &Fields, wrong: &Wrong, whole: Markup) -> Markup {
     html! {
         form method="post" action="send" class="card" aria-label=(kind.name) {
             h2 { (kind.name) }
             p class="quiet" { (kind.meaning) }
-            @if fields.get("body").is_none() {
-                @if let Some(whole) = &wrong.whole { (layout::problem(whole)) }
-            }
+            (whole)
             (layout::token(console))
             input type="hidden" name="type" value=(kind.name);
-            @for member in &kind.members { (field(kind, member, fields, wrong)) }
+            @for member in &kind.members { (field(member, fields, wrong)) }
             (send_button(console, "Send"))
         }
     }
@@ -123,16 +99,15 @@ fn send_button(console: &Console, label: &str) -> Markup {
     }
 }
 
-fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup {
-    let name = format!("{}{}", write::PREFIX, member.name);
+fn field(member: &Member, fields: &Fields, wrong: &Wrong) -> Markup {
+    let name = format!("{}{}", schema::PREFIX, member.name);
     let hint = format!("{name}-hint");
     let value = fields.get(&name);
-    let problem = wrong.members.iter().find(|(wrong, _)| *wrong == member.name);
-    let fills = write::is_now(member) || write::is_made(kind, member) || write::is_null(member);
-    let required = member.is_required && !fills;
-    let placeholder = match member.form {
-        Form::Instant if write::is_now(member) => "now",
-        _ if write::is_made(kind, member) => "made for you",
+    let problem = wrong.iter().find(|(wrong, _)| *wrong == member.name);
+    let required = member.unsaid == Unsaid::Missing;
+    let placeholder = match member.unsaid {
+        Unsaid::Now => "now",
+        Unsaid::Made(_) => "made for you",
         _ => &member.example,
     };
     html! {
@@ -155,15 +130,12 @@ fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup
 }
 
 /// A body as it is written by hand, bad ones included.
-fn raw(console: &Console, fields: &Fields, wrong: &Wrong) -> Markup {
-    let body = fields.get("body");
+fn raw(console: &Console, body: Option<&str>, problem: Markup) -> Markup {
     html! {
         details class="card" open[body.is_some()] {
             summary { "As JSON" }
             form method="post" action="send" aria-label="As JSON" {
-                @if body.is_some() {
-                    @if let Some(whole) = &wrong.whole { (layout::problem(whole)) }
-                }
+                (problem)
                 (layout::token(console))
                 div class="field" {
                     label for="body" { "Message body" }
@@ -187,7 +159,7 @@ fn list(console: &Console) -> Markup {
         ul class="entries" {
             @for sent in sent.iter().take(LISTED) {
                 li class="entry" {
-                    a href=(layout::address("command", &[("id", &sent.message_id)])) { (sent.name) }
+                    a href=(named::address("command", &[("id", &sent.message_id)])) { (sent.name) }
                     " " (named::instant(sent.at)) " " (summary(&sent.known()))
                 }
             }
@@ -195,46 +167,42 @@ fn list(console: &Console) -> Markup {
     }
 }
 
-async fn send(State(console): State<Arc<Console>>, posted: Posted) -> Response {
-    let fields = posted.fields;
+pub(super) async fn send(State(console): Here, Posted { fields, .. }: Posted) -> Response {
     let now = clock::clock().now();
     let body = match (fields.get("body"), fields.get("type").and_then(schema::named)) {
         (Some(body), _) => Ok(body.to_owned()),
-        (None, Some(kind)) => write::body(kind, &fields, now),
+        (None, Some(kind)) => schema::body(kind, &fields, now),
         (None, None) => Err(Vec::new()),
     };
-    let refused = |wrong: Wrong| {
-        (StatusCode::BAD_REQUEST, form_page(&console, &fields, &wrong)).into_response()
+    let refused = |wrong: &[_], problem| {
+        let page = form_page(&console, &fields, wrong, problem);
+        (StatusCode::BAD_REQUEST, page).into_response()
     };
     let body = match body {
         Ok(body) => body,
-        Err(members) => return refused(Wrong { members, whole: None }),
+        Err(members) => return refused(&members, html! {}),
     };
     if let Err(error) = Command::parse(&body, now)
         && fields.get("anyway").is_none()
     {
-        return refused(Wrong { members: Vec::new(), whole: Some(error.unredacted()) });
+        return refused(&[], layout::problem(&error.unredacted()));
     }
-    match sent::send(&console, body).await {
-        Err(failure) => layout::failed(&console, Place::Commands, "Not sent", &failure),
-        Ok(sent) => {
-            let back =
-                fields.get("back").filter(|back| BACK.iter().any(|view| back.starts_with(view)));
-            // What cannot stand in a header leads nowhere.
-            let back = back.filter(|back| back.bytes().all(|byte| byte.is_ascii_graphic()));
-            let to = match back {
-                Some(back) => format!("/console/{back}&sent={}", sent.message_id),
-                None => {
-                    format!("/console/{}", layout::address("command", &[("id", &sent.message_id)]))
-                }
-            };
-            Redirect::to(&to).into_response()
-        }
-    }
+    let sent = match sent::send(&console, body).await {
+        Ok(sent) => sent,
+        Err(failure) => return layout::failed(&console, Place::Commands, "Not sent", &failure),
+    };
+    let back = fields.get("back").filter(|back| BACK.iter().any(|view| back.starts_with(view)));
+    // What cannot stand in a header leads nowhere.
+    let back = back.filter(|back| back.bytes().all(|byte| byte.is_ascii_graphic()));
+    let to = match back {
+        Some(back) => format!("{PATH}{back}&sent={}", sent.message_id),
+        None => named::of("command", &sent.message_id),
+    };
+    Redirect::to(&to).into_response()
 }
 
 /// One command, as it goes its way.
-async fn command(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+pub(super) async fn command(State(console): Here, fields: Fields) -> Response {
     let id = fields.get("id").unwrap_or_default();
     let Some(sent) = find(&console, id) else {
         let why = Failure::No("No such command was sent from here, or it is long ago.".to_owned());
@@ -257,13 +225,11 @@ async fn command(State(console): State<Arc<Console>>, fields: Fields) -> Respons
 }
 
 /// How it stands: what the page asks for again and again.
-async fn state(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    let sent = find(&console, fields.get("id").unwrap_or_default());
-    let content = match sent {
+pub(super) async fn state(State(console): Here, fields: Fields) -> Page {
+    layout::region(match find(&console, fields.get("id").unwrap_or_default()) {
         None => html! { p #course role="status" { "Nothing is known of this command." } },
         Some(sent) => course(&console, &sent).await,
-    };
-    Html(content.into_string()).into_response()
+    })
 }
 
 /// What has become of the command that a view was led back from, for that view.
@@ -280,59 +246,49 @@ fn find(console: &Console, message_id: &str) -> Option<Arc<Sent>> {
 
 async fn course(console: &Console, sent: &Sent) -> Markup {
     let known = sent.known();
-    let ended = !matches!(known, Known::OnItsWay(_));
-    let address = layout::address("state", &[("id", &sent.message_id)]);
-    let (written, stored) = match &known {
-        Known::Ended(CommandStatus::DeadLetter { .. }, _) => ("failed", ""),
-        Known::Ended(standing, _) if !counts(standing) => ("done", "none"),
-        Known::Ended(..) => ("done", "done"),
-        _ => ("now", ""),
+    let again = matches!(known, Known::OnItsWay(_))
+        .then(|| named::address("state", &[("id", &sent.message_id)]));
+    let (written, stored, warns) = match &known {
+        Known::Ended(CommandStatus::DeadLetter { .. }, _) => ("failed", "", None),
+        // What is done and changes nothing, or nothing yet.
+        Known::Ended(CommandStatus::Overtaken(_), _)
+        | Known::Ended(CommandStatus::Applied { remark: Some(_), .. }, _) => {
+            ("done", "none", Some("warning"))
+        }
+        Known::Ended(..) => ("done", "done", None),
+        _ => ("now", "", None),
     };
-    let is_warning = matches!(&known, Known::Ended(standing, _) if !counts(standing));
     html! {
         section #course class="card" aria-label="What becomes of it"
-            hx-get=[(!ended).then_some(&address)] hx-trigger=[(!ended).then_some("load delay:300ms")] hx-swap=[(!ended).then_some("outerHTML")] {
+            hx-get=[&again] hx-trigger=[again.as_ref().map(|_| "load delay:300ms")] hx-swap=[again.as_ref().map(|_| "outerHTML")] {
             ol class="steps" {
                 li class="done" { "Queue: accepted" }
                 li class=(written) { "Writer" }
                 li class=(stored) { "Tables" }
             }
-            p role="status" class=[is_warning.then_some("warning")] { strong { (sent.name) } ": " (summary(&known)) }
+            p role="status" class=[warns] { strong { (sent.name) } ": " (summary(&known)) }
             @if let Known::Ended(CommandStatus::DeadLetter { detail, .. }, _) = &known {
                 p class="problem" { (detail) }
-                p { a href=(layout::address("letter", &[("id", &sent.message_id)])) { "The dead letter" } }
+                p { a href=(named::address("letter", &[("id", &sent.message_id)])) { "The dead letter" } }
             }
             (fan_out(console, sent).await)
         }
     }
 }
 
-/// False for what is done and changes nothing, or nothing yet.
-fn counts(standing: &CommandStatus) -> bool {
-    !matches!(
-        standing,
-        CommandStatus::Overtaken(_) | CommandStatus::Applied { remark: Some(_), .. }
-    )
-}
-
 fn summary(known: &Known) -> Markup {
     html! {
         @match known {
-            Known::OnItsWay(None) => "on its way",
+            Known::OnItsWay(None) | Known::Ended(CommandStatus::Pending, _) => "on its way",
             Known::OnItsWay(Some(failure)) => { "on its way; it could not be looked up just now: " (failure) },
             Known::GivenUp => "nothing is known of it after 15 minutes",
-            Known::Ended(standing, took) => {
-                @match standing {
-                    CommandStatus::Pending => "on its way",
-                    CommandStatus::Applied { entries, remark } => {
-                        "applied in " (format!("{:.3}", took.as_secs_f64())) " s"
-                        @if let Some(entries) = entries { ", " (entries) @if *entries == 1 { " entry" } @else { " entries" } }
-                        @if let Some(remark) = remark { "; " (remark) }
-                    },
-                    CommandStatus::Overtaken(why) => { "without effect: " (why) },
-                    CommandStatus::DeadLetter { reason, .. } => { "dead letter (" (reason) ")" },
-                }
+            Known::Ended(CommandStatus::Applied { entries, remark }, took) => {
+                "applied in " (format!("{:.3}", took.as_secs_f64())) " s"
+                @if let Some(entries) = entries { ", " (layout::counted(*entries, "entry", "entries")) }
+                @if let Some(remark) = remark { "; " (remark) }
             },
+            Known::Ended(CommandStatus::Overtaken(why), _) => { "without effect: " (why) },
+            Known::Ended(CommandStatus::DeadLetter { reason, .. }, _) => { "dead letter (" (reason) ")" },
         }
     }
 }

@@ -1,10 +1,16 @@
-//! What the forms know of commands: `docs/schemas/command.schema.json`, which producers check their messages with.
+//! What the forms know of commands: `docs/schemas/command.schema.json`, which producers check their messages with. And the
+//! body of a command as a form says it.
 
 use std::sync::LazyLock;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
+use shared::values::Timestamp;
+use uuid::Uuid;
 
-/// The schema of all commands.
+use crate::fields::Fields;
+use crate::layout;
+
 static COMMANDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let schema = include_str!("../../../../docs/schemas/command.schema.json");
     // It is JSON, as the test below sees to.
@@ -25,43 +31,51 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("Tenants", &["customer.", "rule.", "score.", "alerts."]),
 ];
 
-/// One type of command.
 #[derive(Debug)]
 pub(super) struct Kind {
     /// Such as `activity.published`.
     pub(super) name: String,
-    /// What it means.
     pub(super) meaning: String,
-    /// Its members, but for the type.
+    /// But for the type.
     pub(super) members: Vec<Member>,
 }
 
-/// One member of a command.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) meaning: String,
-    pub(super) is_required: bool,
     pub(super) form: Form,
+    pub(super) unsaid: Unsaid,
     /// What the schema's example has.
     pub(super) example: String,
 }
 
-/// How a member is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A text as it is.
     Text,
-    /// An instant; now, if nothing is said.
     Instant,
     /// A whole number.
     Number,
     /// Texts with blanks or commas between them.
     Texts,
-    /// True or false.
     Truth,
     /// Any JSON.
     Json,
+}
+
+/// What a member is of which nothing is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unsaid {
+    /// The command is refused.
+    Missing,
+    LeftOut,
+    /// This instant. An end never is.
+    Now,
+    /// `null`, of a payload.
+    Null,
+    /// An id that begins with this: of what a command brings into the world, which may be any that is new.
+    Made(&'static str),
 }
 
 /// All commands, in the order of the schema.
@@ -77,45 +91,42 @@ pub(super) fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static Kind>
     })
 }
 
-/// The command of a name.
 pub(super) fn named(name: &str) -> Option<&'static Kind> {
     COMMANDS.iter().find(|kind| kind.name == name)
 }
 
 fn kinds(schema: &Value) -> Vec<Kind> {
     let each = schema["oneOf"].as_array().into_iter().flatten();
-    each.filter_map(|reference| {
-        let name = reference["$ref"].as_str()?.strip_prefix("#/$defs/")?;
-        let command = &schema["$defs"][name];
-        let required: Vec<_> =
-            command["required"].as_array()?.iter().filter_map(Value::as_str).collect();
-        let members = command["properties"].as_object()?.iter().filter(|(name, _)| *name != "type");
-        let members = members.map(|(name, member)| Member {
-            name: name.clone(),
-            meaning: meaning(schema, member),
-            is_required: required.contains(&name.as_str()),
-            form: form(schema, member),
-            example: match &command["examples"][0][name] {
-                Value::Null => String::new(),
-                Value::String(text) => text.clone(),
-                Value::Array(texts) if texts.iter().all(Value::is_string) => {
-                    texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
-                }
-                other => other.to_string(),
-            },
-        });
-        let meaning = command["description"].as_str().unwrap_or_default().to_owned();
-        Some(Kind { name: name.to_owned(), meaning, members: members.collect() })
-    })
-    .collect()
+    each.filter_map(|reference| kind(schema, reference)).collect()
 }
 
+fn kind(schema: &Value, reference: &Value) -> Option<Kind> {
+    let (kind, command) = definition(schema, reference);
+    let required = command["required"].as_array()?;
+    let members = command["properties"].as_object()?.iter().filter(|(name, _)| *name != "type");
+    let members = members.map(|(name, member)| {
+        let form = form(schema, member);
+        let is_required = required.iter().any(|required| required == name);
+        let example = match &command["examples"][0][name] {
+            Value::Array(texts) if texts.iter().all(Value::is_string) => {
+                texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+            }
+            other => layout::json(other),
+        };
+        let meaning = meaning(schema, member);
+        let unsaid = unsaid(kind, name, form, is_required);
+        Member { name: name.clone(), meaning, form, unsaid, example }
+    });
+    let meaning = command["description"].as_str().unwrap_or_default().to_owned();
+    Some(Kind { name: kind.to_owned(), meaning, members: members.collect() })
+}
+
+/// What stands at a reference, and its name; anything else is its own definition, without a name.
 fn definition<'a>(schema: &'a Value, member: &'a Value) -> (&'a str, &'a Value) {
     let name = member["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
     name.map_or(("", member), |name| (name, &schema["$defs"][name]))
 }
 
-/// What the member means in this command, and how it is written.
 fn meaning(schema: &Value, member: &Value) -> String {
     let (_, definition) = definition(schema, member);
     let texts = [member["description"].as_str(), definition["description"].as_str()];
@@ -131,9 +142,8 @@ fn meaning(schema: &Value, member: &Value) -> String {
 fn form(schema: &Value, member: &Value) -> Form {
     let (name, definition) = definition(schema, member);
     let is = |kind: &str| match &definition["type"] {
-        Value::String(text) => text == kind,
         Value::Array(all) => all.iter().any(|text| text == kind),
-        _ => false,
+        text => text == kind,
     };
     match name {
         "instant" | "planned" => Form::Instant,
@@ -144,6 +154,90 @@ fn form(schema: &Value, member: &Value) -> Form {
         _ if is("array") || definition["oneOf"].is_array() => Form::Json,
         _ => Form::Text,
     }
+}
+
+fn unsaid(kind: &str, member: &str, form: Form, is_required: bool) -> Unsaid {
+    match (kind, member) {
+        ("activity.published", "activity_id") => Unsaid::Made("activity"),
+        ("poll.opened", "poll_id") => Unsaid::Made("poll"),
+        ("battle.opened", "battle_id") => Unsaid::Made("battle"),
+        ("battle.hit", "hit_id") => Unsaid::Made("hit"),
+        ("message.posted", "message_id") => Unsaid::Made("message"),
+        ("event.recorded", "event_id") => Unsaid::Made("event"),
+        _ if !is_required => Unsaid::LeftOut,
+        (_, "payload") if form == Form::Json => Unsaid::Null,
+        (_, name) if form == Form::Instant && name != "closes_at" => Unsaid::Now,
+        _ => Unsaid::Missing,
+    }
+}
+
+/// What names a member in a form begins with.
+pub(super) const PREFIX: &str = "f.";
+
+/// The body that a form says, or what is wrong with its fields, by member.
+pub(super) fn body(
+    kind: &Kind,
+    fields: &Fields,
+    now: Timestamp,
+) -> Result<String, Vec<(String, String)>> {
+    let (mut members, mut wrong) = (vec![("type", quoted(&kind.name))], Vec::new());
+    for member in &kind.members {
+        let said = (member.form == Form::Json).then(|| said(fields)).flatten();
+        let text = said.as_deref().or(fields.get(&format!("{PREFIX}{}", member.name)));
+        match value(member, text, now) {
+            Ok(None) => {}
+            Ok(Some(value)) => members.push((&member.name, value)),
+            Err(expected) => wrong.push((member.name.clone(), expected)),
+        }
+    }
+    let members = members.iter().map(|(name, value)| format!("{}:{value}", quoted(name)));
+    match wrong.is_empty() {
+        true => Ok(format!("{{{}}}", members.collect::<Vec<_>>().join(","))),
+        false => Err(wrong),
+    }
+}
+
+/// What somebody says in a room, as a payload: their form asks for words.
+fn said(fields: &Fields) -> Option<String> {
+    fields.get("text").map(|text| serde_json::json!({ "text": text }).to_string())
+}
+
+fn value(member: &Member, text: Option<&str>, now: Timestamp) -> Result<Option<String>, String> {
+    let Some(text) = text else {
+        return Ok(match member.unsaid {
+            Unsaid::Missing | Unsaid::LeftOut => None,
+            Unsaid::Now => Some(quoted(&now.to_string())),
+            Unsaid::Null => Some("null".to_owned()),
+            Unsaid::Made(stem) => Some(quoted(&format!("{stem}-{}", Uuid::new_v4()))),
+        });
+    };
+    let value = match member.form {
+        Form::Text | Form::Instant => quoted(text),
+        Form::Number => {
+            // Points may be taken away. What is too large, or too small, the parser of commands says.
+            let number = text.parse::<i128>();
+            number.map_err(|_| "expected a whole number, such as 80".to_owned())?.to_string()
+        }
+        Form::Truth => (text == "true").to_string(),
+        Form::Texts => {
+            let texts = text.split([',', ' ', '\n', '\r']).filter(|text| !text.is_empty());
+            format!("[{}]", texts.map(quoted).collect::<Vec<_>>().join(","))
+        }
+        // As it was typed: payloads are given back byte for byte.
+        Form::Json => {
+            let json: Result<Box<RawValue>, _> = serde_json::from_str(text);
+            json.map_err(|e| {
+                format!("expected JSON, such as {{\"title\":\"Hello\"}} or \"Hello\": {e}")
+            })?
+            .get()
+            .to_owned()
+        }
+    };
+    Ok(Some(value))
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
 #[cfg(test)]

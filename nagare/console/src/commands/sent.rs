@@ -3,7 +3,7 @@
 //! What has become of a command is looked up as `--wait` does ([`nagare_operator::effects`]), by a task that goes on
 //! where its last look stopped, until it is known or has taken too long. Pages show what the task knows.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nagare_client::clock;
@@ -13,13 +13,13 @@ use nagare_operator::effects::{CommandStatus, Effects};
 use shared::command::Command;
 use shared::queue::Message;
 use shared::values::{ActivityId, Timestamp};
+use tokio::sync::watch;
 
 use crate::Console;
 
 /// How long to wait before the second look, and at most between two looks.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Looked for so long.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A message that the queue has accepted.
@@ -33,10 +33,9 @@ pub(crate) struct Sent {
     /// The activity that it publishes or deletes.
     pub(super) activity: Option<ActivityId>,
     pub(super) begun: Instant,
-    known: Mutex<Known>,
+    known: watch::Sender<Known>,
 }
 
-/// What is known of it.
 #[derive(Debug, Clone)]
 pub(super) enum Known {
     /// It is on its way. With what the last look failed of, if it did.
@@ -49,18 +48,10 @@ pub(super) enum Known {
 
 impl Sent {
     pub(super) fn known(&self) -> Known {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn learn(&self, known: Known) {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        self.known.borrow().clone()
     }
 }
 
-/// Sends a body, and follows what becomes of it.
-///
-/// # Errors
-/// [`Failure`] if the queue does not take it.
 pub(super) async fn send(console: &Console, body: String) -> Result<Arc<Sent>, Failure> {
     let now = clock::clock().now();
     let command = Command::parse(&body, now).ok();
@@ -68,16 +59,14 @@ pub(super) async fn send(console: &Console, body: String) -> Result<Arc<Sent>, F
         None => ("no command".to_owned(), None),
         Some(command) => (command.type_name().to_owned(), activity(command)),
     };
-    let message = match &command {
-        Some(command) => Message { body: body.clone(), ..Message::from(command) },
-        None => {
-            let (group, attributes, delay_seconds) = (None, Vec::new(), None);
-            Message { body: body.clone(), group, attributes, delay_seconds }
-        }
+    let (group, attributes, delay_seconds) = match command.as_ref().map(Message::from) {
+        Some(message) => (message.group, message.attributes, message.delay_seconds),
+        None => (None, Vec::new(), None),
     };
+    let message = Message { body: body.clone(), group, attributes, delay_seconds };
     let begun = Instant::now();
     let message_id = console.remote.sender()?.send_message(&message).await?;
-    let known = Mutex::new(Known::OnItsWay(None));
+    let (known, _) = watch::channel(Known::OnItsWay(None));
     let sent = Sent { message_id, body, name, at: now, activity, begun, known };
     let sent = console.remember(sent);
     tokio::spawn(follow(Arc::clone(&sent), command, console.remote.clone()));
@@ -95,9 +84,10 @@ fn activity(command: &Command) -> Option<ActivityId> {
 /// Looks until it is known what has become of it.
 async fn follow(sent: Arc<Sent>, command: Option<Command>, remote: Remote) {
     let looking = async {
+        let learn = |known| _ = sent.known.send_replace(known);
         let effects = match Effects::of(&remote) {
             Ok(effects) => effects,
-            Err(failure) => return sent.learn(Known::OnItsWay(Some(failure.to_string()))),
+            Err(failure) => return learn(Known::OnItsWay(Some(failure.to_string()))),
         };
         let mut watch = command.map(|command| effects.watch(command, sent.message_id.clone()));
         let mut pause = FIRST_PAUSE;
@@ -107,16 +97,16 @@ async fn follow(sent: Arc<Sent>, command: Option<Command>, remote: Remote) {
                 None => letter(&remote, &sent).await,
             };
             match looked {
-                Ok(CommandStatus::Pending) => sent.learn(Known::OnItsWay(None)),
-                Ok(standing) => return sent.learn(Known::Ended(standing, sent.begun.elapsed())),
-                Err(failure) => sent.learn(Known::OnItsWay(Some(failure.to_string()))),
+                Ok(CommandStatus::Pending) => learn(Known::OnItsWay(None)),
+                Ok(standing) => return learn(Known::Ended(standing, sent.begun.elapsed())),
+                Err(failure) => learn(Known::OnItsWay(Some(failure.to_string()))),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     };
     if tokio::time::timeout(PATIENCE, looking).await.is_err() {
-        sent.learn(Known::GivenUp);
+        sent.known.send_replace(Known::GivenUp);
     }
 }
 

@@ -1,20 +1,10 @@
 //! What goes wrong on purpose: a form with each setting, and how often each has struck.
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::extract::State;
-use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
-use http::StatusCode;
-use maud::{Markup, html};
 use nagare_telemetry::LocalTelemetry;
 use nagare_telemetry::faults::{Faults, FaultsError, SETTINGS};
 
-use super::{elsewhere, gone};
-use crate::fields::{Fields, Posted};
-use crate::layout::{self, Place};
-use crate::{Console, PATH};
+use super::elsewhere;
+use crate::prelude::*;
 
 const TITLE: &str = "Faults";
 /// What is set with one button, and what it is like.
@@ -25,27 +15,16 @@ const PRESETS: [(&str, &str); 5] = [
     ("queue-errors=20%,queue-resets=20%", "a queue that stumbles"),
     ("duplicates=30%,late=30%,lost-deletes=10%", "deliveries twice, late, again"),
 ];
-/// The field of a preset.
 const PRESET: &str = "preset";
-/// The preset of nothing.
 const OFF: &str = "off";
 /// What precedes the name of a setting in a form.
 const SETTING: &str = "f.";
 
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/console/faults", get(view).post(set))
-}
-
-async fn view(State(console): State<Arc<Console>>) -> Response {
+pub(crate) async fn view(State(console): Here) -> Page {
     let content = match (&console.telemetry, &console.account) {
         (Some(inside), _) => {
             let faults = inside.faults.get();
-            let value = |name: &str| {
-                faults
-                    .settings()
-                    .find(|(setting, _)| setting.name == name)
-                    .and_then(|(_, value)| value)
-            };
+            let value = |name: &str| faults.settings().find(|(of, _)| of.name == name)?.1;
             page(&console, inside, &value)
         }
         (None, None) => layout::problem(&elsewhere()),
@@ -53,28 +32,26 @@ async fn view(State(console): State<Arc<Console>>) -> Response {
             p role="status" { "A stack on AWS has no such switch. What it survives, and how that is tested, is in " code { "docs/FAULTS.md" } "." }
         },
     };
-    layout::page(&console, Place::Faults, TITLE, content).into_response()
+    layout::page(&console, Place::Faults, TITLE, content)
 }
 
-async fn set(State(console): State<Arc<Console>>, posted: Posted) -> Response {
-    let Some(inside) = &console.telemetry else { return gone() };
-    match wanted(&posted.fields) {
+pub(crate) async fn set(State(console): Here, Posted { fields, .. }: Posted) -> Response {
+    let Some(inside) = &console.telemetry else { return StatusCode::NOT_FOUND.into_response() };
+    let wrong = match wanted(&fields) {
         Ok(faults) => {
             inside.faults.set(faults);
-            Redirect::to("/console/faults").into_response()
+            return Redirect::to("/console/faults").into_response();
         }
-        Err(wrong) => {
-            let value =
-                |name: &str| posted.fields.get(&format!("{SETTING}{name}")).map(str::to_owned);
-            let content = html! {
-                (layout::problem(&wrong))
-                p { "Nothing was changed." }
-                (page(&console, inside, &value))
-            };
-            let page = layout::page(&console, Place::Faults, TITLE, content);
-            (StatusCode::BAD_REQUEST, page).into_response()
-        }
-    }
+        Err(wrong) => wrong,
+    };
+    let value = |name: &str| fields.get(&format!("{SETTING}{name}")).map(str::to_owned);
+    let content = html! {
+        (layout::problem(&wrong))
+        p { "Nothing was changed." }
+        (page(&console, inside, &value))
+    };
+    let page = layout::page(&console, Place::Faults, TITLE, content);
+    (StatusCode::BAD_REQUEST, page).into_response()
 }
 
 /// What a form asks for: a preset, or what its fields say.

@@ -3,14 +3,7 @@
 //! Everything that narrows the lines is in the address, so that it can be sent to somebody else. The newest page asks again
 //! and again whether there is anything new that fits, and is made again only then.
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::extract::{Path, State};
-use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
-use http::StatusCode;
-use maud::{Markup, html};
+use axum::extract::Path;
 use nagare_telemetry::LocalTelemetry;
 use nagare_telemetry::journal::{FUNCTIONS, Filter, Journal, Line, OUTCOMES};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -18,18 +11,13 @@ use shared::message::Subject;
 use shared::values::Timestamp;
 use tracing::Level;
 
-use super::gone;
 use crate::cloudwatch::{CloudWatch, Lines};
-use crate::fields::Fields;
-use crate::layout::{self, Place};
+use crate::prelude::*;
 use crate::suggestions::{self, Suggestions};
-use crate::{Console, PATH};
 
-/// Lines of a page.
 const PAGE: usize = 50;
 /// The most lines of one message. There are five deliveries, and a dead letter.
 const STORY: usize = 1_000;
-/// The parameters that narrow the lines.
 const FILTERS: [&str; 8] =
     ["about", "person", "message", "outcome", "level", "function", "text", WITHIN];
 /// How far back CloudWatch is looked through: an hour where nothing is said, or the milliseconds of one of these.
@@ -38,19 +26,10 @@ const SPANS: [(&str, i64); 3] =
     [("six hours", 6 * HOUR), ("a day", 24 * HOUR), ("a week", 7 * 24 * HOUR)];
 const AN_HOUR: (&str, i64) = ("an hour", HOUR);
 const HOUR: i64 = 3_600_000;
-/// What is meant by no choice.
 const ANY: &str = "any";
 /// How far back the lines of one message are looked for: a day, in which it is delivered or a dead letter.
 const STORY_SPAN: i64 = 24 * HOUR;
 const LEVELS: [&str; 3] = ["INFO", "WARN", "ERROR"];
-const TITLE: &str = "Log";
-
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new()
-        .route("/console/log", get(view))
-        .route("/console/log-lines", get(news))
-        .route("/console/log/{message}", get(story))
-}
 
 /// Some lines, and what can be done with them.
 struct Excerpt {
@@ -61,26 +40,31 @@ struct Excerpt {
     seen: String,
     /// How often it is asked whether there is.
     every: &'static str,
-    /// What is said of them.
     said: Markup,
 }
 
-async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+pub(crate) async fn view(State(console): Here, fields: Fields) -> Page {
     let suggested = suggested(&console, &fields).await;
-    let content = match (&console.telemetry, &console.cloudwatch) {
-        (Some(inside), _) => {
-            let kept = kept(inside, &fields).await;
-            html! { (form(&fields, None)) (suggested) (section(&fields, &kept)) }
-        }
-        (None, Ok(cloudwatch)) => {
+    let content = match excerpt(&console, &fields).await {
+        Ok(excerpt) => {
             let names = SPANS.map(|(name, _)| name);
-            let spans = choice(WITHIN, "Within", AN_HOUR.0, &names, &fields);
-            let found = found(cloudwatch, &fields).await;
-            html! { (form(&fields, Some(spans))) (suggested) (section(&fields, &found)) }
+            // What is kept in this process is all looked through.
+            let spans = console.telemetry.is_none();
+            let spans = spans.then(|| choice(WITHIN, "Within", AN_HOUR.0, &names, &fields));
+            html! { (form(&fields, spans)) (suggested) (section(&fields, &excerpt)) }
         }
-        (None, Err(why)) => layout::problem(why),
+        Err(why) => layout::problem(why),
     };
-    layout::page(&console, Place::Log, TITLE, content).into_response()
+    layout::page(&console, Place::Log, "Log", content)
+}
+
+/// The lines that fit, where they are kept.
+async fn excerpt<'c>(console: &'c Console, fields: &Fields) -> Result<Excerpt, &'c Failure> {
+    match (&console.telemetry, &console.cloudwatch) {
+        (Some(inside), _) => Ok(kept(inside, fields).await),
+        (None, Ok(cloudwatch)) => Ok(found(cloudwatch, fields).await),
+        (None, Err(why)) => Err(why),
+    }
 }
 
 /// What lines may be about, where nothing narrows them yet.
@@ -89,36 +73,35 @@ async fn suggested(console: &Console, fields: &Fields) -> Markup {
         return html! {};
     }
     let known = Suggestions::of(console).await;
-    let of = |field: &'static str| move |id: &str| layout::address("log", &[(field, id)]);
-    html! {
-        (suggestions::few("People: ", &known.people, of("person")))
-        (suggestions::few("Activities: ", &known.activities, of("about")))
-        (suggestions::few("Polls: ", &known.polls, of("about")))
-        (suggestions::few("Battles: ", &known.battles, of("about")))
-    }
+    let kinds = [
+        ("People: ", &*known.people, "person"),
+        ("Activities: ", &known.activities, "about"),
+        ("Polls: ", &known.polls, "about"),
+        ("Battles: ", &known.battles, "about"),
+    ];
+    suggestions::few(&kinds, |field, id| named::address("log", &[(field, id)]))
 }
 
 /// The lines again, if there are newer ones that fit.
-async fn news(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+pub(crate) async fn news(State(console): Here, fields: Fields) -> Response {
     let seen = fields.get("seen").unwrap_or_default();
-    let excerpt = match (&console.telemetry, &console.cloudwatch) {
-        (Some(inside), _) => {
-            let (seen, filter) = (seen.parse().unwrap_or(0), filter(&fields));
-            let new = searched(inside, move |journal| journal.behind(seen, &filter, 1)).await;
-            if new.lines.is_empty() { None } else { Some(kept(inside, &fields).await) }
+    if let Some(inside) = &console.telemetry {
+        let (seen, filter) = (seen.parse().unwrap_or(0), filter(&fields));
+        let new = searched(inside, move |journal| journal.behind(seen, &filter, 1)).await;
+        if new.lines.is_empty() {
+            return StatusCode::NO_CONTENT.into_response();
         }
-        (None, Ok(cloudwatch)) => {
-            Some(found(cloudwatch, &fields).await).filter(|found| found.seen != seen)
+    }
+    match excerpt(&console, &fields).await {
+        Ok(same) if console.telemetry.is_none() && same.seen == seen => {
+            StatusCode::NO_CONTENT.into_response()
         }
-        (None, Err(_)) => return gone(),
-    };
-    match excerpt {
-        Some(excerpt) => Html(section(&fields, &excerpt).into_string()).into_response(),
-        None => StatusCode::NO_CONTENT.into_response(),
+        Ok(excerpt) => layout::region(section(&fields, &excerpt)).into_response(),
+        Err(_) => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
-async fn story(State(console): State<Arc<Console>>, Path(message): Path<String>) -> Response {
+pub(crate) async fn story(State(console): Here, Path(message): Path<String>) -> Page {
     let (lines, said, none) = match (&console.telemetry, &console.cloudwatch) {
         (Some(inside), _) => {
             let message = message.clone();
@@ -129,11 +112,12 @@ async fn story(State(console): State<Arc<Console>>, Path(message): Path<String>)
         }
         (None, Ok(cloudwatch)) => {
             let filter = Filter { message: Some(message.clone()), ..Filter::default() };
-            let now = cloudwatch.clock().now().unix_millis();
+            let now = cloudwatch.clock.now().unix_millis();
             let mut found = cloudwatch.newest(&filter, (now - STORY_SPAN, now), STORY).await;
             found.lines.reverse();
             let none = "No line of the last day that could be read is about it.";
-            (std::mem::take(&mut found.lines), said(&found), none)
+            let said = said(&found);
+            (found.lines, said, none)
         }
         (None, Err(why)) => (Vec::new(), layout::problem(why), "So its lines are not shown."),
     };
@@ -143,11 +127,11 @@ async fn story(State(console): State<Arc<Console>>, Path(message): Path<String>)
         @if lines.is_empty() { p role="status" { (none) } }
         ol class="entries" aria-label="In the order of time" { @for line in &lines { (row(line)) } }
         @if let Some(activity) = activity {
-            p { a href=(address("log", &[("about", activity)])) { "Everything about " (activity) } }
+            p { a href=(named::path("log", &[("about", activity)])) { "Everything about " (activity) } }
         }
-        p { a href=(address("log", &[])) { "All lines" } }
+        p { a href=(named::path("log", &[])) { "All lines" } }
     };
-    layout::page(&console, Place::Log, &format!("Message {message}"), content).into_response()
+    layout::page(&console, Place::Log, &format!("Message {message}"), content)
 }
 
 /// What somebody looks for among lines that are kept in this process. Of many it takes long, and nobody else shall wait for it.
@@ -160,7 +144,6 @@ async fn searched<T: Send + 'static>(
     search.unwrap_or_else(|ended| std::panic::resume_unwind(ended.into_panic()))
 }
 
-/// Lines that are kept in this process.
 async fn kept(inside: &LocalTelemetry, fields: &Fields) -> Excerpt {
     let (filter, before) = (filter(fields), number(fields, "before"));
     let page = searched(inside, move |journal| journal.newest(&filter, before, PAGE)).await;
@@ -174,9 +157,8 @@ async fn kept(inside: &LocalTelemetry, fields: &Fields) -> Excerpt {
     }
 }
 
-/// Lines that CloudWatch has.
 async fn found(cloudwatch: &CloudWatch, fields: &Fields) -> Excerpt {
-    let now = cloudwatch.clock().now().unix_millis();
+    let now = cloudwatch.clock.now().unix_millis();
     let span = fields.get(WITHIN).and_then(|name| SPANS.iter().find(|(other, _)| *other == name));
     let (name, span) = span.copied().unwrap_or(AN_HOUR);
     let before = number::<i64>(fields, "before");
@@ -239,7 +221,7 @@ fn number<N: std::str::FromStr>(fields: &Fields, name: &str) -> Option<N> {
 fn form(fields: &Fields, spans: Option<Markup>) -> Markup {
     let field = |name, label| layout::input(name, label, fields.get(name), false);
     html! {
-        form method="get" action=(address("log", &[])) class="card" aria-label="Which lines" {
+        form method="get" action=(named::path("log", &[])) class="card" aria-label="Which lines" {
             div class="row" {
                 (field("about", "Activity, poll, battle or room"))
                 (field("person", "Person"))
@@ -252,7 +234,7 @@ fn form(fields: &Fields, spans: Option<Markup>) -> Markup {
             }
             p class="row" {
                 button type="submit" { "Show" }
-                a href=(address("log", &[])) { "Everything" }
+                a href=(named::path("log", &[])) { "Everything" }
             }
         }
     }
@@ -279,15 +261,15 @@ fn section(fields: &Fields, excerpt: &Excerpt) -> Markup {
     let narrowed = fields.of(&FILTERS);
     let with = |view, name, value: &str| {
         let query: Vec<_> = narrowed.iter().copied().chain([(name, value)]).collect();
-        address(view, &query)
+        named::path(view, &query)
     };
     let again = (is_newest && !is_paused).then(|| with("log-lines", "seen", &excerpt.seen));
     let trigger = again.is_some().then_some(excerpt.every);
     html! {
         section #lines aria-label="Lines" hx-get=[again] hx-trigger=[trigger] hx-swap="outerHTML" {
             div class="row" {
-                @if !is_newest { a href=(address("log", &narrowed)) { "Newest" } }
-                @else if is_paused { a #still href=(address("log", &narrowed)) { "Resume" } }
+                @if !is_newest { a href=(named::path("log", &narrowed)) { "Newest" } }
+                @else if is_paused { a #still href=(named::path("log", &narrowed)) { "Resume" } }
                 @else { a #still href=(with("log", "paused", "true")) { "Pause" } }
                 (excerpt.said)
             }
@@ -323,17 +305,13 @@ fn row(line: &Line) -> Markup {
 fn linked(name: &str, value: &str) -> Markup {
     let to = match name {
         "message_id" => {
-            Some(address(&format!("log/{}", utf8_percent_encode(value, NON_ALPHANUMERIC)), &[]))
+            Some(named::path(&format!("log/{}", utf8_percent_encode(value, NON_ALPHANUMERIC)), &[]))
         }
         "activity_id" | "poll_id" | "battle_id" | "room_id" => {
-            Some(address("log", &[("about", value)]))
+            Some(named::path("log", &[("about", value)]))
         }
-        _ if Subject::PEOPLE.contains(&name) => Some(address("log", &[("person", value)])),
+        _ if Subject::PEOPLE.contains(&name) => Some(named::path("log", &[("person", value)])),
         _ => None,
     };
     html! { @match to { Some(to) => a href=(to) { (value) }, None => (value) } }
-}
-
-fn address(view: &str, query: &[(&str, &str)]) -> String {
-    format!("{PATH}{}", layout::address(view, query))
 }

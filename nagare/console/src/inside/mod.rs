@@ -1,33 +1,18 @@
 //! What goes on in a stack: what its functions say, what was counted, and what goes wrong on purpose.
 //!
-//! ```text
-//! log     lines, newest first, as filtered by the address; what became of one message
-//! plots   the numbers of the last hour, and what they cost
-//! faults  a form with everything that can go wrong
-//! ```
-//!
 //! There are two sources. A console in the process of its stack has a [`LocalTelemetry`](nagare_telemetry::LocalTelemetry), which is asked at no cost. That of a stack on
 //! AWS reads CloudWatch (`super::cloudwatch`). The pages are the same, but that the second are made again less often, and
 //! say what a source does not have. A console of a local stack in another process has neither, and says where to look.
 
-mod faults;
-mod log;
-mod plots;
+pub(super) mod faults;
+pub(super) mod log;
+pub(super) mod plots;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::response::{IntoResponse, Response};
-use http::StatusCode;
 use nagare_client::failure::Failure;
 
-use super::{Console, PATH};
-
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new().merge(log::routes()).merge(plots::routes()).merge(faults::routes())
-}
+use super::PATH;
 
 /// What is said by a console of a local stack in another process.
 pub(super) fn elsewhere() -> Failure {
@@ -35,9 +20,4 @@ pub(super) fn elsewhere() -> Failure {
         "This console is not in the process of its stack, so it does not see this. The stack's own console does: \
          open the address that `nagare up` has printed, {PATH} at the port of its API."
     ))
-}
-
-/// Of a region where there is no inside.
-fn gone() -> Response {
-    StatusCode::NOT_FOUND.into_response()
 }

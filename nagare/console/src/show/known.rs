@@ -9,17 +9,14 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use maud::{Markup, html};
-use nagare_client::failure::Failure;
-use serde_json::Value;
 use shared::battles::{BattleRow, keys as battles};
-use shared::dynamo::item::{Key, Row, text};
-use shared::dynamo::{DynamoError, Query};
+use shared::dynamo::item::{self, Key, Row};
+use shared::dynamo::{DynamoError, Query, Table};
 use shared::polls::{PollRow, keys as polls};
 use shared::values::Timestamp;
 
 use super::What;
-use crate::{Console, layout, named};
+use crate::prelude::*;
 
 /// Of each kind, beside all that run.
 const LISTED: usize = 20;
@@ -39,21 +36,12 @@ struct Opened {
     id: String,
 }
 
-/// What was found, the latest of each kind first.
-#[derive(Debug, Default)]
-struct Found {
-    all: Vec<Opened>,
-    /// Facts may hold more.
-    is_cut: bool,
-}
-
 /// What is known, each with how it stands.
 pub(super) async fn list(console: &Console) -> Result<Markup, Failure> {
-    let found = match console.account {
-        None => looked_through(console).await?,
-        Some(_) => Found { all: opened_here(console), is_cut: false },
+    let (mut all, is_cut) = match console.account {
+        None => opened(console).await?,
+        Some(_) => (opened_here(console), false),
     };
-    let Found { mut all, is_cut } = found;
     all.extend(played(console, &all));
     all.sort();
     let (polls, battles) = all.into_iter().partition(|one| one.what == What::Poll);
@@ -71,12 +59,13 @@ pub(super) async fn list(console: &Console) -> Result<Markup, Failure> {
 
 /// Ids of polls and of battles, the latest first.
 pub(crate) async fn latest(console: &Console) -> Result<(Vec<String>, Vec<String>), Failure> {
-    let mut all = looked_through(console).await?.all;
+    let (mut all, _) = opened(console).await?;
     all.sort();
-    let (polls, battles): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|one| one.what == What::Poll);
-    let ids = |some: Vec<Opened>| some.into_iter().take(LISTED).map(|one| one.id).collect();
-    Ok((ids(polls), ids(battles)))
+    let ids = |what| {
+        let of = all.iter().filter(|one| one.what == what).take(LISTED);
+        of.map(|one| one.id.clone()).collect()
+    };
+    Ok((ids(What::Poll), ids(What::Battle)))
 }
 
 async fn of_kind(console: &Console, title: &str, all: Vec<Opened>) -> Result<Markup, Failure> {
@@ -102,7 +91,7 @@ async fn of_kind(console: &Console, title: &str, all: Vec<Opened>) -> Result<Mar
 /// How it stands; nothing for what has not come in yet, or was erased.
 async fn read(console: &Console, one: Opened) -> Result<Option<(Opened, Value)>, Failure> {
     let path = ["v1", one.what.folder(), &one.id];
-    let read = console.reads.find(&console.remote, &path, &[]).await?;
+    let read = console.reads.find(&path, &[]).await?;
     Ok(read.map(|read| (one, read.body)))
 }
 
@@ -113,22 +102,18 @@ fn rank(body: &Value) -> usize {
 }
 
 fn row(opened: &Opened, body: &Value) -> Markup {
-    let (text, number) = (
-        |name: &str| body[name].as_str().unwrap_or_default(),
-        |name: &str| body[name].as_u64().unwrap_or(0),
-    );
     html! {
         li class="entry" {
             div class="entry-head" {
-                a href=(layout::address(opened.what.name(), &[("id", &opened.id)])) { (opened.id) }
-                span class="tag" { (text("state")) }
+                a href=(named::address(opened.what.name(), &[("id", &opened.id)])) { (opened.id) }
+                span class="tag" { (text(body, "state")) }
                 @match opened.what {
                     What::Poll => {
-                        span { (layout::counted(number("votes"), "vote", "votes")) }
-                        span class="quiet" { @if text("state") == "closed" { "closed " } @else { "closes " } (named::when(text("closes_at"))) }
+                        span { (layout::counted(number(body, "votes"), "vote", "votes")) }
+                        span class="quiet" { @if text(body, "state") == "closed" { "closed " } @else { "closes " } (named::when(text(body, "closes_at"))) }
                     },
                     What::Battle => {
-                        span { (number("hp_left")) " of " (number("hp")) " hit points left" }
+                        span { (number(body, "hp_left")) " of " (number(body, "hp")) " hit points left" }
                         span class="quiet" { "opened " (named::instant(opened.at.0)) }
                     },
                 }
@@ -137,30 +122,43 @@ fn row(opened: &Opened, body: &Value) -> Markup {
     }
 }
 
-/// What the facts say, page by page.
-async fn looked_through(console: &Console) -> Result<Found, Failure> {
+/// What the facts say, and whether they may hold more.
+async fn opened(console: &Console) -> Result<(Vec<Opened>, bool), Failure> {
     let facts = console.remote.facts()?;
     let query = Query {
         filter: Some("begins_with(pk, :polls) OR begins_with(pk, :battles)"),
-        values: vec![(":polls", text(polls::POLLS)), (":battles", text(battles::BATTLES))],
+        values: vec![
+            (":polls", item::text(polls::POLLS)),
+            (":battles", item::text(battles::BATTLES)),
+        ],
         ..Query::default()
     };
-    let (mut found, mut scanned) = (Found::default(), 0);
-    let mut pages = pin!(facts.table().pages(query));
+    let mut all = Vec::new();
+    let is_cut = look_through(facts.table(), query, LOOKED_THROUGH, |row| {
+        all.extend(of_row(row)?);
+        Ok(())
+    });
+    let is_cut = is_cut.await?;
+    Ok((all, is_cut))
+}
+
+/// Looks at what a query of a whole table finds among the first items, and says whether there are more.
+pub(crate) async fn look_through(
+    table: &Table,
+    query: Query<'_>,
+    most: u64,
+    mut each: impl FnMut(&Row<'_>) -> Result<(), DynamoError>,
+) -> Result<bool, Failure> {
+    let mut scanned = 0;
+    let mut pages = pin!(table.pages(query));
     while let Some(page) = pages.try_next().await? {
-        found.all.extend(
-            page.rows
-                .iter()
-                .filter_map(|row| of_row(row).transpose())
-                .collect::<Result<Vec<_>, _>>()?,
-        );
+        page.rows.iter().try_for_each(&mut each)?;
         scanned += page.scanned;
-        if scanned >= LOOKED_THROUGH && page.next.is_some() {
-            found.is_cut = true;
-            break;
+        if scanned >= most && page.next.is_some() {
+            return Ok(true);
         }
     }
-    Ok(found)
+    Ok(false)
 }
 
 /// Of what was erased nothing but the key is left.

@@ -26,7 +26,6 @@ const EVENTS: &str = "events-";
 /// Tables of periods that can be chosen, the newest. Others are there by their address.
 const PERIODS: usize = 60;
 
-/// One of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Table {
     Timelines,
@@ -78,7 +77,6 @@ impl Table {
         remote.target().required(variable)
     }
 
-    /// Partition key and sort key.
     pub(super) fn keys(self) -> [&'static str; 2] {
         match self {
             Self::Timelines => ["viewer_id", "sort_key"],
@@ -188,80 +186,64 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
 }
 
 fn of_facts(key: &Key) -> Option<String> {
-    let like =
-        likes::of_key(key).map(|(viewer, activity)| format!("whether {viewer} likes {activity}"));
-    let mark = || {
-        let (viewer, activity) = notifications::of_mark(key)?;
-        Some(format!("how far {viewer} has read the notification of {activity}"))
-    };
-    let poll = || {
-        Some(match PollRow::of(key)? {
-            PollRow::Opened(poll) => format!("the poll {poll}, as it was opened"),
-            PollRow::End(poll, actor) => format!("when {actor} ended the poll {poll}"),
-            PollRow::Vote(viewer, poll) => format!("how {viewer} voted in {poll}"),
-        })
-    };
-    let battle = || {
-        Some(match BattleRow::of(key)? {
-            BattleRow::Opened(battle) => format!("the battle {battle}, as it was opened"),
-            BattleRow::Hit(battle, hit) => format!("the hit {hit} in {battle}"),
-        })
-    };
-    let owner = || Some(format!("who published {}", key.pk.strip_prefix("activity#")?));
-    like.or_else(mark).or_else(poll).or_else(battle).or_else(owner)
+    if let Some((viewer, activity)) = likes::of_key(key) {
+        return Some(format!("whether {viewer} likes {activity}"));
+    }
+    if let Some((viewer, activity)) = notifications::of_mark(key) {
+        return Some(format!("how far {viewer} has read the notification of {activity}"));
+    }
+    match (PollRow::of(key), BattleRow::of(key)) {
+        (Some(PollRow::Opened(poll)), _) => Some(format!("the poll {poll}, as it was opened")),
+        (Some(PollRow::End(poll, actor)), _) => Some(format!("when {actor} ended the poll {poll}")),
+        (Some(PollRow::Vote(viewer, poll)), _) => Some(format!("how {viewer} voted in {poll}")),
+        (_, Some(BattleRow::Opened(id))) => Some(format!("the battle {id}, as it was opened")),
+        (_, Some(BattleRow::Hit(battle, hit))) => Some(format!("the hit {hit} in {battle}")),
+        (None, None) => Some(format!("who published {}", key.pk.strip_prefix("activity#")?)),
+    }
 }
 
 fn of_views(key: &Key) -> Option<String> {
-    let count = likes::counted(key).map(|activity| format!("how many like {activity}"));
-    let inbox = || {
-        Some(match notifications::of_view(key)? {
-            (viewer, None) => format!("{viewer}'s inbox: what is unread"),
-            (viewer, Some(_)) => format!("a notification of {viewer}"),
-        })
-    };
-    let poll = || polls::of_view(key).map(|poll| format!("the sums of the poll {poll}"));
-    let battle = || {
-        Some(match BattleView::of(key)? {
+    if let Some(activity) = likes::counted(key) {
+        return Some(format!("how many like {activity}"));
+    }
+    match notifications::of_view(key) {
+        Some((viewer, None)) => return Some(format!("{viewer}'s inbox: what is unread")),
+        Some((viewer, Some(_))) => return Some(format!("a notification of {viewer}")),
+        None => {}
+    }
+    if let Some(poll) = polls::of_view(key) {
+        return Some(format!("the sums of the poll {poll}"));
+    }
+    if let Some(view) = BattleView::of(key) {
+        return Some(match view {
             BattleView::Itself(battle) => format!("how the battle {battle} stands"),
             BattleView::ViewerHits(battle, viewer) => format!("{viewer}'s hits in {battle}"),
             BattleView::Numbered(battle, hit) => {
                 format!("as which one the hit {hit} in {battle} has landed")
             }
-        })
-    };
-    let checkpoint =
-        || checkpoints::of_key(key).map(|shard| format!("how far the shard {shard} is worked off"));
-    let summary = || {
-        Some(match SummaryView::of_key(key)? {
-            SummaryView::Customer(customer) => format!("what {customer} did"),
-            SummaryView::Name(tenant, name, part) => {
-                format!("how often {name} happened, of {tenant}, part {part}")
-            }
-            SummaryView::Witness(period, tenant, part) => {
-                format!("the events of {tenant} in {period}, counted, part {part}")
-            }
-        })
-    };
-    let beside = || {
-        Some(match SummaryItem::of_key(key)? {
-            SummaryItem::Days(customer) => format!("earlier days of {customer}"),
-            SummaryItem::Names(customer) => format!("more names of {customer}"),
-            SummaryItem::Listed(customer) => format!("that {customer} did something"),
-        })
-    };
-    let social = count.or_else(inbox).or_else(poll).or_else(battle).or_else(checkpoint);
-    social.or_else(summary).or_else(beside)
+        });
+    }
+    if let Some(shard) = checkpoints::of_key(key) {
+        return Some(format!("how far the shard {shard} is worked off"));
+    }
+    Some(match (SummaryView::of_key(key), SummaryItem::of_key(key)) {
+        (Some(SummaryView::Customer(customer)), _) => format!("what {customer} did"),
+        (Some(SummaryView::Name(tenant, name, part)), _) => {
+            format!("how often {name} happened, of {tenant}, part {part}")
+        }
+        (Some(SummaryView::Witness(period, tenant, part)), _) => {
+            format!("the events of {tenant} in {period}, counted, part {part}")
+        }
+        (_, Some(SummaryItem::Days(customer))) => format!("earlier days of {customer}"),
+        (_, Some(SummaryItem::Names(customer))) => format!("more names of {customer}"),
+        (_, Some(SummaryItem::Listed(customer))) => format!("that {customer} did something"),
+        (None, None) => return None,
+    })
 }
 
-/// Something that is found under one partition key.
-pub(super) struct Shelf {
-    pub(super) name: &'static str,
-    pub(super) table: Table,
-    /// The partition key for an id.
-    pub(super) key: fn(&str) -> Result<String, IdError>,
-}
+/// Something that is found under one partition key: its name, its table, and the key for an id.
+type Shelf = (&'static str, Table, fn(&str) -> Result<String, IdError>);
 
-// Those of the names below that others refer to.
 pub(super) const TIMELINE: &str = "entries of a viewer's timeline";
 pub(super) const FOLLOWERS: &str = "who follows an actor";
 pub(super) const ACTIVITY: &str = "an activity: its id, record and fan-out";
@@ -269,77 +251,29 @@ pub(super) const ROOM: &str = "what is known of a room";
 pub(super) const POLL: &str = "the sums of a poll";
 pub(super) const BATTLE: &str = "how a battle stands, and its log";
 pub(super) const CUSTOMERS: &str = "customers of a tenant who did something";
+const ROOM_SHARD: &str = "messages of a room (its first shard)";
+const LIKES: &str = "the likes of an activity, counted";
+const NOTIFICATIONS: &str = "a viewer's notifications";
+const DEFINITIONS: &str = "rules and scores of a tenant";
 
 /// Where things are, by the id of whom or what they are about.
 pub(super) const SHELVES: [Shelf; 16] = [
-    Shelf { name: TIMELINE, table: Table::Timelines, key: |id| Ok(ViewerId::new(id)?.to_string()) },
-    Shelf {
-        name: "whom a viewer follows",
-        table: Table::Ledger,
-        key: |id| Ok(follows::following(&ViewerId::new(id)?)),
-    },
-    Shelf {
-        name: FOLLOWERS,
-        table: Table::Ledger,
-        key: |id| Ok(follows::followers(&ActorId::new(id)?)),
-    },
-    Shelf {
-        name: "what an actor published",
-        table: Table::Ledger,
-        key: |id| Ok(activities::outbox(&ActorId::new(id)?)),
-    },
-    Shelf {
-        name: ACTIVITY,
-        table: Table::Ledger,
-        key: |id| Ok(activities::claim(&ActivityId::new(id)?).pk),
-    },
-    Shelf { name: ROOM, table: Table::Ledger, key: |id| Ok(rooms::room(&RoomId::new(id)?).pk) },
-    Shelf {
-        name: "messages of a room (its first shard)",
-        table: Table::Ledger,
-        key: |id| Ok(rooms::shard(&RoomId::new(id)?, 0)),
-    },
-    Shelf {
-        name: "what a viewer likes",
-        table: Table::Facts,
-        key: |id| Ok(likes::of_viewer(&ViewerId::new(id)?)),
-    },
-    Shelf {
-        name: "how a viewer voted",
-        table: Table::Facts,
-        key: |id| Ok(polls::of_viewer(&ViewerId::new(id)?)),
-    },
-    Shelf {
-        name: "the likes of an activity, counted",
-        table: Table::Views,
-        key: |id| Ok(likes::count(&ActivityId::new(id)?).pk),
-    },
-    Shelf {
-        name: "a viewer's notifications",
-        table: Table::Views,
-        key: |id| Ok(notifications::of_viewer(&ViewerId::new(id)?)),
-    },
-    Shelf { name: POLL, table: Table::Views, key: |id| Ok(polls::view(&PollId::new(id)?).pk) },
-    Shelf {
-        name: BATTLE,
-        table: Table::Views,
-        key: |id| Ok(battles::view(&BattleId::new(id)?).pk),
-    },
-    Shelf {
-        name: CUSTOMERS,
-        table: Table::Views,
-        key: |id| Ok(summaries::customers(&TenantId::new(id)?)),
-    },
-    Shelf {
-        name: "rules and scores of a tenant",
-        table: Table::Ledger,
-        key: |id| Ok(tenants::definitions(&TenantId::new(id)?)),
-    },
-    Shelf {
-        name: "alerts of a tenant",
-        table: Table::Ledger,
-        key: |id| Ok(tenants::alerts(&TenantId::new(id)?)),
-    },
+    (TIMELINE, Table::Timelines, |id| Ok(ViewerId::new(id)?.to_string())),
+    ("whom a viewer follows", Table::Ledger, |id| Ok(follows::following(&ViewerId::new(id)?))),
+    (FOLLOWERS, Table::Ledger, |id| Ok(follows::followers(&ActorId::new(id)?))),
+    ("what an actor published", Table::Ledger, |id| Ok(activities::outbox(&ActorId::new(id)?))),
+    (ACTIVITY, Table::Ledger, |id| Ok(activities::claim(&ActivityId::new(id)?).pk)),
+    (ROOM, Table::Ledger, |id| Ok(rooms::room(&RoomId::new(id)?).pk)),
+    (ROOM_SHARD, Table::Ledger, |id| Ok(rooms::shard(&RoomId::new(id)?, 0))),
+    ("what a viewer likes", Table::Facts, |id| Ok(likes::of_viewer(&ViewerId::new(id)?))),
+    ("how a viewer voted", Table::Facts, |id| Ok(polls::of_viewer(&ViewerId::new(id)?))),
+    (LIKES, Table::Views, |id| Ok(likes::count(&ActivityId::new(id)?).pk)),
+    (NOTIFICATIONS, Table::Views, |id| Ok(notifications::of_viewer(&ViewerId::new(id)?))),
+    (POLL, Table::Views, |id| Ok(polls::view(&PollId::new(id)?).pk)),
+    (BATTLE, Table::Views, |id| Ok(battles::view(&BattleId::new(id)?).pk)),
+    (CUSTOMERS, Table::Views, |id| Ok(summaries::customers(&TenantId::new(id)?))),
+    (DEFINITIONS, Table::Ledger, |id| Ok(tenants::definitions(&TenantId::new(id)?))),
+    ("alerts of a tenant", Table::Ledger, |id| Ok(tenants::alerts(&TenantId::new(id)?))),
 ];
 
 #[cfg(test)]
@@ -369,7 +303,7 @@ mod tests {
 
     #[test]
     fn each_shelf_takes_ids_alone() {
-        for Shelf { name, key, .. } in SHELVES {
+        for (name, _, key) in SHELVES {
             assert!(key("a-1").unwrap().contains("a-1"), "{name}");
             assert!(key("<script>").is_err(), "{name}");
         }

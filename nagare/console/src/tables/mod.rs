@@ -3,28 +3,20 @@
 mod meaning;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures::stream;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use maud::{Markup, html};
-use nagare_client::failure::Failure;
 use nagare_client::visible::visible_json;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
-use super::Console;
-use super::fields::{Fields, Wanted};
-use super::layout::{self, Place};
+use super::prelude::*;
 use super::suggestions::{self, Suggestions};
 use meaning::{SHELVES, Table};
 
-/// Items of a page.
 const PAGE: i32 = 50;
 /// Items that an export reads at once.
 const EXPORT: i32 = 500;
@@ -32,10 +24,6 @@ const EXPORT: i32 = 500;
 const SHOWN: usize = 400;
 
 type Item = HashMap<String, AttributeValue>;
-
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/console/tables", get(view)).route("/console/export", post(export))
-}
 
 /// What is looked at: a table, or a partition of it, from some sort keys on.
 #[derive(Debug, Clone)]
@@ -47,21 +35,14 @@ struct Look {
     sk: Option<String>,
 }
 
-/// Items, and where to go on.
-struct Page {
-    items: Vec<Item>,
-    next: Option<Item>,
-}
-
 impl Look {
     /// As a form says it: by key, or by what is looked for and an id.
     fn of(fields: &Fields) -> Result<Option<Self>, Failure> {
         if let (Some(shelf), Some(id)) = (fields.get("what"), fields.get("id")) {
-            let shelf = SHELVES.iter().find(|known| known.name == shelf);
-            let shelf =
-                shelf.ok_or_else(|| Failure::Usage("There is no such place.".to_owned()))?;
-            let pk = (shelf.key)(id)?;
-            return Ok(Some(Self { table: shelf.table, pk: Some(pk), sk: None }));
+            let shelf = SHELVES.into_iter().find(|(name, ..)| *name == shelf);
+            let none = || Failure::Usage("There is no such place.".to_owned());
+            let (_, table, key) = shelf.ok_or_else(none)?;
+            return Ok(Some(Self { table, pk: Some(key(id)?), sk: None }));
         }
         let Some(name) = fields.get("table") else { return Ok(None) };
         let table = Table::named(name);
@@ -70,36 +51,44 @@ impl Look {
         Ok(Some(Self { table, pk: text("pk"), sk: text("sk") }))
     }
 
+    /// Some items, and where to go on.
     async fn page(
         &self,
         console: &Console,
         limit: i32,
         after: Option<Item>,
-    ) -> Result<Page, Failure> {
+    ) -> Result<(Vec<Item>, Option<Item>), Failure> {
         let name = self.table.stored(&console.remote)?;
         let client = console.remote.dynamodb();
         let [partition, sort] = self.table.keys();
         let refused = |why: String| Failure::Unreachable(format!("{name} cannot be read: {why}"));
-        let Some(pk) = &self.pk else {
-            let scan = client.scan().table_name(&name).limit(limit).set_exclusive_start_key(after);
-            let answer =
-                scan.send().await.map_err(|e| refused(e.into_service_error().to_string()))?;
-            let next = answer.last_evaluated_key;
-            return Ok(Page { items: answer.items.unwrap_or_default(), next });
+        let (items, next) = match &self.pk {
+            None => {
+                let scan = client.scan().table_name(&name).limit(limit);
+                let answer = scan.set_exclusive_start_key(after).send().await;
+                let answer = answer.map_err(|e| refused(e.into_service_error().to_string()))?;
+                (answer.items, answer.last_evaluated_key)
+            }
+            Some(pk) => {
+                let query = client.query().table_name(&name).limit(limit);
+                let query = query.set_exclusive_start_key(after);
+                let query = query
+                    .expression_attribute_names("#partition", partition)
+                    .expression_attribute_values(":partition", AttributeValue::S(pk.clone()));
+                let of_all = "#partition = :partition";
+                let query = match &self.sk {
+                    None => query.key_condition_expression(of_all),
+                    Some(sk) => query
+                        .key_condition_expression(format!("{of_all} AND begins_with(#sort, :sort)"))
+                        .expression_attribute_names("#sort", sort)
+                        .expression_attribute_values(":sort", AttributeValue::S(sk.clone())),
+                };
+                let answer = query.send().await;
+                let answer = answer.map_err(|e| refused(e.into_service_error().to_string()))?;
+                (answer.items, answer.last_evaluated_key)
+            }
         };
-        let query = client.query().table_name(&name).limit(limit).set_exclusive_start_key(after);
-        let query = query
-            .expression_attribute_names("#partition", partition)
-            .expression_attribute_values(":partition", AttributeValue::S(pk.clone()));
-        let query = match &self.sk {
-            None => query.key_condition_expression("#partition = :partition"),
-            Some(sk) => query
-                .key_condition_expression("#partition = :partition AND begins_with(#sort, :sort)")
-                .expression_attribute_names("#sort", sort)
-                .expression_attribute_values(":sort", AttributeValue::S(sk.clone())),
-        };
-        let answer = query.send().await.map_err(|e| refused(e.into_service_error().to_string()))?;
-        Ok(Page { items: answer.items.unwrap_or_default(), next: answer.last_evaluated_key })
+        Ok((items.unwrap_or_default(), next))
     }
 
     /// What the address of it says.
@@ -113,44 +102,44 @@ impl Look {
     fn behind(&self, key: &str) -> String {
         let query = self.query();
         let query = query.iter().map(|(name, value)| (*name, value.as_str()));
-        layout::address("tables", &query.chain([("after", key)]).collect::<Vec<_>>())
+        named::address("tables", &query.chain([("after", key)]).collect::<Vec<_>>())
     }
 }
 
-async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
     let shown = match Look::of(&fields) {
         Ok(None) => suggested(&console).await,
         Ok(Some(look)) => layout::or_problem(found(&console, &look, &fields).await),
         Err(failure) => layout::problem(&failure),
     };
     let (of_periods, problem) = match of_periods(&console).await {
-        Ok(tables) => (tables, None),
+        Ok(tables) => (tables, html! {}),
         // The others can be chosen from.
-        Err(failure) => (Vec::new(), Some(layout::problem(&failure))),
+        Err(failure) => (Vec::new(), layout::problem(&failure)),
     };
-    let content = html! { (forms(&fields, &of_periods)) @if let Some(problem) = problem { (problem) } (shown) };
-    layout::page(&console, Place::Tables, "Tables", content).into_response()
+    let content = html! { (forms(&fields, &of_periods)) (problem) (shown) };
+    layout::page(&console, Place::Tables, "Tables", content)
 }
 
 /// What is known, at one place where something of it is stored.
 async fn suggested(console: &Console) -> Markup {
     let known = Suggestions::of(console).await;
-    let at = |shelf: &'static str| {
-        move |id: &str| layout::address("tables", &[("what", shelf), ("id", id)])
-    };
+    let kinds = [
+        ("Timelines: ", &*known.followers, meaning::TIMELINE),
+        ("Followers: ", &known.people, meaning::FOLLOWERS),
+        ("Activities: ", &known.activities, meaning::ACTIVITY),
+        ("Rooms: ", &known.rooms, meaning::ROOM),
+        ("Polls: ", &known.polls, meaning::POLL),
+        ("Battles: ", &known.battles, meaning::BATTLE),
+        ("Tenants: ", &known.tenants, meaning::CUSTOMERS),
+    ];
+    let at = |shelf: &str, id: &str| named::address("tables", &[("what", shelf), ("id", id)]);
     html! {
         p class="quiet" { "Choose what to look at." }
-        (suggestions::few("Timelines: ", &known.followers, at(meaning::TIMELINE)))
-        (suggestions::few("Followers: ", &known.people, at(meaning::FOLLOWERS)))
-        (suggestions::few("Activities: ", &known.activities, at(meaning::ACTIVITY)))
-        (suggestions::few("Rooms: ", &known.rooms, at(meaning::ROOM)))
-        (suggestions::few("Polls: ", &known.polls, at(meaning::POLL)))
-        (suggestions::few("Battles: ", &known.battles, at(meaning::BATTLE)))
-        (suggestions::few("Tenants: ", &known.tenants, at(meaning::CUSTOMERS)))
+        (suggestions::few(&kinds, at))
     }
 }
 
-/// The tables of periods of events.
 async fn of_periods(console: &Console) -> Result<Vec<Table>, Failure> {
     let events = console.remote.events()?;
     Ok(Table::of_periods(&events.periods().newest_until(|_| false).await?))
@@ -163,7 +152,7 @@ fn forms(fields: &Fields, of_periods: &[Table]) -> Markup {
             div class="field" {
                 label for="what" { "Look up" }
                 select #what name="what" {
-                    @for shelf in &SHELVES { option value=(shelf.name) selected[fields.get("what") == Some(shelf.name)] { (shelf.name) } }
+                    @for (name, ..) in SHELVES { option value=(name) selected[fields.get("what") == Some(name)] { (name) } }
                 }
             }
             (layout::input("id", "Id", fields.get("id"), true))
@@ -188,7 +177,7 @@ fn forms(fields: &Fields, of_periods: &[Table]) -> Markup {
 
 async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup, Failure> {
     let after = fields.get("after").map(start).transpose()?;
-    let Page { items, next } = look.page(console, PAGE, after).await?;
+    let (items, next) = look.page(console, PAGE, after).await?;
     let next = next.map(|key| Value::Object(typed(&key)).to_string());
     let [partition, sort] = look.table.keys();
     let text = |item: &Item, name: &str| {
@@ -199,8 +188,7 @@ async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup
             span { strong { (look.table.name()) } @if let Some(pk) = &look.pk { ", partition " span class="code" { (pk) } } }
         }
         form method="post" action="export" class="row" {
-            (layout::token(console))
-            @for (name, value) in look.query() { input type="hidden" name=(name) value=(value); }
+            (layout::token(console)) (layout::hidden(&look.query()))
             button type="submit" class="second" { "Export all of it" }
             span class="quiet" { "One JSON object a line. It reads all of it, and costs that." }
         }
@@ -217,7 +205,7 @@ async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup
                             }
                         }
                     }
-                    details { summary { "Raw" } pre class="code" { (pretty(item)) } }
+                    details { summary { "Raw" } pre class="code" { (format!("{:#}", Value::Object(typed(item)))) } }
                 }
             }
         }
@@ -228,33 +216,32 @@ async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup
 }
 
 /// All items, a line each, read as they are taken.
-async fn export(State(console): State<Arc<Console>>, Wanted { fields }: Wanted) -> Response {
-    let look = match Look::of(&fields) {
-        Ok(Some(look)) => look,
-        Ok(None) => {
-            let failure = Failure::Usage("Choose a table to export.".to_owned());
-            return layout::failed(&console, Place::Tables, "Not exported", &failure);
-        }
-        Err(failure) => return layout::failed(&console, Place::Tables, "Not exported", &failure),
-    };
+pub(super) async fn export(State(console): Here, Wanted(fields): Wanted) -> Response {
     // The first page is read before the answer begins, so that what is not permitted is said as usual.
-    let first = match look.page(&console, EXPORT, None).await {
-        Ok(page) => page,
+    let first = async {
+        let look = Look::of(&fields)?;
+        let none = || Failure::Usage("Choose a table to export.".to_owned());
+        let look = look.ok_or_else(none)?;
+        let first = look.page(&console, EXPORT, None).await?;
+        Ok::<_, Failure>((look, first))
+    };
+    let (look, first) = match first.await {
+        Ok(found) => found,
         Err(failure) => return layout::failed(&console, Place::Tables, "Not exported", &failure),
     };
     let name = format!("attachment; filename=\"nagare-{}.jsonl\"", look.table.name());
-    let pages = stream::try_unfold((Some(first), None), move |(page, next)| {
+    let pages = stream::try_unfold((Some(first), None), move |(read, next)| {
         let (console, look) = (Arc::clone(&console), look.clone());
         async move {
-            let page = match (page, next) {
-                (Some(page), _) => page,
+            let (items, next) = match (read, next) {
+                (Some(read), _) => read,
                 (None, None) => return Ok(None),
                 (None, next) => {
                     look.page(&console, EXPORT, next).await.map_err(std::io::Error::other)?
                 }
             };
-            let lines: String = page.items.iter().map(line).collect();
-            Ok::<_, std::io::Error>(Some((lines, (None, page.next))))
+            let lines: String = items.iter().map(line).collect();
+            Ok::<_, std::io::Error>(Some((lines, (None, next))))
         }
     });
     let headers = [(CONTENT_TYPE, "application/x-ndjson".to_owned()), (CONTENT_DISPOSITION, name)];
@@ -281,20 +268,16 @@ fn plain(value: &AttributeValue) -> Value {
 
 /// A value as DynamoDB's JSON has it.
 fn raw(value: &AttributeValue) -> Value {
-    let base64 = |bytes: &[u8]| {
-        use base64::Engine;
-        base64::engine::general_purpose::STANDARD.encode(bytes)
-    };
     match value {
         AttributeValue::S(text) => json!({ "S": text }),
         AttributeValue::N(number) => json!({ "N": number }),
         AttributeValue::Bool(truth) => json!({ "BOOL": truth }),
         AttributeValue::Null(truth) => json!({ "NULL": truth }),
-        AttributeValue::B(bytes) => json!({ "B": base64(bytes.as_ref()) }),
+        AttributeValue::B(bytes) => json!({ "B": STANDARD.encode(bytes) }),
         AttributeValue::Ss(texts) => json!({ "SS": texts }),
         AttributeValue::Ns(numbers) => json!({ "NS": numbers }),
         AttributeValue::Bs(all) => {
-            json!({ "BS": all.iter().map(|bytes| base64(bytes.as_ref())).collect::<Vec<_>>() })
+            json!({ "BS": all.iter().map(|bytes| STANDARD.encode(bytes)).collect::<Vec<_>>() })
         }
         AttributeValue::L(all) => json!({ "L": all.iter().map(raw).collect::<Vec<_>>() }),
         AttributeValue::M(all) => json!({ "M": typed(all) }),
@@ -310,10 +293,6 @@ fn typed(item: &Item) -> Map<String, Value> {
 /// An item on a line of its own, as JSON that steers no terminal.
 fn line(item: &Item) -> String {
     format!("{}\n", visible_json(&Value::Object(typed(item)).to_string()))
-}
-
-fn pretty(item: &Item) -> String {
-    format!("{:#}", Value::Object(typed(item)))
 }
 
 fn short(value: &Value) -> String {

@@ -1,9 +1,7 @@
 //! What rules and scores have told of a tenant's customers, the latest first, and what marks it as read.
 
-use maud::{Markup, html};
 use serde_json::json;
 
-use super::super::cost;
 use super::*;
 
 /// Why a page costs what it does.
@@ -34,16 +32,14 @@ pub(super) async fn list(
         section class="card" aria-label="Alerts" {
             nav aria-label="Which alerts" {
                 ul class="chips" {
-                    li { a href=(here(tenant, false, None)) aria-current=[(!unread_only).then_some("true")] { "All" } }
-                    li { a href=(here(tenant, true, None)) aria-current=[unread_only.then_some("true")] { "Unread" } }
+                    (layout::chip(&here(tenant, false, None), !unread_only, "All"))
+                    (layout::chip(&here(tenant, true, None), unread_only, "Unread"))
                 }
             }
-            @if items(&body).is_empty() { p class="quiet" { "Nothing here. " a href=(section_of(tenant, "rules")) { "Rules and scores" } " say what is told." } }
+            @if items(&body).is_empty() { p class="quiet" { "Nothing here. " a href=(named::section("tenant", tenant, "rules")) { "Rules and scores" } " say what is told." } }
             ul class="talk" { @for item in items(&body) { (row(console, tenant, item, &back)) } }
             @if unread.len() > 1 { (mark(console, tenant, &unread, &back, &format!("Mark these {} as read", unread.len()))) }
-            @if let Some(cursor) = body["next_cursor"].as_str() {
-                nav aria-label="Pages" { a rel="next" href=(here(tenant, unread_only, Some(cursor))) { "More" } }
-            }
+            (layout::more(&body, |cursor| here(tenant, unread_only, Some(cursor))))
         }
     })
 }
@@ -52,12 +48,12 @@ fn here(tenant: &str, unread_only: bool, cursor: Option<&str>) -> String {
     let state = unread_only.then_some(("state", UNREAD));
     let of = [("id", tenant), ("show", "alerts")];
     let all = of.into_iter().chain(state).chain(cursor.map(|cursor| ("cursor", cursor)));
-    layout::address("tenant", &all.collect::<Vec<_>>())
+    named::address("tenant", &all.collect::<Vec<_>>())
 }
 
 fn row(console: &Console, tenant: &str, item: &Value, back: &str) -> Markup {
-    let text = |name: &str| item[name].as_str().unwrap_or_default();
-    let events = item["decided_on"]["events"].as_u64().unwrap_or(0);
+    let text = |name| text(item, name);
+    let events = number(&item["decided_on"], "events");
     html! {
         li class="alert" {
             span {
@@ -90,16 +86,9 @@ fn when(item: &Value) -> String {
 /// What marks alerts as read.
 fn mark(console: &Console, tenant: &str, ids: &[&str], back: &str, label: &str) -> Markup {
     let read: Vec<_> = ids.iter().map(|id| json!({ "alert_id": id })).collect();
-    html! {
-        @if console.mode == Mode::Write {
-            form method="post" action="send" {
-                (layout::token(console))
-                input type="hidden" name="type" value="alerts.read";
-                input type="hidden" name="f.tenant_id" value=(tenant);
-                input type="hidden" name="f.read" value=(Value::from(read));
-                input type="hidden" name="back" value=(back);
-                button type="submit" class="second" { (label) }
-            }
-        }
-    }
+    let read = Value::from(read).to_string();
+    let given =
+        [("type", "alerts.read"), ("f.tenant_id", tenant), ("f.read", &read), ("back", back)];
+    let button = html! { button type="submit" class="second" { (label) } };
+    layout::command(console, (None, None), &given, button)
 }

@@ -1,17 +1,10 @@
 //! The customers of a tenant, and one of them: what is said of them, what they score, and what they did.
 
-use std::sync::Arc;
-
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use maud::{Markup, html};
-use serde_json::Value;
 use shared::events::Customer;
 use shared::projection::View;
 use shared::summaries::{CustomerView, Days, NamedDays, Summaries, SummaryView};
 use shared::values::{CustomerId, TenantId};
 
-use super::super::{cost, payload};
 use super::*;
 
 /// Names of one customer that are shown.
@@ -24,10 +17,8 @@ const OF_CUSTOMER: &str = "Three calls at once: what the customer did, what is s
      are makes no difference. Who has more names or days than a view holds costs a query more. Days are read once more beside it, \
      which the API does not do and is not counted here: a call.";
 
-/// The page of a customer.
-pub(super) fn address(tenant: &str, customer: &str) -> String {
-    let of = [("tenant", tenant), ("id", customer)];
-    format!("{PATH}{}", layout::address("customer", &of))
+pub(crate) fn address(tenant: &str, customer: &str) -> String {
+    named::path("customer", &[("tenant", tenant), ("id", customer)])
 }
 
 pub(super) async fn list(
@@ -35,8 +26,8 @@ pub(super) async fn list(
     tenant: &str,
     fields: &Fields,
 ) -> Result<Markup, Failure> {
-    let Read { body, cost: paid } =
-        page_of(console, tenant, "customers", fields.of(&["cursor"])).await?;
+    let page = page_of(console, tenant, "customers", fields.of(&["cursor"]));
+    let Read { body, cost: paid } = page.await?;
     Ok(html! {
         (cost::shown(&paid, OF_LIST))
         @if items(&body).is_empty() { p role="status" { "No customer of " (tenant) " is known here." } }
@@ -46,40 +37,34 @@ pub(super) async fn list(
 }
 
 fn row(tenant: &str, item: &Value) -> Markup {
-    let id = item["customer_id"].as_str().unwrap_or_default();
+    let id = text(item, "customer_id");
     html! {
         li class="entry" {
             div class="entry-head" {
                 a href=(address(tenant, id)) { strong { (id) } }
                 @if !item["payload"].is_null() { span { (payload::line(&item["payload"])) } }
                 @for (score, value) in item["scores"].as_object().into_iter().flatten() {
-                    span class="tag" { (score) " " (value["value"].as_u64().unwrap_or(0)) }
+                    span class="tag" { (score) " " (number(value, "value")) }
                 }
             }
-            p { (tally(item["events"].as_u64().unwrap_or(0), item)) }
+            p { (tally("events", item)) }
         }
     }
 }
 
-pub(super) async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    let (tenant, id) =
-        (fields.get("tenant").unwrap_or_default(), fields.get("id").unwrap_or_default());
-    let content = html! {
-        (commands::news(&console, &fields).await)
-        (way_back(tenant, ""))
-        (layout::or_problem(one(&console, tenant, id).await))
-    };
-    layout::page(&console, Place::Tenants, id, content).into_response()
+pub(crate) async fn view(State(console): Here, fields: Fields) -> Page {
+    let [tenant, id] = ["tenant", "id"].map(|name| fields.get(name).unwrap_or_default());
+    let news = commands::news(&console, &fields).await;
+    page_within(&console, news, (tenant, ""), id, one(&console, tenant, id).await)
 }
 
 async fn one(console: &Console, tenant: &str, id: &str) -> Result<Markup, Failure> {
     let path = ["v1", "tenants", tenant, "customers", id];
     let customer =
         Customer { tenant_id: TenantId::new(tenant)?, customer_id: CustomerId::new(id)? };
-    let read = console.reads.find(&console.remote, &path, &[]);
+    let read = console.reads.find(&path, &[]);
     let (read, days) = futures::join!(read, days_of(console, &customer));
     let of = [("tenant", tenant), ("customer", id)];
-    let (history, audit) = (layout::address("history", &of), layout::address("audit", &of));
     Ok(html! {
         @match read? {
             None => p role="status" { "Nothing is known of this customer yet." },
@@ -90,7 +75,7 @@ async fn one(console: &Console, tenant: &str, id: &str) -> Result<Markup, Failur
                     Ok(days) => (did(tenant, &body, &days)),
                     Err(failure) => (layout::problem(&failure)),
                 }
-                p { a href=(history) { "Event by event" } " · " a href=(audit) { "Audit them" } }
+                p { a href=(named::address("history", &of)) { "Event by event" } " · " a href=(named::address("audit", &of)) { "Audit them" } }
             }
         }
         @if console.mode == Mode::Write { (forms(console, tenant, id)) }
@@ -113,9 +98,9 @@ fn summary(body: &Value) -> Markup {
         section class="card" aria-label="Summary" {
             @if body["payload"].is_null() { p class="quiet" { "Nothing is said of this customer." } }
             (payload::shown(&body["payload"]))
-            p { (tally(body["events"].as_u64().unwrap_or(0), body)) }
+            p { (tally("events", body)) }
             @for (score, value) in scores {
-                @let points = value["value"].as_u64().unwrap_or(0);
+                @let points = number(value, "value");
                 div class="bar" {
                     span class="bar-label" { (score) }
                     progress class="score" max="100" value=(points) aria-label=(score) {}
@@ -152,14 +137,13 @@ fn did(tenant: &str, body: &Value, days: &NamedDays) -> Markup {
 
 fn name_row(tenant: &str, name: &str, of: &Value, days: &NamedDays) -> Markup {
     let of_name = days.iter().find(|(other, _)| other.as_str() == name).map(|(_, days)| days);
-    let instant = |member: &str| named::when(of[member].as_str().unwrap_or_default());
     html! {
         tr {
-            th scope="row" { a href=(names::address(tenant, name)) { (name) } }
-            td { (days::small(name, of_name.unwrap_or(&Days::default()))) }
-            td data-label="events" { (of["count"].as_u64().unwrap_or(0)) }
-            td data-label="first" { (instant("first_at")) }
-            td data-label="last" { (instant("last_at")) }
+            th scope="row" { a href=(name_address(tenant, name)) { (name) } }
+            td { (days::picture("days small", name, of_name.unwrap_or(&Days::default()))) }
+            td data-label="events" { (number(of, "count")) }
+            td data-label="first" { (named::when(text(of, "first_at"))) }
+            td data-label="last" { (named::when(text(of, "last_at"))) }
         }
     }
 }
@@ -168,15 +152,19 @@ fn name_row(tenant: &str, name: &str, of: &Value, days: &NamedDays) -> Markup {
 fn forms(console: &Console, tenant: &str, id: &str) -> Markup {
     let of = [("tenant_id", tenant), ("customer_id", id)];
     let payload = [of[0], of[1], ("payload", r#"{"name":""}"#)];
+    let back = named::address("customer", &[("tenant", tenant), ("id", id)]);
+    let given = [
+        ("type", "event.recorded"),
+        ("f.tenant_id", tenant),
+        ("f.customer_id", id),
+        ("back", back.as_str()),
+    ];
+    let asked = html! {
+        (layout::input("f.name", "What they do", Some("login"), true))
+        button type="submit" { "Record it" }
+    };
     html! {
-        form method="post" action="send" class="row" aria-label="Record an event" {
-            (layout::token(console))
-            input type="hidden" name="type" value="event.recorded";
-            @for (member, value) in of { input type="hidden" name=(format!("f.{member}")) value=(value); }
-            input type="hidden" name="back" value=(layout::address("customer", &[("tenant", tenant), ("id", id)]));
-            (layout::input("f.name", "What they do", Some("login"), true))
-            button type="submit" { "Record it" }
-        }
+        (layout::command(console, (Some("row"), Some("Record an event")), &given, asked))
         p {
             a href=(form_of("customer.updated", &payload)) { "Say something of them" } ", or "
             a href=(form_of("event.recorded", &of)) { "record an event with properties" } "."

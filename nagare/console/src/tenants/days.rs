@@ -1,15 +1,12 @@
 //! Events by UTC day, as bars.
 
-use maud::{Markup, html};
-use nagare_client::clock;
-use serde_json::Value;
-use shared::events::{Period, PeriodLength};
+use shared::events::PeriodLength;
 use shared::summaries::{Day, Days, day_of, start_of};
 
-use super::super::layout;
+use super::*;
 
 /// Days that are shown, today included.
-pub(super) const SHOWN: Day = 60;
+const SHOWN: Day = 60;
 /// What a day is wide, and how much of it is its bar, in units of the picture.
 const WIDTH: u32 = 4;
 const BAR: u32 = 3;
@@ -18,8 +15,7 @@ const HEIGHT: f64 = 40.0;
 /// The least that a day with any event is high.
 const LEAST: f64 = 2.0;
 
-/// Today.
-pub(super) fn today() -> Day {
+fn today() -> Day {
     day_of(clock::clock().now())
 }
 
@@ -64,12 +60,8 @@ pub(super) fn figure(what: &str, days: &Days) -> Markup {
     }
 }
 
-/// The bars alone, as a part of a row.
-pub(super) fn small(what: &str, days: &Days) -> Markup {
-    picture("days small", what, days)
-}
-
-fn picture(class: &str, what: &str, days: &Days) -> Markup {
+/// The bars alone.
+pub(super) fn picture(class: &str, what: &str, days: &Days) -> Markup {
     let from = first();
     let shown: Vec<_> = days.iter().filter(|(day, _)| (from..=today()).contains(day)).collect();
     let highest = highest(&shown);

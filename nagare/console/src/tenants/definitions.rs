@@ -1,6 +1,5 @@
 //! The rules and the scores of a tenant that are in force, and what changes them.
 
-use maud::{Markup, html};
 use shared::tenants::{CountRule, Definitions, RuleDefinition, ScoreDefinition, When, Within};
 
 use super::*;
@@ -42,14 +41,14 @@ fn of_rule(console: &Console, tenant: &str, rule: &RuleDefinition) -> Markup {
                 strong { (id) } ": "
                 @match &rule.when {
                     When::Counted(CountRule { event, count, within }) => {
-                        (count) " × " a href=(names::address(tenant, event.as_str())) { (event) } " " (in_words(*within))
+                        (count) " × " a href=(name_address(tenant, event.as_str())) { (event) } " " (in_words(*within))
                     },
                     When::Silent(days) => (layout::counted(u64::from(*days), "day of silence", "days of silence")),
                 }
                 " " span class="quiet" { "since " (named::instant(rule.at)) }
             }
             a href=(form_of("rule.defined", &change)) { "Change" }
-            (delete(console, "rule.deleted", tenant, "rule_id", id))
+            (delete(console, "rule.deleted", tenant, "f.rule_id", id))
         }
     }
 }
@@ -74,17 +73,16 @@ fn of_score(console: &Console, tenant: &str, score: &ScoreDefinition) -> Result<
     if !below.is_empty() {
         change.push(("alert_below", &below));
     }
-    let each = of["measures"].as_array().map(Vec::as_slice).unwrap_or_default();
     Ok(html! {
         li class="alert" {
             span {
                 strong { (id) } ": " (base)
-                @for measure in each { (points(tenant, measure)) }
+                @for measure in of["measures"].as_array().into_iter().flatten() { (points(tenant, measure)) }
                 @if !below.is_empty() { "; tells below " (below) }
                 " " span class="quiet" { "since " (named::instant(score.at)) }
             }
             a href=(form_of("score.defined", &change)) { "Change" }
-            (delete(console, "score.deleted", tenant, "score_id", id))
+            (delete(console, "score.deleted", tenant, "f.score_id", id))
         }
     })
 }
@@ -92,24 +90,17 @@ fn of_score(console: &Console, tenant: &str, score: &ScoreDefinition) -> Result<
 /// What is added for one name.
 fn points(tenant: &str, measure: &Value) -> Markup {
     let number = |name: &str| measure[name].as_i64().unwrap_or(0);
-    let event = measure["event"].as_str().unwrap_or_default();
+    let event = text(measure, "event");
     html! {
         (if number("points") < 0 { " − " } else { " + " }) (number("points").unsigned_abs()) " × "
-        a href=(names::address(tenant, event)) { (event) }
+        a href=(name_address(tenant, event)) { (event) }
         " in " (number("days")) " days (at most " (number("most")) ")"
     }
 }
 
 fn delete(console: &Console, command: &str, tenant: &str, member: &str, id: &str) -> Markup {
-    html! {
-        @if console.mode == Mode::Write {
-            form method="post" action="send" {
-                (layout::token(console))
-                input type="hidden" name="f.tenant_id" value=(tenant);
-                input type="hidden" name=(format!("f.{member}")) value=(id);
-                input type="hidden" name="back" value=(section_of(tenant, "rules"));
-                button type="submit" class="second" name="type" value=(command) aria-label=(format!("Delete {id}")) { "Delete" }
-            }
-        }
-    }
+    let back = named::section("tenant", tenant, "rules");
+    let given = [("f.tenant_id", tenant), (member, id), ("back", back.as_str())];
+    let button = html! { button type="submit" class="second" name="type" value=(command) aria-label={ "Delete " (id) } { "Delete" } };
+    layout::command(console, (None, None), &given, button)
 }

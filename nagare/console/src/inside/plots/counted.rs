@@ -6,7 +6,7 @@ use nagare_telemetry::numbers::{
     COMMANDS, Numbers, POINTS, Point, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS,
 };
 
-use super::{Kind, Line, Plot, Report, sends, short};
+use super::{Kind, Line, Plot, Report};
 use crate::numbers::Cost;
 
 /// Points of a row of a table: five minutes.
@@ -48,6 +48,8 @@ fn since_start(mut plots: Vec<Plot>, numbers: &Numbers) -> Vec<Plot> {
 }
 
 fn plots(numbers: &Numbers) -> Vec<Plot> {
+    let rate: Value = |point| Some(point.total.sum / Point::SECONDS);
+    let frequency: Value = |point| Some(point.total.count as f64 / Point::SECONDS);
     let one = |title, points: &[Point], value: Value| {
         let over =
             |points: &[Point]| value(&Point::all(points)).map(|all| all / points.len() as f64);
@@ -57,7 +59,9 @@ fn plots(numbers: &Numbers) -> Vec<Plot> {
         let points = numbers.hour(name, None);
         let of =
             |name, value: Value| line(name, &points, value, |points| value(&Point::all(points)));
-        Plot { title, unit: "ms", minutes: 60, lines: vec![of("median", half), of("p99", most)] }
+        let (half, most) =
+            (of("median", |it| it.percentile(0.5)), of("p99", |it| it.percentile(0.99)));
+        Plot { title, unit: "ms", minutes: 60, lines: vec![half, most] }
     };
     let hour = |name: &str| numbers.hour(name, None);
     let sum = |names: &[&str]| -> Vec<Point> {
@@ -97,50 +101,18 @@ fn line(
     }
 }
 
-fn rate(point: &Point) -> Option<f64> {
-    Some(point.total.sum / Point::SECONDS)
-}
-
-fn frequency(point: &Point) -> Option<f64> {
-    Some(point.total.count as f64 / Point::SECONDS)
-}
-
-fn half(point: &Point) -> Option<f64> {
-    point.percentile(0.5)
-}
-
-fn most(point: &Point) -> Option<f64> {
-    point.percentile(0.99)
-}
-
-/// Commands by how they ended, units by table, dead letters by reason.
 fn kinds(numbers: &Numbers) -> Vec<Kind> {
-    let commands = COMMANDS.iter().map(|(name, label)| ("Commands", *label, *name, None));
-    let by = |what, name: &'static str| {
-        numbers.kinds(name).into_iter().map(move |kind| (what, kind, name, Some(kind)))
+    let counted = |name: &str, by: Option<&str>| {
+        [numbers.recent(name, by, 1), numbers.recent(name, by, 60), numbers.ever(name, by)]
+            .map(|total| total.sum)
+    };
+    let commands =
+        COMMANDS.iter().map(|(name, label)| ("Commands", (*label).to_owned(), counted(name, None)));
+    let by = |what, name| {
+        let kinds = numbers.kinds(name).into_iter();
+        kinds.map(move |kind| (what, kind.to_owned(), counted(name, Some(kind))))
     };
     let tables = by("Units written", WRITE_UNITS).chain(by("Units read", READ_UNITS));
     let rows = commands.chain(tables).chain(by("Dead letters", "DeadLetters"));
-    let minute = |name, by| numbers.recent(name, by, 1).sum;
-    let hour = |name, by| numbers.recent(name, by, 60).sum;
-    let ever = |name, by| numbers.ever(name, by).sum;
-    let mut kinds: Vec<_> = rows
-        .filter(|&(_, _, name, by)| ever(name, by) > 0.0)
-        .map(|(what, kind, name, by)| Kind {
-            what,
-            kind: kind.to_owned(),
-            minute: short(minute(name, by)),
-            hour: short(hour(name, by)),
-            ever: Some(short(ever(name, by))),
-        })
-        .collect();
-    let [written, again] = ["EntriesWritten", "EntriesRepeated"];
-    kinds.push(Kind {
-        what: "Sends an entry",
-        kind: String::new(),
-        minute: sends(minute(written, None), minute(again, None)),
-        hour: sends(hour(written, None), hour(again, None)),
-        ever: Some(sends(ever(written, None), ever(again, None))),
-    });
-    kinds
+    super::kinds(rows, counted("EntriesWritten", None), counted("EntriesRepeated", None))
 }

@@ -1,40 +1,21 @@
 //! The numbers of the last hour as small plots, and what they cost.
-//!
-//! ```text
-//! counted  a report of what was counted in this process
-//! read     the same of what CloudWatch has
-//! figure   a plot, and its table
-//! ```
 
 mod counted;
 mod figure;
 mod read;
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::extract::State;
-use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
-use maud::{Markup, html};
-
-use super::gone;
-use crate::layout::{self, Place};
 use crate::numbers::Cost;
-use crate::{Console, PATH};
+use crate::prelude::*;
 
-const TITLE: &str = "Metrics";
+const SPANS: [&str; 3] = ["Last minute", "Last hour", "Since the start"];
 
 /// What there is to tell of the last hour.
 struct Report {
     plots: Vec<Plot>,
     kinds: Vec<Kind>,
     cost: Cost,
-    /// What the cost is.
     caption: Markup,
-    /// What to know of these numbers.
     remark: Markup,
-    /// How often it is made again.
     every: &'static str,
 }
 
@@ -52,24 +33,16 @@ struct Line {
     name: &'static str,
     /// At equal distances, the oldest first. The hour is theirs.
     points: Vec<Option<f64>>,
-    /// In the last minute.
     present: Option<f64>,
     /// In each five minutes, the oldest first.
     rows: Vec<Option<f64>>,
 }
 
-/// A number by what it is told apart by.
+/// A number by what it is told apart by: in each of the [`SPANS`] of which it is known.
 struct Kind {
     what: &'static str,
     kind: String,
-    minute: String,
-    hour: String,
-    /// Since the start, where that is known.
-    ever: Option<String>,
-}
-
-pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/console/numbers", get(view)).route("/console/numbers-now", get(now))
+    numbers: Vec<String>,
 }
 
 /// The report, or why there is none; nothing where another process has it.
@@ -84,10 +57,10 @@ async fn report(console: &Console) -> Option<Result<Report, Markup>> {
     }
 }
 
-async fn view(State(console): State<Arc<Console>>) -> Response {
+pub(crate) async fn view(State(console): Here) -> Page {
     let content = match (report(&console).await, &console.cloudwatch) {
         (Some(Ok(report)), _) => html! {
-            (region(&report))
+            (region(report.every, shown(&report)))
             h2 { "As tables" }
             @for plot in &report.plots { (figure::table(plot)) }
             p class="quiet" { "As of when the page was loaded, in steps of five minutes." }
@@ -96,51 +69,64 @@ async fn view(State(console): State<Arc<Console>>) -> Response {
         (None, Err(why)) => layout::problem(why),
         (None, Ok(_)) => html! {},
     };
-    layout::page(&console, Place::Numbers, TITLE, content).into_response()
+    layout::page(&console, Place::Numbers, "Metrics", content)
 }
 
-async fn now(State(console): State<Arc<Console>>) -> Response {
-    match report(&console).await {
-        Some(Ok(report)) => Html(region(&report).into_string()).into_response(),
-        Some(Err(problem)) => Html(unread(&problem).into_string()).into_response(),
-        None => gone(),
-    }
+/// The region alone. What could not be read is tried again.
+pub(crate) async fn now(State(console): Here) -> Response {
+    let region = match report(&console).await {
+        Some(Ok(report)) => region(report.every, shown(&report)),
+        Some(Err(problem)) => region(read::EVERY, problem),
+        None => return StatusCode::NOT_FOUND.into_response(),
+    };
+    layout::region(region).into_response()
 }
 
-fn region(report: &Report) -> Markup {
-    let now = format!("{PATH}numbers-now");
+fn region(every: &str, content: Markup) -> Markup {
+    html! { div #numbers hx-get={ (PATH) "numbers-now" } hx-trigger=(every) hx-swap="outerHTML" { (content) } }
+}
+
+fn shown(report: &Report) -> Markup {
     html! {
-        div #numbers hx-get=(now) hx-trigger=(report.every) hx-swap="outerHTML" {
-            (report.remark)
-            div class="plots" { @for plot in &report.plots { (figure::figure(plot)) } }
-            (kinds(&report.kinds))
-            (cost(report))
-        }
+        (report.remark)
+        div class="plots" { @for plot in &report.plots { (figure::figure(plot)) } }
+        (by_kind(&report.kinds))
+        (cost(report))
     }
 }
 
-/// In the place of a region that could not be made again. It is tried again.
-fn unread(problem: &Markup) -> Markup {
-    let now = format!("{PATH}numbers-now");
-    html! { div #numbers hx-get=(now) hx-trigger=(read::EVERY) hx-swap="outerHTML" { (problem) } }
+/// Commands by how they ended, units by table, dead letters by reason: those of which there were any. And how often an
+/// entry was sent, of those written and those sent again.
+fn kinds<const N: usize>(
+    rows: impl Iterator<Item = (&'static str, String, [f64; N])>,
+    written: [f64; N],
+    again: [f64; N],
+) -> Vec<Kind> {
+    let some = rows.filter(|(_, _, numbers)| numbers.last().is_some_and(|all| *all > 0.0));
+    let some =
+        some.map(|(what, kind, numbers)| Kind { what, kind, numbers: numbers.map(short).into() });
+    let sends = written.iter().zip(again).map(|(written, again)| match *written > 0.0 {
+        true => format!("{:.3}", (written + again) / written),
+        false => "–".to_owned(),
+    });
+    let sends = Kind { what: "Sends an entry", kind: String::new(), numbers: sends.collect() };
+    some.chain([sends]).collect()
 }
 
-/// Commands by how they ended, units by table, dead letters by reason.
-fn kinds(kinds: &[Kind]) -> Markup {
-    let since_start = kinds.iter().any(|kind| kind.ever.is_some());
+fn by_kind(kinds: &[Kind]) -> Markup {
+    let spans = kinds.first().map_or(0, |kind| kind.numbers.len());
     html! {
         table class="stack" {
             caption { "By kind" }
             thead { tr {
-                th scope="col" { "What" } th scope="col" { "Kind" } th scope="col" { "Last minute" }
-                th scope="col" { "Last hour" } @if since_start { th scope="col" { "Since the start" } }
+                th scope="col" { "What" } th scope="col" { "Kind" }
+                @for span in SPANS.iter().take(spans) { th scope="col" { (span) } }
             } }
             tbody {
                 @for kind in kinds {
                     tr {
                         th scope="row" { (kind.what) } td { (kind.kind) }
-                        td data-label="Last minute" { (kind.minute) } td data-label="Last hour" { (kind.hour) }
-                        @if let Some(ever) = &kind.ever { td data-label="Since the start" { (ever) } }
+                        @for (span, number) in SPANS.iter().zip(&kind.numbers) { td data-label=(span) { (number) } }
                     }
                 }
             }
@@ -169,11 +155,6 @@ fn cost(report: &Report) -> Markup {
             "Computing, storage, logs and what every month costs are not among it: " code { "nagare estimate" } " has these."
         }
     }
-}
-
-/// How often an entry was sent, of those written and those sent again.
-fn sends(written: f64, again: f64) -> String {
-    if written > 0.0 { format!("{:.3}", (written + again) / written) } else { "–".to_owned() }
 }
 
 /// A number with three digits or so.

@@ -7,8 +7,8 @@ use maud::html;
 use nagare_operator::cost::prices::Prices;
 use nagare_telemetry::numbers::COMMANDS;
 
-use super::{Kind, Line, Plot, Report, sends, short};
-use crate::cloudwatch::{CallError, CloudWatch, Minutes, Statistic, Wanted};
+use super::{Kind, Line, Plot, Report};
+use crate::cloudwatch::{CallError, CloudWatch, HOUR, Minutes, Statistic, Wanted};
 use crate::numbers::Cost;
 
 /// How often a page asks again. CloudWatch is asked once a minute at most.
@@ -24,7 +24,6 @@ const SUMS: [&str; 6] = [
     "Problems",
     "DeadLetters",
 ];
-/// Those that measure a time.
 const TIMES: [&str; 3] = ["FanOutLatency", "ProjectionLag", "PageLatency"];
 /// The one whose values are as many as the pages.
 const PAGES: &str = "PageLatency";
@@ -38,8 +37,6 @@ struct Hour<'m> {
     tables: &'m [String],
 }
 
-/// # Errors
-/// [`CallError`]
 pub(super) async fn report(
     cloudwatch: &CloudWatch,
     tables: &[String],
@@ -61,7 +58,6 @@ pub(super) async fn report(
     })
 }
 
-/// All that is asked for.
 fn wanted(tables: &[String]) -> Vec<Wanted> {
     let sums = COMMANDS.iter().map(|(name, _)| *name).chain(SUMS);
     let times = TIMES.iter().flat_map(|name| {
@@ -86,7 +82,7 @@ fn units(name: &'static str, table: &str) -> Wanted {
 impl Hour<'_> {
     /// What happened in each minute, of several metrics together. Where nothing is counted nothing happened.
     fn sums(&self, wanted: &[Wanted]) -> Vec<f64> {
-        let mut sums = vec![0.0; self.minutes.len()];
+        let mut sums = vec![0.0; HOUR];
         for metric in wanted.iter().map(|wanted| self.minutes.of(wanted)) {
             for (sum, value) in sums.iter_mut().zip(metric) {
                 *sum += value.unwrap_or(0.0);
@@ -150,25 +146,10 @@ impl Hour<'_> {
         });
         let letters = ("Dead letters", String::new(), self.sum(&["DeadLetters"]));
         let rows = commands.chain(units).chain([letters]);
-        let mut kinds: Vec<_> = rows
-            .filter(|(_, _, minutes)| total(minutes) > 0.0)
-            .map(|(what, kind, minutes)| Kind {
-                what,
-                kind,
-                minute: short(present(&minutes)),
-                hour: short(total(&minutes)),
-                ever: None,
-            })
-            .collect();
+        let counted = |minutes: Vec<f64>| [minutes.last().copied().unwrap_or(0.0), total(&minutes)];
+        let rows = rows.map(|(what, kind, minutes)| (what, kind, counted(minutes)));
         let [written, again] = ["EntriesWritten", "EntriesRepeated"].map(|name| self.sum(&[name]));
-        kinds.push(Kind {
-            what: "Sends an entry",
-            kind: String::new(),
-            minute: sends(present(&written), present(&again)),
-            hour: sends(total(&written), total(&again)),
-            ever: None,
-        });
-        kinds
+        super::kinds(rows, counted(written), counted(again))
     }
 
     fn cost(&self) -> Cost {
@@ -192,8 +173,4 @@ fn rate(title: &'static str, minutes: &[f64]) -> Plot {
 
 fn total(minutes: &[f64]) -> f64 {
     minutes.iter().sum()
-}
-
-fn present(minutes: &[f64]) -> f64 {
-    minutes.last().copied().unwrap_or(0.0)
 }
