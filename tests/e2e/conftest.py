@@ -34,6 +34,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "tests/e2e/typescript"
 NAGARE = str(Path(os.environ.get("NAGARE_BIN") or ROOT / "target/release/nagare").absolute())
 
+# Files whose tests take minutes, the longest first. A file is the work of one process, so what takes long begins early.
+LONG = ["test_faults", "test_sql", "test_newer", "test_local", "test_queries", "test_polls", "test_kills", "test_outcomes"]
+
+
+def pytest_collection_modifyitems(items):
+    place = {name: n for n, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
+
+
 EXPORT = re.compile(r"^export ([A-Z0-9_]+)=(?:'([^']*)'|\"([^\"]*)\"|(\S*))\s*$")
 PROMISED = {
     "NAGARE_API_URL",
