@@ -346,7 +346,7 @@ async fn of_a_graph_and_its_posts() {
         graph.follow(&follower, &followee);
         counter.apply(&[follow(&follower, &followee, NOW)]).await;
     }
-    expect(graph.imported(), counter.take(), "the import");
+    expect(graph.import, counter.take(), "the import");
     for n in 0..120 {
         let (author, second) = ((n * 5 % 31).to_string(), 1_795_000_000 + n * 60);
         let at = shared::values::Timestamp::from_unix_millis(second * 1_000).to_string();
@@ -355,9 +355,9 @@ async fn of_a_graph_and_its_posts() {
         graph.publish(&author, second, activity(&command));
         counter.apply(&[command]).await;
     }
-    expect(graph.published(), counter.take(), "the posts");
+    expect(graph.published, counter.take(), "the posts");
     let entries = counter.world.entry_count().await;
-    assert_eq!(graph.published().entries, entries as f64);
+    assert_eq!(graph.published.entries, entries as f64);
 }
 
 /// The views that events are folded into, however many events there are. A customer who is new is listed as well.

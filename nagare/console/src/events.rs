@@ -73,7 +73,7 @@ fn table(reports: &[PeriodReport]) -> Markup {
                             td { (report.state) @if let Some(why) = &report.dispute { p class="problem" { (why) } } }
                             td data-label="Events" { (number(report.events)) }
                             td data-label="Bytes" { (number(report.bytes)) }
-                            td data-label="Next" { (report.next.unwrap_or("–")) }
+                            td data-label="Next" { (report.next.as_deref().unwrap_or("–")) }
                             td data-label="From" { @if let Some(at) = report.next_at { (named::instant(at)) } }
                         }
                     }

@@ -1,26 +1,21 @@
 //! How far the fan-out of an activity of an actor with many followers has come.
 
+use crate::Result;
 use serde::Serialize;
 use shared::activities::{Activities, ActivityKey};
-use shared::dynamo::DynamoError;
 use shared::fanout::{FanOut, FanOutKind, FanOuts, Progress};
 use shared::follows::FollowerRange;
 use shared::ledger::Ledger;
 use shared::values::ActivityId;
 
-/// The fan-out of an activity.
 pub struct Work {
-    /// Which activity.
     pub key: ActivityKey,
     /// Removing entries once the activity is deleted, and inserting them before.
     pub kind: FanOutKind,
 }
 
 /// The fan-out of an activity; `None` if nobody has published it.
-///
-/// # Errors
-/// [`DynamoError`]
-pub async fn work(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<Work>, DynamoError> {
+pub async fn work(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<Work>> {
     let activities = Activities::new(ledger);
     let Some((actor_id, _)) = activities.claimed(activity_id).await? else {
         return Ok(None);
@@ -34,13 +29,7 @@ pub async fn work(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<Wo
 }
 
 /// The progress of the fan-out of an activity; `None` unless it was cut into segments.
-///
-/// # Errors
-/// [`DynamoError`]
-pub async fn report(
-    ledger: &Ledger,
-    activity_id: &ActivityId,
-) -> Result<Option<Report>, DynamoError> {
+pub async fn report(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<Report>> {
     let Some(Work { key, kind }) = work(ledger, activity_id).await? else {
         return Ok(None);
     };
@@ -48,7 +37,6 @@ pub async fn report(
     Ok(fan_out.map(|fan_out| Report::of(activity_id, kind, &fan_out)))
 }
 
-/// The progress of a fan-out.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     pub activity_id: ActivityId,

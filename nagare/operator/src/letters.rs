@@ -5,17 +5,6 @@ use nagare_client::sender::Sender;
 use shared::dead_letters::{DeadLetter, DeadLetters, ORIGIN, StreamBatch, fits};
 use shared::queue::Message;
 
-/// Refuses a letter that Lambda sent when it gave up changes: it says which changes they are, but does not contain them.
-fn check(letter: &DeadLetter) -> Result<(), Failure> {
-    match StreamBatch::read(&letter.body) {
-        None => Ok(()),
-        Some(batch) => Err(Failure::No(format!(
-            "this is no command; it stands for {batch}. docs/OPERATIONS.md says how to set the views right: \
-             \"Changes of facts that were given up\". Then drop it"
-        ))),
-    }
-}
-
 /// Sends a letter's command again, then removes the letter. If it is interrupted in between, the letter
 /// stays, and running it again is safe.
 ///
@@ -26,7 +15,13 @@ pub async fn redrive(
     sender: &Sender,
     letter: &DeadLetter,
 ) -> Result<(), Failure> {
-    check(letter)?;
+    // One that Lambda sent when it gave up changes says which changes they are, but does not contain them.
+    if let Some(batch) = StreamBatch::read(&letter.body) {
+        return Err(Failure::No(format!(
+            "this is no command; it stands for {batch}. docs/OPERATIONS.md says how to set the views right: \
+             \"Changes of facts that were given up\". Then drop it"
+        )));
+    }
     let mut attributes = vec![(ORIGIN, letter.id.clone())];
     // The longest bodies leave no room for the id; such a letter comes back under another one.
     attributes.retain(|attribute| fits(&letter.body, std::slice::from_ref(attribute)));

@@ -16,7 +16,6 @@ pub mod cost;
 pub mod effects;
 pub mod erasure;
 pub mod event_scope;
-mod failures;
 pub mod fanout;
 pub mod letters;
 pub mod periods;
@@ -25,7 +24,10 @@ pub mod scan;
 
 use std::time::Duration;
 
+use shared::dynamo::DynamoError;
 use shared::runtime::deadline::Deadline;
+
+type Result<T, E = DynamoError> = std::result::Result<T, E>;
 
 /// How long a single call is tried for.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -33,7 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// How long one object of an archive may take.
 pub const PER_OBJECT: Duration = Duration::from_secs(120);
 
-/// The deadline of one call made now.
 #[must_use]
 pub fn soon() -> Deadline {
     Deadline::after(PATIENCE)

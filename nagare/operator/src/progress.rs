@@ -1,4 +1,4 @@
-//! Progress of long work: on a terminal a bar with rate and time left, otherwise nothing.
+//! Progress of long work: on a terminal a bar with rate and time left, otherwise nothing. A bar goes when it is dropped.
 
 use std::fmt::Write;
 
@@ -25,19 +25,24 @@ pub fn counter(what: &'static str) -> ProgressBar {
     styled(bar, "{msg} {spinner} {human_pos} ({rate})")
 }
 
+/// The items, under a bar that shows how many of them have been taken.
+pub(crate) fn each<T>(
+    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+    what: &'static str,
+) -> impl Iterator<Item = T> {
+    let items = items.into_iter();
+    bar(items.len() as u64, what).wrap_iter(items)
+}
+
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
     if UNSEEN.try_with(|()| ()).is_ok() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
-    match ProgressStyle::with_template(template) {
-        Ok(style) => {
-            bar.with_style(style.with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
-                // What is written to is in memory.
-                let _ = to.write_str(&rate(state.per_sec()));
-            }))
-        }
-        Err(_) => bar,
-    }
+    let Ok(style) = ProgressStyle::with_template(template) else { return bar };
+    bar.with_style(style.with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
+        // What is written to is in memory.
+        let _ = to.write_str(&rate(state.per_sec()));
+    }))
 }
 
 /// A rate in whole numbers: `7,173/s`.

@@ -2,27 +2,36 @@
 
 use std::pin::pin;
 
-use crate::progress;
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::TryStreamExt;
-use shared::dynamo::item::Row;
-use shared::dynamo::{DynamoError, Query, Table};
+use shared::dynamo::item::{Row, text};
+use shared::dynamo::{Query, Table};
+
+use super::Result;
+use crate::progress;
+
+/// A query of all items of a partition.
+pub(crate) fn partition<'q>(pk: impl Into<String>) -> Query<'q> {
+    Query { keys: Some("pk = :pk"), values: vec![(":pk", text(pk))], ..Query::default() }
+}
+
+/// A scan for the items that a filter lets through.
+pub(crate) fn filtered<'q>(filter: &'q str, values: Vec<(&'q str, AttributeValue)>) -> Query<'q> {
+    Query { filter: Some(filter), values, ..Query::default() }
+}
 
 /// Shows each item of a table that a query finds. `what` names the items for the progress bar.
-///
-/// # Errors
-/// [`DynamoError`], of a call or of what is shown.
 pub async fn scan(
     table: &Table,
     what: &'static str,
     query: Query<'_>,
-    mut each: impl FnMut(&Row<'_>) -> Result<(), DynamoError>,
-) -> Result<(), DynamoError> {
+    mut each: impl FnMut(&Row<'_>) -> Result<()>,
+) -> Result<()> {
     let bar = progress::counter(what);
     let mut pages = pin!(table.pages(query));
     while let Some(page) = pages.try_next().await? {
         bar.inc(page.scanned);
         page.rows.iter().try_for_each(&mut each)?;
     }
-    bar.finish_and_clear();
     Ok(())
 }

@@ -18,7 +18,7 @@ pub struct Shown {
 }
 
 /// The totals of one viewer in a battle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct ViewerHits {
     pub hits: u64,
     pub damage: u64,

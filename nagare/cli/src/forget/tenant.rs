@@ -3,7 +3,7 @@
 use nagare_client::clock;
 use nagare_client::remote::Remote;
 use nagare_operator::erasure::events::EventErasure;
-use nagare_operator::erasure::{tenant, tenant_letters};
+use nagare_operator::erasure::{letters, tenant};
 use nagare_operator::event_scope::EventScope;
 use serde::Serialize;
 use shared::events::{Archives, Keepers};
@@ -61,7 +61,7 @@ pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     let erased = tenant::erase(&erasure).await?;
     let (summaries, items, erased) = (erased.summaries, erased.items, erased.events);
     let commands_waiting = drain.messages().await?;
-    let found = tenant_letters::remove_those_of(&letters, &scope, clock.now()).await?;
+    let found = letters::remove_events_of(&letters, &scope, clock.now()).await?;
     let report = Report {
         tenant_id: scope.tenant_id,
         customer_id: scope.customer_id,

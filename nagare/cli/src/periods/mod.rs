@@ -52,7 +52,7 @@ fn print(report: &PeriodReport) -> Result<(), Failure> {
         report.state,
         number(report.events),
         number(report.bytes),
-        report.next.unwrap_or("-"),
+        report.next.as_deref().unwrap_or("-"),
     )?;
     match &report.dispute {
         Some(why) => say!("            disputed: {why}"),

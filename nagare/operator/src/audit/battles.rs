@@ -13,16 +13,15 @@ use shared::battles::{
     BattleRow, BattleState, BattleStatus, Contradiction, Definition, Hit, Landed, Replay, Total,
     ViewerHits, ViewerHitsItem, log, numbered, read_number,
 };
+use shared::dynamo::IN_FLIGHT;
 use shared::dynamo::item::{Key, text};
-use shared::dynamo::{DynamoError, IN_FLIGHT, Query};
 use shared::ledger::FORGET_AT;
 use shared::projection::{BarrierProgress, DerivedItem, View};
 use shared::values::{BattleId, HitId, ViewerId};
 
-use super::projected::AuditError;
-use super::rounds::{Compared, Found, Rounds};
-use super::views::ViewsAuditor;
-use crate::scan::scan;
+use super::views::{AuditError, Compared, Found, ViewsAuditor};
+use crate::Result;
+use crate::scan::{filtered, scan};
 
 /// What differs in a battle.
 #[derive(Debug, Clone, Serialize)]
@@ -30,29 +29,16 @@ use crate::scan::scan;
 pub enum BattleDifference {
     /// The view says something else than the log.
     View {
-        /// Of which battle.
         battle_id: BattleId,
         /// What the view says; nothing if it cannot be read, or knows no battle.
         stored: Option<BattleStatus>,
-        /// What the log comes to.
         replayed: BattleStatus,
     },
     /// A viewer is shown something else of their own hits than the log says.
-    Share {
-        /// Of which battle.
-        battle_id: BattleId,
-        /// Whose hits.
-        viewer_id: ViewerId,
-        /// What they are shown.
-        stored: Numbers,
-        /// What the log comes to.
-        replayed: Numbers,
-    },
+    Share { battle_id: BattleId, viewer_id: ViewerId, stored: ViewerHits, replayed: ViewerHits },
     /// The stored number of a hit is not its number in the log.
     Hit {
-        /// Of which battle.
         battle_id: BattleId,
-        /// Which hit.
         hit_id: HitId,
         /// The stored number, from 0 on; `None` if there is none.
         stored: Option<u64>,
@@ -60,29 +46,7 @@ pub enum BattleDifference {
         replayed: Option<u64>,
     },
     /// The log contradicts the rules of a battle.
-    Log {
-        /// Of which battle.
-        battle_id: BattleId,
-        /// About which hit.
-        hit_id: HitId,
-        /// The contradiction.
-        contradiction: Contradiction,
-    },
-}
-
-/// The totals of one viewer in a battle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Numbers {
-    /// How many hits have landed.
-    pub hits: u64,
-    /// The damage of these hits.
-    pub damage: u64,
-}
-
-impl From<ViewerHits> for Numbers {
-    fn from(ViewerHits { hits, damage }: ViewerHits) -> Self {
-        Self { hits, damage }
-    }
+    Log { battle_id: BattleId, hit_id: HitId, contradiction: Contradiction },
 }
 
 /// The items of each viewer, by their sort keys; `None` for an item that cannot be read.
@@ -105,56 +69,36 @@ type NumberDifference = (HitId, [Option<u64>; 2]);
 
 impl ViewsAuditor {
     /// Replays the logs of battles and compares them with what is stored and shown. Repairs what differs if `repair` is set.
-    ///
-    /// # Errors
-    /// [`AuditError`]; auditing again completes it.
     pub async fn battles(
         &self,
         battles: &[BattleId],
         repair: bool,
     ) -> Result<Found<BattleDifference, BattleId>, AuditError> {
-        let mut rounds = Rounds::of(battles);
-        while let Some(round) = rounds.next_round() {
-            let keys: Vec<_> = round.iter().map(keys::view).collect();
-            let (views, (mut told, passed)) = self.around(&keys, self.hits(&round)).await?;
-            let mend_as_of = passed.as_ref().filter(|_| repair);
-            for (battle, view) in round.into_iter().zip(views) {
-                let told = told.remove(&battle).unwrap_or_default();
-                let compared = match view {
-                    Some(view) => self.compare_battle(&battle, view, told, mend_as_of).await?,
-                    None => vec![Compared::Busy],
-                };
-                for compared in compared {
-                    rounds.add(battle.clone(), compared);
-                }
-            }
-        }
-        Ok(rounds.found())
-    }
-
-    /// What facts and views say of these battles, and the barrier by which all of these facts are folded.
-    async fn hits(
-        &self,
-        battles: &[BattleId],
-    ) -> Result<(BTreeMap<BattleId, Told>, Option<View<BarrierProgress>>), AuditError> {
-        let mut told = self.hits_on_record(battles).await?;
-        let passed = self.folded.wait(&self.facts, &self.views, &self.clock).await?;
-        self.hits_shown(&mut told).await?;
-        Ok((told, passed))
+        self.in_rounds(
+            battles,
+            keys::view,
+            async |round| {
+                let mut told = self.hits_on_record(round).await?;
+                let mend_as_of = self.folded(repair).await?;
+                self.hits_shown(&mut told).await?;
+                Ok((told, mend_as_of))
+            },
+            async |battle, view, (told, mend_as_of)| {
+                let told = told.remove(battle).unwrap_or_default();
+                self.compare_battle(battle, view, told, mend_as_of.as_ref()).await
+            },
+        )
+        .await
     }
 
     /// What the facts say of these battles. Hits are spread over the table, so all of it is scanned.
-    async fn hits_on_record(
-        &self,
-        battles: &[BattleId],
-    ) -> Result<BTreeMap<BattleId, Told>, DynamoError> {
+    async fn hits_on_record(&self, battles: &[BattleId]) -> Result<BTreeMap<BattleId, Told>> {
         let mut told: BTreeMap<_, _> =
             battles.iter().map(|battle| (battle.clone(), Told::default())).collect();
-        let query = Query {
-            filter: Some("sk = :battle OR sk = :hit"),
-            values: vec![(":battle", text(keys::OPENED)), (":hit", text(keys::HIT))],
-            ..Query::default()
-        };
+        let query = filtered(
+            "sk = :battle OR sk = :hit",
+            vec![(":battle", text(keys::OPENED)), (":hit", text(keys::HIT))],
+        );
         scan(self.facts.table(), "facts read", query, |row| {
             let Some(of) = BattleRow::of(&Key::of(row)?) else { return Ok(()) };
             let Some(told) = told.get_mut(of.battle()) else { return Ok(()) };
@@ -173,12 +117,11 @@ impl ViewsAuditor {
     }
 
     /// What the views say beside those of the battles themselves.
-    async fn hits_shown(&self, told: &mut BTreeMap<BattleId, Told>) -> Result<(), DynamoError> {
-        let query = Query {
-            filter: Some("begins_with(pk, :battles) OR begins_with(pk, :hits)"),
-            values: vec![(":battles", text(keys::BATTLES)), (":hits", text(keys::HITS))],
-            ..Query::default()
-        };
+    async fn hits_shown(&self, told: &mut BTreeMap<BattleId, Told>) -> Result<()> {
+        let query = filtered(
+            "begins_with(pk, :battles) OR begins_with(pk, :hits)",
+            vec![(":battles", text(keys::BATTLES)), (":hits", text(keys::HITS))],
+        );
         scan(self.views.table(), "views read", query, |row| {
             let key = Key::of(row)?;
             match BattleView::of(&key) {
@@ -217,7 +160,7 @@ impl ViewsAuditor {
         view: View<BattleState>,
         told: Told,
         mend_as_of: Option<&View<BarrierProgress>>,
-    ) -> Result<Vec<Compared<BattleDifference>>, DynamoError> {
+    ) -> Result<Vec<Compared<BattleDifference>>> {
         let Told { definition: Some(definition), on_record, blocks, shares: stored, numbers } =
             told
         else {
@@ -246,40 +189,28 @@ impl ViewsAuditor {
             self.mend_shares(battle, &viewers, &stored, &replay).await?;
             self.mend_numbers(battle, &hits).await?;
         }
-        let compared = |difference| match mend_as_of {
-            Some(_) => Compared::Mended(difference),
-            None => Compared::Differs(difference),
+        let compared = match mend_as_of {
+            Some(_) => Compared::Mended,
+            None => Compared::Differs,
         };
-        let battle_id = || battle.clone();
-        let mut found = Vec::new();
-        if view_differs {
-            let (stored, replayed) = standing;
-            found.push(compared(BattleDifference::View {
-                battle_id: battle_id(),
-                stored,
-                replayed,
-            }));
-        }
-        found.extend(viewers.into_iter().map(|(viewer_id, [stored, replayed])| {
-            compared(BattleDifference::Share {
-                battle_id: battle_id(),
-                viewer_id,
-                stored,
-                replayed,
-            })
-        }));
-        found.extend(hits.into_iter().map(|(hit_id, [stored, replayed])| {
-            compared(BattleDifference::Hit { battle_id: battle_id(), hit_id, stored, replayed })
-        }));
-        found.extend(replay.contradictions().iter().map(|(hit_id, contradiction)| {
-            let (hit_id, contradiction) = (hit_id.clone(), *contradiction);
-            Compared::Differs(BattleDifference::Log {
-                battle_id: battle_id(),
-                hit_id,
-                contradiction,
-            })
-        }));
-        Ok(found)
+        let view = view_differs.then(|| {
+            let (battle_id, (stored, replayed)) = (battle.clone(), standing);
+            BattleDifference::View { battle_id, stored, replayed }
+        });
+        let shares = viewers.into_iter().map(|(viewer_id, [stored, replayed])| {
+            let battle_id = battle.clone();
+            BattleDifference::Share { battle_id, viewer_id, stored, replayed }
+        });
+        let numbers = hits.into_iter().map(|(hit_id, [stored, replayed])| {
+            let battle_id = battle.clone();
+            BattleDifference::Hit { battle_id, hit_id, stored, replayed }
+        });
+        let log = replay.contradictions().iter().map(|(hit_id, contradiction)| {
+            let (battle_id, hit_id) = (battle.clone(), hit_id.clone());
+            BattleDifference::Log { battle_id, hit_id, contradiction: *contradiction }
+        });
+        let found = view.into_iter().chain(shares).chain(numbers).map(compared);
+        Ok(found.chain(log.map(Compared::Differs)).collect())
     }
 
     /// Writes the items that viewers should be shown, and then deletes all other items of theirs. Hits that land meanwhile are not
@@ -287,10 +218,10 @@ impl ViewsAuditor {
     async fn mend_shares(
         &self,
         battle: &BattleId,
-        viewers: &[(ViewerId, [Numbers; 2])],
+        viewers: &[(ViewerId, [ViewerHits; 2])],
         stored: &Shares,
         replay: &Replay,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let right: Vec<DerivedItem> =
             viewers.iter().flat_map(|(viewer, _)| replay.items(battle, viewer)).collect();
         self.views.put_all(&right).await?;
@@ -306,11 +237,7 @@ impl ViewsAuditor {
     }
 
     /// Writes the numbers of hits that have landed, and deletes those of hits that have not.
-    async fn mend_numbers(
-        &self,
-        battle: &BattleId,
-        hits: &[NumberDifference],
-    ) -> Result<(), DynamoError> {
+    async fn mend_numbers(&self, battle: &BattleId, hits: &[NumberDifference]) -> Result<()> {
         let right = hits
             .iter()
             .filter_map(|(hit, [_, number])| number.map(|number| numbered(battle, hit, number)));
@@ -319,7 +246,7 @@ impl ViewsAuditor {
         self.delete_all(wrong.map(|(hit, _)| keys::numbered(battle, hit)).collect()).await
     }
 
-    async fn delete_all(&self, wrong: Vec<Key>) -> Result<(), DynamoError> {
+    async fn delete_all(&self, wrong: Vec<Key>) -> Result<()> {
         let deletions =
             wrong.into_iter().map(|key| self.views.table().delete(key.into_item(), None));
         let deleted = stream::iter(deletions.collect::<Vec<_>>()).buffer_unordered(IN_FLIGHT);
@@ -328,7 +255,7 @@ impl ViewsAuditor {
 }
 
 /// The viewers whose totals differ from the log, with the totals that they are shown and those of the log.
-fn differing(stored: &Shares, replay: &Replay) -> Vec<(ViewerId, [Numbers; 2])> {
+fn differing(stored: &Shares, replay: &Replay) -> Vec<(ViewerId, [ViewerHits; 2])> {
     let viewers: BTreeSet<_> = stored.keys().chain(replay.by_viewer().keys()).collect();
     let differing = viewers.into_iter().filter_map(|viewer| {
         let items = stored.get(viewer).into_iter().flatten();
@@ -342,7 +269,7 @@ fn differing(stored: &Shares, replay: &Replay) -> Vec<(ViewerId, [Numbers; 2])> 
         let is_equal = items.clone().count() == expected.len() && items.clone().all(is_right);
         let (shown, replayed) =
             (shown(items.filter_map(|(_, item)| item.as_ref())), replay.viewer_hits(viewer));
-        (!is_equal).then(|| (viewer.clone(), [shown.into(), replayed.into()]))
+        (!is_equal).then(|| (viewer.clone(), [shown, replayed]))
     });
     differing.collect()
 }

@@ -13,9 +13,10 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use futures::TryStreamExt;
+use nagare_client::failure::Failure;
 use serde::Serialize;
 use shared::crypto::hash::sha256;
-use shared::dynamo::DynamoError;
 use shared::dynamo::item::{Key, Row};
 use shared::events::archive::{self, Line};
 use shared::events::{ArchivedObject, Archives, Event, Events, Period, PeriodRow, Tally, keys};
@@ -24,14 +25,11 @@ use shared::runtime::deadline::Deadline;
 use shared::values::TenantId;
 
 use super::Found;
-use crate::PER_OBJECT;
 use crate::event_scope::EventScope;
-use crate::progress;
+use crate::{PER_OBJECT, Result, progress};
 
 /// How often a period is compared, if its keeper moves it on meanwhile.
 const TRIES: usize = 3;
-/// Objects whose rows are read together.
-const AT_ONCE: i32 = 200;
 
 /// How an event, or an object of an archive, differs from what it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -43,7 +41,6 @@ pub enum EventFault {
     Extra,
     /// An event says one thing in the table, and another in the archive.
     Stale,
-    /// An event is there twice.
     Twice,
     /// An event is where no reader looks for it.
     Misplaced,
@@ -55,37 +52,17 @@ pub enum EventFault {
     Table,
 }
 
-/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventDifference {
-    /// The tenant whose events differ.
     pub tenant_id: TenantId,
-    /// The period of these events.
     pub period: String,
-    /// What it is.
     pub difference: EventFault,
     /// The event, or the object.
     pub of: String,
-    /// More about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// Events could not be audited.
-#[derive(Debug, thiserror::Error)]
-pub enum EventsAuditError {
-    /// A table.
-    #[error(transparent)]
-    Dynamo(#[from] DynamoError),
-    /// An object.
-    #[error("an archive cannot be read: {0}")]
-    Object(#[from] ObjectError),
-    /// An object of an archive, by its key.
-    #[error("{0} is damaged or missing: nothing is replaced by what the rest of the archive says")]
-    Damaged(String),
-}
-
-/// Compares tables, archives and their rows.
 #[derive(Debug)]
 pub struct EventsAuditor {
     events: Events,
@@ -96,7 +73,6 @@ pub struct EventsAuditor {
 /// Digests of events, by customer, instant and id.
 type Digests = BTreeMap<(String, String, String), u128>;
 
-/// What was found of one period.
 struct OfPeriod<'a> {
     scope: &'a EventScope,
     period: Period,
@@ -104,20 +80,15 @@ struct OfPeriod<'a> {
 }
 
 impl EventsAuditor {
-    /// Over these tables and archives.
-    #[must_use]
     pub fn new(events: Events, archives: Archives, objects: Objects) -> Self {
         Self { events, archives, objects }
     }
 
     /// The differences between tables, archives and their rows.
-    ///
-    /// # Errors
-    /// [`EventsAuditError`]
     pub async fn differences(
         &self,
         scope: &EventScope,
-    ) -> Result<Found<EventDifference, Period>, EventsAuditError> {
+    ) -> Result<Found<EventDifference, Period>, Failure> {
         let mut found = Found { differences: Vec::new(), mended: 0, busy: Vec::new() };
         let rows = self.events.periods().newest_until(|_| false).await?;
         for row in rows.into_iter().rev() {
@@ -134,7 +105,7 @@ impl EventsAuditor {
         &self,
         period: Period,
         scope: &EventScope,
-    ) -> Result<Option<Vec<EventDifference>>, EventsAuditError> {
+    ) -> Result<Option<Vec<EventDifference>>, Failure> {
         for _ in 0..TRIES {
             let before = self.events.periods().row(period).await?;
             let Some(row) = before else { return Ok(Some(Vec::new())) };
@@ -151,7 +122,7 @@ impl EventsAuditor {
         &self,
         row: &PeriodRow,
         scope: &EventScope,
-    ) -> Result<Vec<EventDifference>, EventsAuditError> {
+    ) -> Result<Vec<EventDifference>, Failure> {
         let mut found = OfPeriod { scope, period: row.period, differences: Vec::new() };
         let table = match row.state.has_table() {
             true => self.table(row, &mut found).await?,
@@ -168,22 +139,15 @@ impl EventsAuditor {
     }
 
     /// The events in the table; `None` if the table is gone.
-    async fn table(
-        &self,
-        row: &PeriodRow,
-        found: &mut OfPeriod<'_>,
-    ) -> Result<Option<Digests>, DynamoError> {
-        let (mut digests, bar) = (Digests::new(), progress::counter("events in tables"));
-        let scope = found.scope;
+    async fn table(&self, row: &PeriodRow, found: &mut OfPeriod<'_>) -> Result<Option<Digests>> {
+        let (mut digests, scope) = (Digests::new(), found.scope);
         let add = async |rows: Vec<Row<'_>>| {
             for item in &rows {
                 found.event_in_table(row, item, &mut digests)?;
             }
             Ok(())
         };
-        let is_there = scope.in_table(self.events.tables(), row, &bar, add).await?;
-        bar.finish_and_clear();
-        if is_there {
+        if scope.in_table(self.events.tables(), row, "events in tables", add).await? {
             return Ok(Some(digests));
         }
         if !row.dropping {
@@ -193,22 +157,15 @@ impl EventsAuditor {
     }
 
     /// What is in the archive.
-    async fn archive(
-        &self,
-        row: &PeriodRow,
-        found: &mut OfPeriod<'_>,
-    ) -> Result<Digests, EventsAuditError> {
+    async fn archive(&self, row: &PeriodRow, found: &mut OfPeriod<'_>) -> Result<Digests, Failure> {
         let (mut digests, bar) = (Digests::new(), progress::counter("events in archives"));
         for object in self.listed(row.period, found).await? {
             let key = object.key();
-            match self.objects.get(&key, Deadline::after(PER_OBJECT)).await? {
+            match self.objects.get(&key, Deadline::after(PER_OBJECT)).await.map_err(unreadable)? {
                 None => found.add(EventFault::Damaged, key, "it is not there"),
                 Some(bytes) if sha256(&bytes) != object.sha256 => {
-                    found.add(
-                        EventFault::Damaged,
-                        key,
-                        "its SHA-256 is another one than was noted",
-                    );
+                    let other = "its SHA-256 is another one than was noted";
+                    found.add(EventFault::Damaged, key, other);
                 }
                 Some(bytes) => {
                     found.object(&object, &bytes, &mut digests);
@@ -216,7 +173,6 @@ impl EventsAuditor {
                 }
             }
         }
-        bar.finish_and_clear();
         Ok(digests)
     }
 
@@ -226,18 +182,11 @@ impl EventsAuditor {
         &self,
         period: Period,
         found: &mut OfPeriod<'_>,
-    ) -> Result<Vec<ArchivedObject>, DynamoError> {
+    ) -> Result<Vec<ArchivedObject>> {
         let tenant = &found.scope.tenant_id;
-        let (mut of_period, mut behind) = (BTreeMap::new(), None);
-        loop {
-            let page = self.archives.of_period(period, behind, AT_ONCE).await?;
-            let theirs = page.0.into_iter().filter(|object| object.tenant_id == *tenant);
-            of_period.extend(theirs.map(|object| (object.key(), object)));
-            behind = page.1;
-            if behind.is_none() {
-                break;
-            }
-        }
+        let of_period = found.scope.objects(&self.archives, period);
+        let of_period = of_period.map_ok(|object| (object.key(), object));
+        let of_period: BTreeMap<_, _> = of_period.try_collect().await?;
         let mut of_tenant = self.of_tenant(tenant, period).await?;
         for (key, object) in &of_period {
             if of_tenant.remove(key).as_ref() != Some(object) {
@@ -254,7 +203,7 @@ impl EventsAuditor {
         &self,
         tenant: &TenantId,
         period: Period,
-    ) -> Result<BTreeMap<String, ArchivedObject>, DynamoError> {
+    ) -> Result<BTreeMap<String, ArchivedObject>> {
         // Above whatever is of the period.
         let mut behind = Some(format!("{period}$"));
         let mut objects = BTreeMap::new();
@@ -282,7 +231,7 @@ impl OfPeriod<'_> {
         row: &PeriodRow,
         item: &Row<'_>,
         digests: &mut Digests,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let (key, event) = (Key::of(item)?, Event::read(item)?);
         let line = event.line();
         let customer = &event.key.customer;
@@ -336,6 +285,10 @@ impl OfPeriod<'_> {
             self.add(EventFault::Extra, named(key), None);
         }
     }
+}
+
+pub(super) fn unreadable(error: ObjectError) -> Failure {
+    Failure::Unreachable(format!("an archive cannot be read: {error}"))
 }
 
 fn named((customer, at, event): &(String, String, String)) -> String {

@@ -6,17 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use shared::dynamo::Query;
 use shared::dynamo::item::Key;
-use shared::dynamo::{DynamoError, Query};
 use shared::likes;
 use shared::notifications::keys::{self, NotificationKey};
 use shared::notifications::{ActivityLikes, Inbox, Listed, Listing};
 use shared::projection::{View, Write};
 use shared::values::{ActivityId, ViewerId};
 
-use super::projected::AuditError;
-use super::rounds::{Compared, Found, Rounds};
-use super::views::ViewsAuditor;
+use super::views::{AuditError, Compared, Found, ViewsAuditor};
+use crate::Result;
 use crate::scan::scan;
 
 /// Items beside the inbox in one transaction, which takes a hundred.
@@ -25,7 +24,6 @@ const TOGETHER: usize = 90;
 /// An inbox that differs from what the views of activities add up to.
 #[derive(Debug, Clone, Serialize)]
 pub struct InboxDifference {
-    /// The viewer of the inbox.
     pub viewer_id: ViewerId,
     /// How many likes it says are unread.
     pub stored: u64,
@@ -48,53 +46,29 @@ struct Tally {
 
 impl ViewsAuditor {
     /// Compares inboxes with the views of activities, and repairs what differs if that is wanted.
-    ///
-    /// # Errors
-    /// [`AuditError`]; auditing again completes it.
     pub async fn inboxes(
         &self,
         viewers: &[ViewerId],
         repair: bool,
     ) -> Result<Found<InboxDifference, ViewerId>, AuditError> {
-        let mut rounds = Rounds::of(viewers);
-        while let Some(round) = rounds.next_round() {
-            let keys: Vec<_> = round.iter().map(keys::inbox).collect();
-            let (inboxes, mut tallies) = self.around(&keys, self.inbox_tallies(&round)).await?;
-            for (viewer, inbox) in round.into_iter().zip(inboxes) {
-                let tally = tallies.remove(&viewer).unwrap_or_default();
-                let compared = match inbox {
-                    Some(inbox) => self.compare_inbox(&viewer, inbox, &tally, repair).await?,
-                    None => Compared::Busy,
-                };
-                rounds.add(viewer, compared);
-            }
-        }
-        Ok(rounds.found())
+        self.in_rounds(
+            viewers,
+            keys::inbox,
+            async |round| Ok(self.inbox_tallies(round).await?),
+            async |viewer, inbox, tallies| {
+                let tally = tallies.remove(viewer).unwrap_or_default();
+                let Some(difference) = tally.difference(viewer, &inbox) else { return Ok(None) };
+                if !repair {
+                    return Ok(Some(Compared::Differs(difference)));
+                }
+                let is_written = self.mend_inbox(viewer, inbox, &tally).await?;
+                Ok(Some(Compared::repaired(is_written, difference)))
+            },
+        )
+        .await
     }
 
-    async fn compare_inbox(
-        &self,
-        viewer: &ViewerId,
-        inbox: View<Inbox>,
-        tally: &Tally,
-        repair: bool,
-    ) -> Result<Compared<InboxDifference>, DynamoError> {
-        let Some(difference) = tally.difference(viewer, &inbox) else {
-            return Ok(Compared::Equal);
-        };
-        if !repair {
-            return Ok(Compared::Differs(difference));
-        }
-        Ok(match self.mend_inbox(viewer, inbox, tally).await? {
-            true => Compared::Mended(difference),
-            false => Compared::Busy,
-        })
-    }
-
-    async fn inbox_tallies(
-        &self,
-        viewers: &[ViewerId],
-    ) -> Result<BTreeMap<ViewerId, Tally>, DynamoError> {
+    async fn inbox_tallies(&self, viewers: &[ViewerId]) -> Result<BTreeMap<ViewerId, Tally>> {
         let wanted: BTreeSet<_> = viewers.iter().collect();
         let mut tallies: BTreeMap<ViewerId, Tally> = BTreeMap::new();
         scan(self.views.table(), "views read", Query::default(), |row| {
@@ -131,7 +105,7 @@ impl ViewsAuditor {
         viewer: &ViewerId,
         stored: View<Inbox>,
         tally: &Tally,
-    ) -> Result<bool, DynamoError> {
+    ) -> Result<bool> {
         let listings: Vec<_> = tally.listings.values().cloned().collect();
         let recounted = Inbox::recounted(&listings);
         let mut rows: BTreeMap<NotificationKey, Write> = tally

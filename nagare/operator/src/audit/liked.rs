@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use shared::dynamo::Query;
 use shared::dynamo::item::Key;
-use shared::dynamo::{DynamoError, Query};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::likes::list::FEW;
@@ -12,18 +12,17 @@ use shared::likes::{Like, LikeList, Likes, keys};
 use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, Timestamp, ViewerId};
 
+use crate::Result;
 use crate::scan::scan;
 
 /// An entry that should be there, or should not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct LikedDifference {
-    /// Whose list it is in.
     pub viewer_id: ViewerId,
     /// The activity; `None` if the list is complete and is not marked as complete.
     pub activity_id: Option<ActivityId>,
     /// Since when it is liked, or listed as if it were.
     pub liked_at: Option<Timestamp>,
-    /// Whether it is listed.
     pub listed: bool,
 }
 
@@ -37,18 +36,13 @@ pub struct LikedAuditor {
 }
 
 impl LikedAuditor {
-    /// Over these tables.
-    #[must_use]
     pub fn new(ledger: &Ledger, facts: &Facts, clock: Clock) -> Self {
         let (likes, list) = (Likes::new(facts), LikeList::new(ledger));
         Self { facts: facts.clone(), likes, list, clock }
     }
 
     /// All viewers who like something, or have liked it. Reads all facts.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn likers(&self) -> Result<Vec<ViewerId>, DynamoError> {
+    pub async fn likers(&self) -> Result<Vec<ViewerId>> {
         let query = Query { projection: Some("pk, sk"), ..Query::default() };
         let mut likers = BTreeSet::new();
         scan(self.facts.table(), "facts read", query, |row| {
@@ -60,42 +54,28 @@ impl LikedAuditor {
     }
 
     /// What differs in the list of a viewer.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn differences(
-        &self,
-        viewer: &ViewerId,
-    ) -> Result<Vec<LikedDifference>, DynamoError> {
+    pub async fn differences(&self, viewer: &ViewerId) -> Result<Vec<LikedDifference>> {
         let (is_whole, listed) = self.list.all(viewer).await?;
         let liked = self.likes.of_viewer(viewer).await?;
         let (listed, liked): (BTreeSet<_>, BTreeSet<_>) =
             (listed.into_iter().collect(), liked.into_iter().collect());
-        let differs = |like: &Like, listed| LikedDifference {
+        let differs = |like: Option<&Like>, listed| LikedDifference {
             viewer_id: viewer.clone(),
-            activity_id: Some(like.activity_id.clone()),
-            liked_at: Some(like.liked_at),
+            activity_id: like.map(|like| like.activity_id.clone()),
+            liked_at: like.map(|like| like.liked_at),
             listed,
         };
-        let missing = liked.difference(&listed).map(|like| differs(like, false));
-        let extra = listed.difference(&liked).map(|like| differs(like, true));
+        let missing = liked.difference(&listed).map(|like| differs(Some(like), false));
+        let extra = listed.difference(&liked).map(|like| differs(Some(like), true));
         // Those who like few are read by their rows, whatever the list says.
         let is_read = liked.len() > usize::try_from(FEW).unwrap_or(usize::MAX);
         let unsaid = !is_whole && is_read && liked.is_subset(&listed);
-        let unsaid = unsaid.then(|| LikedDifference {
-            viewer_id: viewer.clone(),
-            activity_id: None,
-            liked_at: None,
-            listed: true,
-        });
+        let unsaid = unsaid.then(|| differs(None, true));
         Ok(missing.chain(extra).chain(unsaid).collect())
     }
 
     /// Adds entries that are missing, and removes those of activities that are not liked.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; repairing again completes it.
-    pub async fn repair(&self, differences: &[LikedDifference]) -> Result<(), DynamoError> {
+    pub async fn repair(&self, differences: &[LikedDifference]) -> Result<()> {
         let viewers: BTreeSet<_> = differences.iter().map(|it| &it.viewer_id).collect();
         for viewer in viewers {
             self.list.complete(viewer, &self.likes, self.clock.now()).await?;

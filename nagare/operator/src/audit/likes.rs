@@ -4,28 +4,24 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use shared::activities::owner::{self, Owner};
+use shared::dynamo::Query;
 use shared::dynamo::item::Key;
-use shared::dynamo::{DynamoError, Query};
 use shared::likes::{self, Recorded};
 use shared::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
 use shared::projection::{BarrierProgress, View};
 use shared::values::{ActivityId, ActorId, ViewerId};
 
-use super::projected::AuditError;
-use super::rounds::{Compared, Found, Rounds};
-use super::views::ViewsAuditor;
+use super::views::{AuditError, Compared, Found, ViewsAuditor};
+use crate::Result;
 use crate::scan::scan;
 
 /// A view that differs from a recount of its facts.
 #[derive(Debug, Clone, Serialize)]
 pub struct LikesDifference {
-    /// The activity.
     pub activity_id: ActivityId,
     /// The actor of the activity, if it is known: the difference may be in their inbox, too.
     pub actor_id: Option<ActorId>,
-    /// What the view says.
     pub stored: Numbers,
-    /// What the facts come to.
     pub recounted: Numbers,
 }
 
@@ -49,29 +45,21 @@ impl Tally {
 
 impl ViewsAuditor {
     /// Compares what the views say of activities with a recount of the facts, and repairs what differs if that is wanted.
-    ///
-    /// # Errors
-    /// [`AuditError`]; auditing again completes it.
     pub async fn activities(
         &self,
         activities: &[ActivityId],
         repair: bool,
     ) -> Result<Found<LikesDifference, ActivityId>, AuditError> {
-        let mut rounds = Rounds::of(activities);
-        while let Some(round) = rounds.next_round() {
-            let keys: Vec<_> = round.iter().map(likes::keys::count).collect();
-            let (views, (mut tallies, passed)) = self.around(&keys, self.likes(&round)).await?;
-            let mend_as_of = passed.as_ref().filter(|_| repair);
-            for (activity, view) in round.into_iter().zip(views) {
-                let tally = tallies.remove(&activity).unwrap_or_default();
-                let compared = match view {
-                    Some(view) => self.compare_likes(&activity, view, tally, mend_as_of).await?,
-                    None => Compared::Busy,
-                };
-                rounds.add(activity, compared);
-            }
-        }
-        Ok(rounds.found())
+        self.in_rounds(
+            activities,
+            likes::keys::count,
+            async |round| Ok((self.likes(round).await?, self.folded(repair).await?)),
+            async |activity, view, (tallies, mend_as_of)| {
+                let tally = tallies.remove(activity).unwrap_or_default();
+                self.compare_likes(activity, view, tally, mend_as_of.as_ref()).await
+            },
+        )
+        .await
     }
 
     /// Compares a view with what the facts say. If it is to be repaired, it is written with the high-water marks of the barrier.
@@ -81,7 +69,7 @@ impl ViewsAuditor {
         view: View<ActivityLikes>,
         tally: Tally,
         mend_as_of: Option<&View<BarrierProgress>>,
-    ) -> Result<Compared<LikesDifference>, DynamoError> {
+    ) -> Result<Option<Compared<LikesDifference>>> {
         let recounted = tally.recounted(&view.state);
         let difference = LikesDifference {
             activity_id: activity.clone(),
@@ -90,22 +78,16 @@ impl ViewsAuditor {
             recounted: recounted.numbers(),
         };
         if difference.stored == difference.recounted && !view.is_unreadable() {
-            return Ok(Compared::Equal);
+            return Ok(None);
         }
-        let Some(passed) = mend_as_of else { return Ok(Compared::Differs(difference)) };
+        let Some(passed) = mend_as_of else { return Ok(Some(Compared::Differs(difference))) };
         let write = view.with(recounted).caught_up_with(passed).write(likes::keys::count(activity));
-        Ok(match self.views.write(vec![write]).await? {
-            true => Compared::Mended(difference),
-            false => Compared::Busy,
-        })
+        let is_written = self.views.write(vec![write]).await?;
+        Ok(Some(Compared::repaired(is_written, difference)))
     }
 
-    /// What the facts say of these activities, and the barrier by which all of that is folded. Nothing lists who likes an activity, so
-    /// all facts are scanned.
-    async fn likes(
-        &self,
-        activities: &[ActivityId],
-    ) -> Result<(BTreeMap<ActivityId, Tally>, Option<View<BarrierProgress>>), AuditError> {
+    /// What the facts say of these activities. Nothing lists who likes an activity, so all facts are scanned.
+    async fn likes(&self, activities: &[ActivityId]) -> Result<BTreeMap<ActivityId, Tally>> {
         let mut tallies: BTreeMap<_, _> =
             activities.iter().map(|activity| (activity.clone(), Tally::default())).collect();
         scan(self.facts.table(), "facts read", Query::default(), |row| {
@@ -124,6 +106,6 @@ impl ViewsAuditor {
             Ok(())
         })
         .await?;
-        Ok((tallies, self.folded.wait(&self.facts, &self.views, &self.clock).await?))
+        Ok(tallies)
     }
 }

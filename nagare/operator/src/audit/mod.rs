@@ -12,73 +12,67 @@
 
 mod battles;
 mod events;
-mod following;
 mod inboxes;
 mod liked;
 mod likes;
 mod pages;
 mod polls;
-mod projected;
 mod reads;
 mod recount;
 mod rooms;
-mod rounds;
 mod sample;
-mod summaries;
+pub(crate) mod summaries;
 mod tags;
 mod views;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use shared::activities::Activities;
-use shared::dynamo::DynamoError;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
+use shared::register::Register;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
 use shared::timelines::{EntryRow, Reconciler, Timelines};
 use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 
+use super::Result;
+
 pub use battles::BattleDifference;
-pub use events::{EventDifference, EventFault, EventsAuditError, EventsAuditor};
-pub use following::FollowingDifference;
+pub use events::{EventDifference, EventFault, EventsAuditor};
 pub use inboxes::InboxDifference;
 pub use liked::{LikedAuditor, LikedDifference};
 pub use likes::LikesDifference;
 pub use pages::{PageDifference, PagesAuditor};
 pub use polls::PollDifference;
-pub(crate) use projected::projected;
-pub use projected::{AuditError, Folded};
 pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
 pub use rooms::{RoomDifference, RoomsAuditor};
-pub use rounds::Found;
 pub use sample::Sample;
 pub use summaries::{SummariesAuditor, SummaryDifference, SummaryFault};
 pub use tags::{TagDifference, TagsAuditor};
-pub use views::ViewsAuditor;
+pub(crate) use views::projected;
+pub use views::{AuditError, Folded, Found, ViewsAuditor};
 
 /// Entries that are hydrated at once.
 const CHUNK: usize = 100;
+/// Actors whose entries are repaired at once: most of the time they wait for readers.
+const ACTORS_AT_ONCE: usize = 16;
 
 /// How a stored timeline differs from what it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// The entry is missing.
     Missing,
-    /// The entry should not be there.
     Extra,
     /// The entry has other attributes than it should.
     Stale,
 }
 
-/// One difference.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
-    /// The viewer of the timeline.
     pub viewer_id: ViewerId,
-    /// The kind of difference.
     pub difference: Kind,
     /// The sort key, as stored.
     pub sort_key: String,
@@ -87,7 +81,17 @@ pub struct Difference {
     pub actor_id: Option<String>,
 }
 
-/// Compares timelines with the ledger.
+/// A row that differs from its edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FollowingDifference {
+    pub viewer_id: ViewerId,
+    pub actor_id: ActorId,
+    /// Since when the list says that the viewer follows them, if it does.
+    pub listed_since: Option<Timestamp>,
+    /// Since when the viewer follows them, if they do.
+    pub follows_since: Option<Timestamp>,
+}
+
 #[derive(Debug, Clone)]
 pub struct Auditor {
     ledger: Ledger,
@@ -99,26 +103,18 @@ pub struct Auditor {
 }
 
 impl Auditor {
-    /// Over these tables.
-    #[must_use]
     pub fn new(ledger: &Ledger, timelines: Timelines, retention: Retention, clock: Clock) -> Self {
         let (activities, follows) = (Activities::new(ledger), Follows::new(ledger));
         Self { ledger: ledger.clone(), activities, follows, timelines, retention, clock }
     }
 
     /// Picks viewers at random, each with the same chance however many they follow.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn sample(&self, size: usize) -> Result<Vec<ViewerId>, DynamoError> {
-        Ok(sample::picked(reads::followers(&self.ledger).await?, size))
+    pub async fn sample(&self, size: usize) -> Result<Vec<ViewerId>> {
+        Ok(sample::picked(sample::followers(&self.ledger).await?, size))
     }
 
     /// The differences between a viewer's timeline and what it should be.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn differences(&self, viewer: &ViewerId) -> Result<Vec<Difference>, DynamoError> {
+    pub async fn differences(&self, viewer: &ViewerId) -> Result<Vec<Difference>> {
         let start = self.retention.start(self.clock.now());
         let mut expected = self.expected(viewer, start).await?;
         let mut differences = Vec::new();
@@ -153,7 +149,7 @@ impl Auditor {
         &self,
         viewer: &ViewerId,
         start: Timestamp,
-    ) -> Result<BTreeMap<SortKey, ActorId>, DynamoError> {
+    ) -> Result<BTreeMap<SortKey, ActorId>> {
         let mut candidates = Vec::new();
         for actor in followees(&self.ledger, viewer).await? {
             let mut after = None;
@@ -176,15 +172,7 @@ impl Auditor {
         Ok(expected)
     }
 
-    /// Repairs differences that were found.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; repairing again completes it.
-    pub async fn repair(
-        &self,
-        viewer: &ViewerId,
-        differences: &[Difference],
-    ) -> Result<(), DynamoError> {
+    pub async fn repair(&self, viewer: &ViewerId, differences: &[Difference]) -> Result<()> {
         let named = differences.iter().filter_map(|difference| difference.actor_id.as_deref());
         let actors: HashSet<_> = named.filter_map(|id| ActorId::new(id).ok()).collect();
         for difference in differences.iter().filter(|d| d.difference == Kind::Extra) {
@@ -198,28 +186,55 @@ impl Auditor {
         let (timelines, clock) = (self.timelines.clone(), self.clock.clone());
         let (retention, hold) = (self.retention, Hold::default());
         let reconciler = Reconciler::new(&self.ledger, timelines, retention, clock, hold);
-        for actor in actors {
-            if let Some(state) = self.follows.state(viewer, &actor).await? {
-                reconciler.reconcile(viewer, &actor, state).await?;
-            } else {
-                self.clear_strangers(viewer, &actor, differences).await?;
+        let (follows, timelines) = (&self.follows, &self.timelines);
+        let repairs = actors.into_iter().map(async |actor| {
+            if let Some(state) = follows.state(viewer, &actor).await? {
+                return reconciler.reconcile(viewer, &actor, state).await;
             }
+            // They never followed that actor. There is no edge to reconcile with, and a follow that comes meanwhile inserts its own
+            // entries afterwards.
+            let of_actor = |d: &&Difference| d.actor_id.as_deref() == Some(actor.as_str());
+            let theirs = differences.iter().filter(of_actor);
+            let sort_keys: Vec<_> =
+                theirs.filter_map(|d| SortKey::parse(&d.sort_key).ok()).collect();
+            timelines.purge_strangers(viewer, &actor, &sort_keys).await?.whole()
+        });
+        stream::iter(repairs).buffer_unordered(ACTORS_AT_ONCE).try_collect().await
+    }
+
+    /// The differences between the list of whom a viewer follows and their edges.
+    pub async fn following_differences(
+        &self,
+        viewer: &ViewerId,
+    ) -> Result<Vec<FollowingDifference>> {
+        let rows = self.follows.followee_rows(viewer).await?;
+        let rows: BTreeMap<_, _> = rows.into_iter().map(|row| (row.followee, row.state)).collect();
+        let mut actors: BTreeSet<_> = followees(&self.ledger, viewer).await?.into_iter().collect();
+        actors.extend(rows.keys().cloned());
+        let mut differences = Vec::new();
+        for actor in actors {
+            let edge = self.follows.state(viewer, &actor).await?;
+            let (listed_since, follows_since) = (since(rows.get(&actor)), since(edge.as_ref()));
+            if listed_since != follows_since {
+                let (viewer_id, actor_id) = (viewer.clone(), actor);
+                let since =
+                    FollowingDifference { viewer_id, actor_id, listed_since, follows_since };
+                differences.push(since);
+            }
+        }
+        Ok(differences)
+    }
+
+    pub async fn repair_following(&self, differences: &[FollowingDifference]) -> Result<()> {
+        for FollowingDifference { viewer_id, actor_id, .. } in differences {
+            let now = self.clock.now();
+            self.follows.repair_followee(viewer_id, actor_id, now).await?;
         }
         Ok(())
     }
+}
 
-    /// Removes the entries of an actor whom the viewer never followed. There is no edge to reconcile with, and a follow that comes
-    /// meanwhile inserts its own entries afterwards.
-    async fn clear_strangers(
-        &self,
-        viewer: &ViewerId,
-        actor: &ActorId,
-        differences: &[Difference],
-    ) -> Result<(), DynamoError> {
-        let theirs = differences.iter().filter(|d| d.actor_id.as_deref() == Some(actor.as_str()));
-        let sort_keys = theirs.filter_map(|d| SortKey::parse(&d.sort_key).ok());
-        let sort_keys: Vec<_> = sort_keys.collect();
-        self.timelines.purge_strangers(viewer, actor, &sort_keys).await?.whole()?;
-        Ok(())
-    }
+/// Since when somebody follows.
+fn since(state: Option<&Register>) -> Option<Timestamp> {
+    state.filter(|state| state.on).map(|state| state.changed_at)
 }

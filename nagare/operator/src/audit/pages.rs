@@ -3,17 +3,16 @@
 //! A surplus row is no difference: readers skip it, because the activity's record does not confirm it.
 
 use serde::Serialize;
-use shared::activities::{Activities, Unlisted};
-use shared::dynamo::DynamoError;
+use shared::activities::Activities;
 use shared::ledger::Ledger;
 use shared::values::{ActivityId, ActorId, Kind as ActivityKind};
+
+use crate::Result;
 
 /// An activity that a page of its actor does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PageDifference {
-    /// The activity.
     pub activity_id: ActivityId,
-    /// The actor of the activity.
     pub actor_id: ActorId,
     /// True if it is missing on pages of all kinds together.
     pub missing_in_outbox: bool,
@@ -27,41 +26,27 @@ pub struct PageDifference {
 pub struct PagesAuditor(Activities);
 
 impl PagesAuditor {
-    /// Over this ledger.
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self(Activities::new(ledger))
     }
 
     /// Which of these activities are not listed.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn differences(
-        &self,
-        activities: &[ActivityId],
-    ) -> Result<Vec<PageDifference>, DynamoError> {
+    pub async fn differences(&self, activities: &[ActivityId]) -> Result<Vec<PageDifference>> {
         let mut found = Vec::new();
         for activity in activities {
             let Some(unlisted) = self.0.unlisted(activity).await? else { continue };
-            let Unlisted { actor_id, in_outbox, of_kind, .. } = unlisted;
-            let activity_id = activity.clone();
-            let (missing_in_outbox, missing_of_kind) = (in_outbox, of_kind);
             found.push(PageDifference {
-                activity_id,
-                actor_id,
-                missing_in_outbox,
-                missing_of_kind,
+                activity_id: activity.clone(),
+                actor_id: unlisted.actor_id,
+                missing_in_outbox: unlisted.in_outbox,
+                missing_of_kind: unlisted.of_kind,
             });
         }
         Ok(found)
     }
 
     /// Lists those that are still missing.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; repairing again completes it.
-    pub async fn repair(&self, differences: &[PageDifference]) -> Result<(), DynamoError> {
+    pub async fn repair(&self, differences: &[PageDifference]) -> Result<()> {
         for PageDifference { activity_id, .. } in differences {
             if let Some(unlisted) = self.0.unlisted(activity_id).await? {
                 self.0.list_again(&unlisted).await?;

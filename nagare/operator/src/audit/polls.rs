@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
-use shared::dynamo::item::{Item, Key, number, text};
-use shared::dynamo::{DynamoError, IN_FLIGHT, Query, Update};
+use shared::dynamo::item::{Item, Key, text};
+use shared::dynamo::{DynamoError, IN_FLIGHT, Query};
 use shared::ledger::FORGET_AT;
 use shared::polls::{EventDigest, History, PollRow, PollTally, Recount, Rules, Sums, keys};
 use shared::projection::{BarrierProgress, View};
 use shared::values::PollId;
 
-use super::projected::AuditError;
-use super::rounds::{Compared, Found, Rounds};
-use super::views::ViewsAuditor;
-use crate::scan::scan;
+use super::views::{AuditError, Compared, Found, ViewsAuditor};
+use crate::Result;
+use crate::erasure::marks::marking;
+use crate::scan::{filtered, partition, scan};
 
 /// How long old blocks are kept, for readers that have read a view before it was repaired.
 const KEPT_MILLIS: i64 = 86_400_000;
@@ -29,7 +29,6 @@ const KEPT_MILLIS: i64 = 86_400_000;
 /// A view that differs from a recount of the votes.
 #[derive(Debug, Clone, Serialize)]
 pub struct PollDifference {
-    /// Of which poll.
     pub poll_id: PollId,
     /// What the view says; nothing if it cannot be read, or knows no poll.
     pub stored: Option<Sums>,
@@ -41,7 +40,6 @@ pub struct PollDifference {
 
 /// What the facts say of one poll.
 enum Tally {
-    /// It was opened.
     Opened(Box<Recount>),
     /// It was opened by somebody who is erased.
     Erased,
@@ -49,51 +47,33 @@ enum Tally {
 
 impl ViewsAuditor {
     /// Compares what views say of polls with a recount of the votes, and repairs what differs if that is wanted.
-    ///
-    /// # Errors
-    /// [`AuditError`]; auditing again completes it.
     pub async fn polls(
         &self,
         polls: &[PollId],
         repair: bool,
     ) -> Result<Found<PollDifference, PollId>, AuditError> {
-        let mut rounds = Rounds::of(polls);
-        while let Some(round) = rounds.next_round() {
-            let keys: Vec<_> = round.iter().map(keys::view).collect();
-            let votes = self.votes(&round, repair);
-            let (views, (mut tallies, passed)) = self.around(&keys, votes).await?;
-            let mend_as_of = passed.as_ref().filter(|_| repair);
-            for (poll, view) in round.into_iter().zip(views) {
-                let compared = match (view, tallies.remove(&poll)) {
-                    (None, _) => Compared::Busy,
-                    (Some(_), Some(Tally::Erased)) => Compared::Equal,
-                    (Some(view), None) => Self::compare_unopened(&poll, &view),
-                    (Some(view), Some(Tally::Opened(recount))) => {
-                        self.compare_votes(&poll, view, *recount, mend_as_of).await?
-                    }
-                };
-                rounds.add(poll, compared);
-            }
-        }
-        Ok(rounds.found())
+        self.in_rounds(
+            polls,
+            keys::view,
+            async |round| Ok((self.votes(round, repair).await?, self.folded(repair).await?)),
+            async |poll, view, (tallies, mend_as_of)| match tallies.remove(poll) {
+                None => Ok(Self::compare_unopened(poll, &view)),
+                Some(Tally::Erased) => Ok(None),
+                Some(Tally::Opened(recount)) => {
+                    self.compare_votes(poll, view, *recount, mend_as_of.as_ref()).await
+                }
+            },
+        )
+        .await
     }
 
-    /// What the facts say of these polls, and the barrier by which all of that is folded. Votes are listed under their viewers and not
-    /// under the poll, so all facts are scanned.
-    async fn votes(
-        &self,
-        polls: &[PollId],
-        keeps_events: bool,
-    ) -> Result<(BTreeMap<PollId, Tally>, Option<View<BarrierProgress>>), AuditError> {
+    /// What the facts say of these polls. Votes are listed under their viewers and not under the poll, so all facts are scanned.
+    async fn votes(&self, polls: &[PollId], keeps_events: bool) -> Result<BTreeMap<PollId, Tally>> {
         let mut tallies = BTreeMap::new();
         for poll in polls {
             tallies.extend(self.opened(poll, keeps_events).await?.map(|it| (poll.clone(), it)));
         }
-        let query = Query {
-            filter: Some("begins_with(pk, :votes)"),
-            values: vec![(":votes", text(keys::VOTES))],
-            ..Query::default()
-        };
+        let query = filtered("begins_with(pk, :votes)", vec![(":votes", text(keys::VOTES))]);
         scan(self.facts.table(), "facts read", query, |row| {
             let Some(PollRow::Vote(_, poll)) = PollRow::of(&Key::of(row)?) else { return Ok(()) };
             if let Some(Tally::Opened(recount)) = tallies.get_mut(&poll) {
@@ -102,22 +82,13 @@ impl ViewsAuditor {
             Ok(())
         })
         .await?;
-        Ok((tallies, self.folded.wait(&self.facts, &self.views, &self.clock).await?))
+        Ok(tallies)
     }
 
     /// What the facts say of a poll before its votes are read: its rules and its ends. `None` if it was not opened.
-    async fn opened(
-        &self,
-        poll: &PollId,
-        keeps_events: bool,
-    ) -> Result<Option<Tally>, DynamoError> {
-        let query = Query {
-            keys: Some("pk = :pk"),
-            values: vec![(":pk", text(keys::opened(poll).pk))],
-            ..Query::default()
-        };
+    async fn opened(&self, poll: &PollId, keeps_events: bool) -> Result<Option<Tally>> {
         let (mut rules, mut ends) = (None, Vec::new());
-        for row in self.facts.table().all(query).await? {
+        for row in self.facts.table().all(partition(keys::opened(poll).pk)).await? {
             match PollRow::of(&Key::of(&row)?) {
                 Some(PollRow::Opened(_)) if row.item.contains_key(FORGET_AT) => {
                     return Ok(Some(Tally::Erased));
@@ -133,13 +104,14 @@ impl ViewsAuditor {
 
     /// Checks a poll that was not opened. Votes may wait for it, but its view may say nothing else. There is nothing to repair that
     /// from.
-    fn compare_unopened(poll: &PollId, view: &View<PollTally>) -> Compared<PollDifference> {
+    fn compare_unopened(poll: &PollId, view: &View<PollTally>) -> Option<Compared<PollDifference>> {
         let stored = view.state.sums();
         if stored.is_none() && !view.is_unreadable() {
-            return Compared::Equal;
+            return None;
         }
         let poll_id = poll.clone();
-        Compared::Differs(PollDifference { poll_id, stored, recounted: None, events_differ: false })
+        let difference = PollDifference { poll_id, stored, recounted: None, events_differ: false };
+        Some(Compared::Differs(difference))
     }
 
     /// Compares a view with a recount. If it is to be repaired, it is written with the high-water marks of the barrier.
@@ -149,7 +121,7 @@ impl ViewsAuditor {
         view: View<PollTally>,
         recount: Recount,
         mend_as_of: Option<&View<BarrierProgress>>,
-    ) -> Result<Compared<PollDifference>, DynamoError> {
+    ) -> Result<Option<Compared<PollDifference>>> {
         let key = keys::view(poll);
         let difference = PollDifference {
             poll_id: poll.clone(),
@@ -159,22 +131,16 @@ impl ViewsAuditor {
         };
         let differs = difference.stored != difference.recounted || difference.events_differ;
         if !differs && !view.state.is_stuck() && !view.is_unreadable() {
-            return Ok(Compared::Equal);
+            return Ok(None);
         }
-        let Some(passed) = mend_as_of else { return Ok(Compared::Differs(difference)) };
-        Ok(match self.mend_poll(&key, view, recount, passed).await? {
-            true => Compared::Mended(difference),
-            false => Compared::Busy,
-        })
+        let Some(passed) = mend_as_of else { return Ok(Some(Compared::Differs(difference))) };
+        let is_written = self.mend_poll(&key, view, recount, passed).await?;
+        Ok(Some(Compared::repaired(is_written, difference)))
     }
 
     /// When choices won and lost votes, by what a view says; `None` if a block cannot be read. The blocks do not change, whatever
     /// becomes of the view.
-    async fn digest(
-        &self,
-        key: &Key,
-        state: &PollTally,
-    ) -> Result<Option<EventDigest>, DynamoError> {
+    async fn digest(&self, key: &Key, state: &PollTally) -> Result<Option<EventDigest>> {
         let mut digest = state.digest();
         let (Some((first, last)), Some(end)) = (state.blocks_of_events(), state.end()) else {
             return Ok(Some(digest));
@@ -204,7 +170,7 @@ impl ViewsAuditor {
         view: View<PollTally>,
         recount: Recount,
         passed: &View<BarrierProgress>,
-    ) -> Result<bool, DynamoError> {
+    ) -> Result<bool> {
         let (state, blocks) = recount.repaired(&view.state, key);
         let keys: Vec<_> = blocks.iter().map(key_of).collect();
         let puts = blocks.into_iter().map(|block| self.views.table().put(block));
@@ -225,14 +191,12 @@ impl ViewsAuditor {
     }
 
     /// Marks the old blocks to expire.
-    async fn expire_past(&self, view: &Key, state: &PollTally) -> Result<(), DynamoError> {
+    async fn expire_past(&self, view: &Key, state: &PollTally) -> Result<()> {
         let query = Query {
-            keys: Some("pk = :pk"),
             filter: Some("attribute_not_exists(#forget)"),
             projection: Some("pk, sk"),
             names: vec![("#forget", FORGET_AT)],
-            values: vec![(":pk", text(view.pk.as_str()))],
-            ..Query::default()
+            ..partition(view.pk.as_str())
         };
         let mut past = Vec::new();
         scan(self.views.table(), "blocks read", query, |row| {
@@ -240,14 +204,9 @@ impl ViewsAuditor {
             Ok(())
         })
         .await?;
-        let until = number((self.clock.now().unix_millis() + KEPT_MILLIS) / 1000);
+        let until = (self.clock.now().unix_millis() + KEPT_MILLIS) / 1000;
         let marks = past.into_iter().map(|key| {
-            let mark = Update {
-                expression: "SET #forget = :until",
-                condition: Some("attribute_exists(pk)"),
-                names: vec![("#forget", FORGET_AT)],
-                values: vec![(":until", until.clone())],
-            };
+            let mark = marking("SET #forget = :until", "attribute_exists(pk)", until);
             self.views.table().update(key.into_item(), mark)
         });
         let marked = stream::iter(marks).buffer_unordered(IN_FLIGHT);

@@ -1,27 +1,21 @@
 //! What only operators do: read a whole timeline, read everybody a viewer follows, and remove an entry
 //! that no command accounts for.
 
-use std::collections::BTreeSet;
-
+use crate::Result;
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 use shared::activities::{ActivityKey, keys};
 use shared::dynamo::item::{text, truth};
-use shared::dynamo::{DynamoError, Query, cancelled_by_condition};
+use shared::dynamo::{Query, cancelled_by_condition};
 use shared::ledger::{BY_FOLLOWER, Ledger};
 use shared::timelines::{EntryRow, Timelines, entry_key, entry_row};
 use shared::values::{ActorId, SortKey, ViewerId};
 
-use crate::scan::scan;
-
 /// Reads a whole timeline as it is stored, including what has expired and what is not even an entry.
 ///
-///
-/// # Errors
-/// [`DynamoError`]
 pub(crate) async fn stored_entries(
     timelines: &Timelines,
     viewer: &ViewerId,
-) -> Result<Vec<EntryRow>, DynamoError> {
+) -> Result<Vec<EntryRow>> {
     let query = Query {
         keys: Some("viewer_id = :viewer"),
         values: vec![(":viewer", text(viewer.as_str()))],
@@ -32,13 +26,7 @@ pub(crate) async fn stored_entries(
 }
 
 /// Reads whom a viewer follows or followed. The index lags slightly behind the edges.
-///
-/// # Errors
-/// [`DynamoError`]
-pub(crate) async fn followees(
-    ledger: &Ledger,
-    viewer: &ViewerId,
-) -> Result<Vec<ActorId>, DynamoError> {
+pub(crate) async fn followees(ledger: &Ledger, viewer: &ViewerId) -> Result<Vec<ActorId>> {
     let query = Query {
         index: Some(BY_FOLLOWER),
         keys: Some("follower_id = :viewer"),
@@ -49,34 +37,16 @@ pub(crate) async fn followees(
     rows.iter().map(|row| row.parsed("followee_id", "an id")).collect()
 }
 
-/// Reads the viewers of all edges.
-///
-/// # Errors
-/// [`DynamoError`]
-pub(super) async fn followers(ledger: &Ledger) -> Result<BTreeSet<ViewerId>, DynamoError> {
-    let query =
-        Query { index: Some(BY_FOLLOWER), projection: Some("follower_id"), ..Query::default() };
-    let mut followers = BTreeSet::new();
-    scan(ledger.table(), "edges read", query, |row| {
-        followers.insert(row.parsed("follower_id", "an id")?);
-        Ok(())
-    })
-    .await?;
-    Ok(followers)
-}
-
 /// Removes an entry that its activity does not account for, unless it does by now: a publish may be
 /// writing this very entry. An entry of an activity that is published at its sort key is left alone;
 /// whether the viewer follows is checked by [`Timelines::purge`].
-///
-/// # Errors
-/// [`DynamoError`]; the entry may be removed.
+/// If it fails, the entry may be removed.
 pub(crate) async fn delete_unaccounted(
     timelines: &Timelines,
     ledger: &Ledger,
     viewer: &ViewerId,
     row: &EntryRow,
-) -> Result<(), DynamoError> {
+) -> Result<()> {
     // The row as it was read: whatever a writer puts there names the true actor.
     let seen = row.actor_id.clone().unwrap_or_default();
     let delete = Delete::builder()
@@ -87,8 +57,17 @@ pub(crate) async fn delete_unaccounted(
         .expression_attribute_values(":seen", text(seen))
         .build()?;
     let mut items = vec![TransactWriteItem::builder().delete(delete).build()];
-    if let Some((sort_key, actor)) = row.target() {
-        items.push(not_published(ledger, &sort_key, actor)?);
+    if let Some((SortKey { published_at, activity_id }, actor_id)) = row.target() {
+        let check = ConditionCheck::builder()
+            .table_name(ledger.table().name())
+            .set_key(Some(keys::record(&ActivityKey { activity_id, actor_id }).into_item()))
+            .condition_expression(
+                "attribute_not_exists(published_at) OR published_at <> :there OR deleted = :yes",
+            )
+            .expression_attribute_values(":there", text(published_at.to_string()))
+            .expression_attribute_values(":yes", truth(true))
+            .build()?;
+        items.push(TransactWriteItem::builder().condition_check(check).build());
     }
     let table = timelines.table();
     table
@@ -100,22 +79,4 @@ pub(crate) async fn delete_unaccounted(
             }
         })
         .await
-}
-
-fn not_published(
-    ledger: &Ledger,
-    sort_key: &SortKey,
-    actor_id: ActorId,
-) -> Result<TransactWriteItem, DynamoError> {
-    let key = ActivityKey { activity_id: sort_key.activity_id.clone(), actor_id };
-    let check = ConditionCheck::builder()
-        .table_name(ledger.table().name())
-        .set_key(Some(keys::record(&key).into_item()))
-        .condition_expression(
-            "attribute_not_exists(published_at) OR published_at <> :there OR deleted = :yes",
-        )
-        .expression_attribute_values(":there", text(sort_key.published_at.to_string()))
-        .expression_attribute_values(":yes", truth(true))
-        .build()?;
-    Ok(TransactWriteItem::builder().condition_check(check).build())
 }

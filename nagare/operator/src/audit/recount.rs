@@ -1,10 +1,12 @@
 //! A recount of events, from tables and archives: what customers of a tenant did, and what the witness of each period should say.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 
+use futures::TryStreamExt;
+use nagare_client::failure::Failure;
 use serde::Deserialize;
 use shared::crypto::hash::sha256;
-use shared::dynamo::DynamoError;
 use shared::dynamo::item::Row;
 use shared::events::{Archives, Event, Events, Period, PeriodRow, Tally, archive};
 use shared::objects::Objects;
@@ -12,15 +14,10 @@ use shared::runtime::deadline::Deadline;
 use shared::summaries::{CustomerSummary, Day, start_of};
 use shared::values::{CustomerId, EventName, Timestamp};
 
-use super::EventsAuditError;
-use crate::PER_OBJECT;
+use super::events::unreadable;
 use crate::event_scope::EventScope;
-use crate::progress;
+use crate::{PER_OBJECT, Result, progress};
 
-/// Objects whose rows are read together.
-const AT_ONCE: i32 = 200;
-
-/// Where events are.
 #[derive(Debug)]
 pub(super) struct Recount {
     pub(super) events: Events,
@@ -31,7 +28,6 @@ pub(super) struct Recount {
 /// What customers did, by id.
 pub(super) type Counted = BTreeMap<CustomerId, CustomerSummary>;
 
-/// What was counted.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Counted from tables, which may get more events.
@@ -55,7 +51,7 @@ struct Said {
 
 impl Recount {
     /// The rows of all periods, the earliest first.
-    pub(super) async fn periods(&self) -> Result<Vec<PeriodRow>, DynamoError> {
+    pub(super) async fn periods(&self) -> Result<Vec<PeriodRow>> {
         let mut rows = self.events.periods().newest_until(|_| false).await?;
         rows.reverse();
         Ok(rows)
@@ -66,7 +62,7 @@ impl Recount {
         &self,
         scope: &EventScope,
         is_wanted: impl Fn(&CustomerId) -> bool,
-    ) -> Result<Found, EventsAuditError> {
+    ) -> Result<Found, Failure> {
         let mut found = Found::default();
         for row in self.periods().await? {
             if row.state.has_table() && self.table(&row, scope, &is_wanted, &mut found).await? {
@@ -80,7 +76,7 @@ impl Recount {
     }
 
     /// Counts the events of one customer in the tables.
-    pub(super) async fn in_tables(&self, scope: &EventScope) -> Result<Found, EventsAuditError> {
+    pub(super) async fn in_tables(&self, scope: &EventScope) -> Result<Found, Failure> {
         let mut found = Found::default();
         for row in self.periods().await?.into_iter().filter(|row| row.state.has_table()) {
             self.table(&row, scope, &|_| true, &mut found).await?;
@@ -89,11 +85,7 @@ impl Recount {
     }
 
     /// The tally of the events of a scope in the table of a period; `None` if the table is gone.
-    pub(super) async fn tally(
-        &self,
-        row: &PeriodRow,
-        scope: &EventScope,
-    ) -> Result<Option<Tally>, DynamoError> {
+    pub(super) async fn tally(&self, row: &PeriodRow, scope: &EventScope) -> Result<Option<Tally>> {
         let mut tally = Tally::default();
         let is_there = self.each(row, scope, |event| tally.add(Tally::of_line(&event.line())));
         Ok(is_there.await?.then_some(tally))
@@ -106,7 +98,7 @@ impl Recount {
         scope: &EventScope,
         is_wanted: &impl Fn(&CustomerId) -> bool,
         found: &mut Found,
-    ) -> Result<bool, DynamoError> {
+    ) -> Result<bool> {
         let (mut tally, tables) = (Tally::default(), &mut found.tables);
         let count = |event: Event| {
             if is_wanted(&event.key.customer.customer_id) {
@@ -128,16 +120,13 @@ impl Recount {
         row: &PeriodRow,
         scope: &EventScope,
         mut each: impl FnMut(Event),
-    ) -> Result<bool, DynamoError> {
-        let bar = progress::counter("events in tables");
+    ) -> Result<bool> {
         let page = async |rows: Vec<Row<'_>>| {
             // What is no event is counted nowhere.
             rows.iter().filter_map(|row| Event::read(row).ok()).for_each(&mut each);
             Ok(())
         };
-        let is_there = scope.in_table(self.events.tables(), row, &bar, page).await?;
-        bar.finish_and_clear();
-        Ok(is_there)
+        scope.in_table(self.events.tables(), row, "events in tables", page).await
     }
 
     async fn archive(
@@ -146,37 +135,33 @@ impl Recount {
         scope: &EventScope,
         is_wanted: &impl Fn(&CustomerId) -> bool,
         found: &mut Found,
-    ) -> Result<(), EventsAuditError> {
-        let (mut behind, bar) = (None, progress::counter("events in archives"));
+    ) -> Result<(), Failure> {
+        let bar = progress::counter("events in archives");
         let Found { archives, witnesses, damaged, .. } = found;
         let witness = witnesses.entry(row.period).or_default();
-        loop {
-            let page = self.archives.of_period(row.period, behind, AT_ONCE).await?;
-            for object in page.0.iter().filter(|it| it.tenant_id == scope.tenant_id) {
-                let bytes = self.objects.get(&object.key(), Deadline::after(PER_OBJECT)).await?;
-                let Some(bytes) = bytes.filter(|bytes| sha256(bytes) == object.sha256) else {
-                    damaged.push(object.key());
-                    continue;
-                };
-                let count = |line: &str| {
-                    let Ok(said) = serde_json::from_str::<Said>(line) else { return };
-                    let Said { tenant_id, customer_id, name, at } = said;
-                    if scope.holds(&tenant_id, customer_id.as_str()) && is_wanted(&customer_id) {
-                        witness.add(Tally::of_line(line));
-                        archives.entry(customer_id).or_default().count(&name, at);
-                    }
-                };
-                match archive::read(&bytes, count) {
-                    Ok(_) => bar.inc(object.tally.events),
-                    Err(_) => damaged.push(object.key()),
+        let mut objects = pin!(scope.objects(&self.archives, row.period));
+        while let Some(object) = objects.try_next().await? {
+            let bytes = self.objects.get(&object.key(), Deadline::after(PER_OBJECT)).await;
+            let Some(bytes) =
+                bytes.map_err(unreadable)?.filter(|bytes| sha256(bytes) == object.sha256)
+            else {
+                damaged.push(object.key());
+                continue;
+            };
+            let count = |line: &str| {
+                let Ok(said) = serde_json::from_str::<Said>(line) else { return };
+                let Said { tenant_id, customer_id, name, at } = said;
+                if scope.holds(&tenant_id, customer_id.as_str()) && is_wanted(&customer_id) {
+                    witness.add(Tally::of_line(line));
+                    archives.entry(customer_id).or_default().count(&name, at);
                 }
-            }
-            behind = page.1;
-            if behind.is_none() {
-                bar.finish_and_clear();
-                return Ok(());
+            };
+            match archive::read(&bytes, count) {
+                Ok(_) => bar.inc(object.tally.events),
+                Err(_) => damaged.push(object.key()),
             }
         }
+        Ok(())
     }
 }
 

@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
-use shared::dynamo::{DynamoError, IN_FLIGHT};
+use shared::dynamo::IN_FLIGHT;
 use shared::ledger::{Ledger, LedgerKey};
-use shared::rooms::{OnRecord, Reason, Room, Rooms, Shards, WrongRow, keys};
+use shared::rooms::{OnRecord, Reason, Rooms, Shards, WrongRow, keys};
 use shared::runtime::clock::Clock;
 use shared::values::{MessageId, RoomId};
 
 use super::Kind;
+use crate::Result;
 use crate::scan::scan;
 
 /// What differs in a room.
@@ -23,38 +24,23 @@ use crate::scan::scan;
 pub enum RoomDifference {
     /// A row differs from what was claimed.
     Row {
-        /// In which room.
         room_id: RoomId,
-        /// Of which message.
         message_id: MessageId,
-        /// The kind of difference.
         difference: Kind,
-        /// Why.
         reason: Reason,
-        /// The partition of the row.
         pk: String,
-        /// Its sort key.
         sk: String,
     },
     /// Messages were spread over more shards than readers look at.
-    Shards {
-        /// Of which room.
-        room_id: RoomId,
-        /// How many the room has.
-        shards: u16,
-        /// How many it needs.
-        needed: u16,
-    },
+    Shards { room_id: RoomId, shards: u16, needed: u16 },
     /// Everybody may read the room, though somebody has joined it.
     Open {
-        /// Which room.
         room_id: RoomId,
         /// True.
         open: bool,
     },
 }
 
-/// Compares rows with claims. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RoomsAuditor {
     ledger: Ledger,
@@ -71,17 +57,11 @@ struct Scanned {
 }
 
 impl RoomsAuditor {
-    /// Over this ledger.
-    #[must_use]
     pub fn new(ledger: &Ledger, clock: Clock) -> Self {
         Self { ledger: ledger.clone(), rooms: Rooms::new(ledger), clock }
     }
 
-    /// What differs in these rooms.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn differences(&self, rooms: &[RoomId]) -> Result<Vec<RoomDifference>, DynamoError> {
+    pub async fn differences(&self, rooms: &[RoomId]) -> Result<Vec<RoomDifference>> {
         if rooms.is_empty() {
             return Ok(Vec::new());
         }
@@ -101,13 +81,21 @@ impl RoomsAuditor {
             let needed = of_room.clone().filter_map(|(_, record)| record.shards()).max();
             let is_closed = joined.contains(room) || of_room.clone().any(|(_, it)| it.is_private());
             let there = self.rooms.room(room).await?;
-            differences.extend(of_item(room, there, needed, is_closed));
+            let needed = needed.filter(|needed| *needed > there.shards);
+            differences.extend(needed.map(|needed| RoomDifference::Shards {
+                room_id: room.clone(),
+                shards: there.shards.count(),
+                needed: needed.count(),
+            }));
+            let is_open = is_closed && !there.private;
+            let open = RoomDifference::Open { room_id: room.clone(), open: true };
+            differences.extend(is_open.then_some(open));
         }
         differences.sort_unstable();
         Ok(differences)
     }
 
-    async fn scanned(&self, rooms: &[RoomId]) -> Result<Scanned, DynamoError> {
+    async fn scanned(&self, rooms: &[RoomId]) -> Result<Scanned> {
         let only = match rooms {
             [room] => Some(room),
             _ => None,
@@ -140,7 +128,7 @@ impl RoomsAuditor {
         room: &RoomId,
         message: &MessageId,
         suspected: Vec<WrongRow>,
-    ) -> Result<Vec<RoomDifference>, DynamoError> {
+    ) -> Result<Vec<RoomDifference>> {
         let rows = suspected.into_iter().map(|wrong| wrong.key);
         let record = self.rooms.on_record(room, message, rows).await?;
         let wrong = record.wrong(room, message).into_iter();
@@ -151,11 +139,7 @@ impl RoomsAuditor {
         Ok(differences.collect())
     }
 
-    /// Repairs what still differs.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; repairing again completes it.
-    pub async fn repair(&self, differences: &[RoomDifference]) -> Result<(), DynamoError> {
+    pub async fn repair(&self, differences: &[RoomDifference]) -> Result<()> {
         let mut messages = BTreeMap::<_, Vec<_>>::new();
         for difference in differences {
             match difference {
@@ -180,24 +164,6 @@ impl RoomsAuditor {
             })
             .await
     }
-}
-
-/// What differs in the item of a room.
-fn of_item(
-    room: &RoomId,
-    there: Room,
-    needed: Option<Shards>,
-    is_closed: bool,
-) -> impl Iterator<Item = RoomDifference> {
-    let needed = needed.filter(|needed| *needed > there.shards);
-    let shards = needed.map(|needed| RoomDifference::Shards {
-        room_id: room.clone(),
-        shards: there.shards.count(),
-        needed: needed.count(),
-    });
-    let open = (is_closed && !there.private)
-        .then(|| RoomDifference::Open { room_id: room.clone(), open: true });
-    shards.into_iter().chain(open)
 }
 
 fn kind(reason: Reason) -> Kind {

@@ -3,25 +3,23 @@
 use std::collections::BTreeSet;
 
 use shared::battles::BattleRow;
+use shared::dynamo::Query;
 use shared::dynamo::item::Key;
-use shared::dynamo::{DynamoError, Query};
 use shared::facts::Facts;
-use shared::ledger::Ledger;
+use shared::ledger::{BY_FOLLOWER, Ledger};
 use shared::likes;
 use shared::polls::PollRow;
-use shared::rooms::{RoomItem, keys as rooms};
-use shared::values::{ActivityId, BattleId, PollId, RoomId};
+use shared::rooms::{RoomItem, keys};
+use shared::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
 
+use crate::Result;
 use crate::scan::scan;
 
-/// What is picked at random.
 #[derive(Debug, Default)]
 pub struct Sample {
     /// Of the activities that somebody likes or has liked.
     pub activities: Vec<ActivityId>,
-    /// Of the polls.
     pub polls: Vec<PollId>,
-    /// Of the battles.
     pub battles: Vec<BattleId>,
     /// Of the rooms in which something was said.
     pub rooms: Vec<RoomId>,
@@ -29,10 +27,7 @@ pub struct Sample {
 
 impl Sample {
     /// Picks up to `size` of each kind.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn of(facts: &Facts, ledger: &Ledger, size: usize) -> Result<Self, DynamoError> {
+    pub async fn of(facts: &Facts, ledger: &Ledger, size: usize) -> Result<Self> {
         let (mut activities, mut polls, mut battles) = <(BTreeSet<_>, Vec<_>, Vec<_>)>::default();
         let query = Query { projection: Some("pk, sk"), ..Query::default() };
         scan(facts.table(), "facts read", query, |row| {
@@ -47,27 +42,22 @@ impl Sample {
             Ok(())
         })
         .await?;
+        let mut rooms = BTreeSet::new();
+        scan(ledger.table(), "items of the ledger read", keys::claims(), |row| {
+            let Key { pk, sk } = Key::of(row)?;
+            if let Some(RoomItem::Claim(room, _)) = keys::of_key(&pk, &sk) {
+                rooms.insert(room);
+            }
+            Ok(())
+        })
+        .await?;
         Ok(Self {
             activities: picked(activities, size),
             polls: picked(polls, size),
             battles: picked(battles, size),
-            rooms: picked(said_in(ledger).await?, size),
+            rooms: picked(rooms, size),
         })
     }
-}
-
-/// Reads the rooms of all messages.
-async fn said_in(ledger: &Ledger) -> Result<BTreeSet<RoomId>, DynamoError> {
-    let mut found = BTreeSet::new();
-    scan(ledger.table(), "items of the ledger read", rooms::claims(), |row| {
-        let Key { pk, sk } = Key::of(row)?;
-        if let Some(RoomItem::Claim(room, _)) = rooms::of_key(&pk, &sk) {
-            found.insert(room);
-        }
-        Ok(())
-    })
-    .await?;
-    Ok(found)
 }
 
 /// Up to `size` of them at random, in order.
@@ -75,4 +65,17 @@ pub(super) fn picked<T: Ord>(all: impl IntoIterator<Item = T>, size: usize) -> V
     let mut picked = fastrand::choose_multiple(all, size);
     picked.sort();
     picked
+}
+
+/// Reads the viewers of all edges.
+pub(super) async fn followers(ledger: &Ledger) -> Result<BTreeSet<ViewerId>> {
+    let query =
+        Query { index: Some(BY_FOLLOWER), projection: Some("follower_id"), ..Query::default() };
+    let mut followers = BTreeSet::new();
+    scan(ledger.table(), "edges read", query, |row| {
+        followers.insert(row.parsed("follower_id", "an id")?);
+        Ok(())
+    })
+    .await?;
+    Ok(followers)
 }

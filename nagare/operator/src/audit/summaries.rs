@@ -19,7 +19,7 @@
 //!
 //! # Why a view that is made again is right
 //!
-//! No view is made again while some of it may be in the stream ([`folded`]). A view is written over the version that was compared,
+//! No view is made again while some of it may be in the stream ([`remaking`]). A view is written over the version that was compared,
 //! with the marks of that version. What was folded up to then is in the events, and what comes later is folded into what is written.
 //! A name or a witness is made again only if nobody has written it since before the events were read. If somebody has, or if the
 //! projector is behind, it is left for another time. If an object of an archive is damaged, nothing is made again.
@@ -30,8 +30,7 @@
 //! counts of these customers, those of all names of the tenant, and an id for each alert.
 
 mod alerts;
-mod folded;
-mod names;
+pub(crate) mod names;
 mod remaking;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,8 +40,7 @@ use nagare_client::clock::clock;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
 use serde::Serialize;
-use shared::dynamo::DynamoError;
-use shared::events::{Archives, Customer, Events, PeriodRow};
+use shared::events::{Archives, Customer, Events, PeriodRow, Tally};
 use shared::ledger::Ledger;
 use shared::objects::Objects;
 use shared::runtime::clock::Clock;
@@ -51,10 +49,10 @@ use shared::tenants::{Definitions, RuleDefinition, When};
 use shared::values::{AlertId, CustomerId, EventName, TenantId, spread};
 use tokio::time::Instant;
 
+use super::Found;
 use super::recount::{Counted, Recount, is_base};
-use super::{EventsAuditError, Found};
 use crate::event_scope::EventScope;
-use crate::progress;
+use crate::{Result, progress};
 
 /// How long a view and its events must not change until the view counts as wrong.
 const STILL: Duration = Duration::from_secs(10);
@@ -64,29 +62,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 /// Customers whose events are counted at once.
 const TOGETHER: usize = 20_000;
-/// Ids that are read together.
 const IDS: usize = 1_000;
 
-/// What differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SummaryFault {
-    /// The view of a customer differs.
     Customer,
-    /// The view of a name differs.
     Name,
-    /// The witness of a period differs.
     Witness,
     /// An alert that should be listed, or should not.
     Alert,
 }
 
-/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SummaryDifference {
-    /// The tenant.
     pub tenant_id: TenantId,
-    /// What differs.
     pub difference: SummaryFault,
     /// The customer, the name, the period or the alert.
     pub of: String,
@@ -94,7 +84,6 @@ pub struct SummaryDifference {
     pub detail: String,
 }
 
-/// Compares summaries with events.
 #[derive(Debug)]
 pub struct SummariesAuditor {
     recount: Recount,
@@ -103,7 +92,6 @@ pub struct SummariesAuditor {
     clock: Clock,
 }
 
-/// One audit.
 struct Audited<'a> {
     auditor: &'a SummariesAuditor,
     scope: &'a EventScope,
@@ -135,8 +123,6 @@ impl SummariesAuditor {
         Ok(Self::new(events, Summaries::new(&remote.views()?), ledger, clock()))
     }
 
-    /// Over these tables and archives.
-    #[must_use]
     pub fn new(
         (events, archives, objects): (Events, Archives, Objects),
         summaries: Summaries,
@@ -147,21 +133,16 @@ impl SummariesAuditor {
     }
 
     /// The differences of a tenant or of one of its customers. With `mends`, wrong views are made again.
-    ///
-    /// # Errors
-    /// [`EventsAuditError`]
     pub async fn differences(
         &self,
         scope: &EventScope,
         mends: bool,
-    ) -> Result<Found<SummaryDifference, String>, EventsAuditError> {
+    ) -> Result<Found<SummaryDifference, String>, Failure> {
         let periods = self.recount.periods().await?;
         let before = match scope.customer_id {
             None => Some(self.before(&scope.tenant_id, &periods).await?),
             Some(_) => None,
         };
-        let found = Found { differences: Vec::new(), mended: 0, busy: Vec::new() };
-        let (names, asked) = (BTreeMap::new(), BTreeSet::new());
         let mut rules = Definitions::new(&self.ledger).of(&scope.tenant_id).await?.rules;
         rules.retain(|rule| matches!(rule.when, When::Counted(_)));
         let mut audited = Audited {
@@ -169,23 +150,25 @@ impl SummariesAuditor {
             scope,
             mends,
             periods,
-            found,
-            names,
+            found: Found { differences: Vec::new(), mended: 0, busy: Vec::new() },
+            names: BTreeMap::new(),
             rules,
-            asked,
+            asked: BTreeSet::new(),
             wrong: Vec::new(),
         };
-        let mut witnesses = BTreeMap::new();
+        let mut witnesses = BTreeMap::<_, Tally>::new();
         let ids = self.ids(scope).await?;
         let passes = u16::try_from(ids.len() / TOGETHER + 1).unwrap_or(u16::MAX);
         for pass in 0..passes {
             let is_in = |id: &CustomerId| spread(id.as_str()) % passes == pass;
             let counted = self.recount.all(scope, is_in).await?;
             if let (true, Some(damaged)) = (mends, counted.damaged.first()) {
-                return Err(EventsAuditError::Damaged(damaged.clone()));
+                return Err(Failure::No(format!(
+                    "{damaged} is damaged or missing: nothing is replaced by what the rest of the archive says"
+                )));
             }
             for (period, tally) in counted.witnesses {
-                witnesses.entry(period).or_insert_with(shared::events::Tally::default).add(tally);
+                witnesses.entry(period).or_default().add(tally);
             }
             let ids = ids.iter().filter(|id| is_in(id));
             let ids: BTreeSet<_> =
@@ -200,8 +183,7 @@ impl SummariesAuditor {
         Ok(audited.found)
     }
 
-    /// The customers that are listed.
-    async fn ids(&self, scope: &EventScope) -> Result<BTreeSet<CustomerId>, DynamoError> {
+    async fn ids(&self, scope: &EventScope) -> Result<BTreeSet<CustomerId>> {
         if let Some(id) = &scope.customer_id {
             return Ok(BTreeSet::from([id.clone()]));
         }
@@ -231,24 +213,19 @@ impl Audited<'_> {
         ids: BTreeSet<CustomerId>,
         mut tables: Counted,
         archives: &Counted,
-    ) -> Result<(), EventsAuditError> {
-        let bar = progress::bar(ids.len() as u64, "customers compared");
+    ) -> Result<(), Failure> {
         let mut suspects = BTreeMap::new();
-        for id in ids {
-            bar.inc(1);
+        for id in progress::each(ids, "customers compared") {
             let counted = tables.remove(&id).unwrap_or_default();
             let (view, stored, _) = self.auditor.summaries.stored(&self.of(&id)).await?;
             let counts = self.expected(&stored, counted, archives.get(&id));
-            match is_same(&stored, &counts) {
-                true => self.add(&id, &counts),
-                false => {
-                    let suspect =
-                        Suspect { version: view.version(), counts, since: Instant::now() };
-                    suspects.insert(id, suspect);
-                }
+            if is_same(&stored, &counts) {
+                self.add(&id, &counts);
+            } else {
+                let (version, since) = (view.version(), Instant::now());
+                suspects.insert(id, Suspect { version, counts, since });
             }
         }
-        bar.finish_and_clear();
         let end = Instant::now() + PATIENCE;
         while !suspects.is_empty() && Instant::now() < end {
             tokio::time::sleep(PAUSE).await;
@@ -271,7 +248,7 @@ impl Audited<'_> {
         id: &CustomerId,
         suspect: &mut Suspect,
         archived: Option<&CustomerSummary>,
-    ) -> Result<bool, EventsAuditError> {
+    ) -> Result<bool, Failure> {
         let customer = self.of(id);
         let (view, stored, _) = self.auditor.summaries.stored(&customer).await?;
         let counted = self.auditor.recount.in_tables(&self.scope_of(id)).await?.tables.remove(id);
@@ -329,7 +306,6 @@ fn is_same(stored: &CustomerSummary, counts: &CustomerSummary) -> bool {
     stored.clone().without_nothing() == *counts
 }
 
-/// The first name that differs.
 fn details(stored: &CustomerSummary, counts: &CustomerSummary) -> String {
     let of = |summary: &CustomerSummary, name: &EventName| {
         let count = summary.tallies().get(name).map_or(0, |tally| tally.count.cast_signed());
@@ -338,14 +314,7 @@ fn details(stored: &CustomerSummary, counts: &CustomerSummary) -> String {
     };
     let names: BTreeSet<_> = stored.tallies().keys().chain(counts.tallies().keys()).collect();
     let differs = names.into_iter().find(|name| of(stored, name) != of(counts, name));
-    differs.map_or_else(
-        || "; days differ".to_owned(),
-        |name| {
-            let ((count, days, _), (right, right_days, _)) = (of(stored, name), of(counts, name));
-            format!(
-                "; {}: {count} on {days} days instead of {right} on {right_days}",
-                name.as_str()
-            )
-        },
-    )
+    let Some(name) = differs else { return "; days differ".to_owned() };
+    let ((count, days, _), (right, right_days, _)) = (of(stored, name), of(counts, name));
+    format!("; {}: {count} on {days} days instead of {right} on {right_days}", name.as_str())
 }

@@ -7,13 +7,14 @@
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use shared::activities::{Activities, ActivityKey};
-use shared::dynamo::{BATCH_GET, DynamoError};
+use shared::dynamo::BATCH_GET;
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
 use shared::tags::{Listing, Tag, Tags};
 use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
 
 use super::Kind;
+use crate::Result;
 
 /// Listings that are checked at once.
 const AT_ONCE: usize = 32;
@@ -23,7 +24,6 @@ const AT_ONCE: usize = 32;
 pub struct TagDifference {
     /// Who is tagged, or is not.
     pub tagged_id: ViewerId,
-    /// The kind of difference.
     pub difference: Kind,
     /// Where the activity is listed, or should be.
     pub sort_key: String,
@@ -38,20 +38,12 @@ pub struct TagsAuditor {
 }
 
 impl TagsAuditor {
-    /// Over this ledger.
-    #[must_use]
     pub fn new(ledger: &Ledger, clock: Clock) -> Self {
         Self { activities: Activities::new(ledger), tags: Tags::new(ledger), clock }
     }
 
     /// The listings of an activity that are missing or differ from its tags.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn of_activity(
-        &self,
-        activity: &ActivityId,
-    ) -> Result<Vec<TagDifference>, DynamoError> {
+    pub async fn of_activity(&self, activity: &ActivityId) -> Result<Vec<TagDifference>> {
         let Some((actor, published_at)) = self.activities.claimed(activity).await? else {
             return Ok(Vec::new());
         };
@@ -81,10 +73,7 @@ impl TagsAuditor {
     }
 
     /// The listings of a viewer that should not be there, or are out of date.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn of_viewer(&self, viewer: &ViewerId) -> Result<Vec<TagDifference>, DynamoError> {
+    pub async fn of_viewer(&self, viewer: &ViewerId) -> Result<Vec<TagDifference>> {
         let listed = self.tags.all_listed(viewer).await?;
         let compared: Vec<_> = stream::iter(listed.iter().filter(|listing| listing.state.on))
             .map(|listing| self.listing(viewer, listing))
@@ -94,11 +83,7 @@ impl TagsAuditor {
         Ok(compared.into_iter().flatten().collect())
     }
 
-    async fn listing(
-        &self,
-        viewer: &ViewerId,
-        listing: &Listing,
-    ) -> Result<Option<TagDifference>, DynamoError> {
+    async fn listing(&self, viewer: &ViewerId, listing: &Listing) -> Result<Option<TagDifference>> {
         let SortKey { published_at, activity_id } = &listing.sort_key;
         let state = self.tags.recorded(activity_id, viewer).await?;
         let tag = state.map(|state| Tag { tagged_id: viewer.clone(), state });
@@ -115,10 +100,7 @@ impl TagsAuditor {
     }
 
     /// Makes each listing say what the tag says by now.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; repairing again completes it.
-    pub async fn repair(&self, differences: &[TagDifference]) -> Result<(), DynamoError> {
+    pub async fn repair(&self, differences: &[TagDifference]) -> Result<()> {
         for TagDifference { tagged_id, sort_key, .. } in differences {
             let Ok(sort_key) = SortKey::parse(sort_key) else { continue };
             let claimed = self.activities.claimed(&sort_key.activity_id).await?;

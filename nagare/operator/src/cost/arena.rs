@@ -18,11 +18,9 @@ const BLOCK: f64 = 80.0;
 /// Daily numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ArenaRates {
-    /// Votes.
     pub votes: f64,
     /// Votes of one poll that the projector counts at once.
     pub votes_together: f64,
-    /// Hits.
     pub hits: f64,
     /// Hits of one battle that land at once.
     pub hits_together: f64,
@@ -30,23 +28,12 @@ pub struct ArenaRates {
     pub players: f64,
 }
 
-impl Default for ArenaRates {
-    /// None at all.
-    fn default() -> Self {
-        Self { votes: 0.0, votes_together: 1.0, hits: 0.0, hits_together: 1.0, players: 200.0 }
-    }
-}
-
 /// A month of votes and hits.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ArenaMonth {
-    /// Votes and withdrawals.
     pub votes: f64,
-    /// Hits.
     pub hits: f64,
-    /// What the writer does for them.
     pub writing: Work,
-    /// What the projector does.
     pub folding: Work,
     /// How often it is invoked, where nothing else shares its batch.
     pub folds: f64,
@@ -71,13 +58,11 @@ impl ArenaRates {
 }
 
 /// A vote, as the writer records it: a row of its viewer, which has every vote of theirs in this poll.
-#[must_use]
 pub fn vote(viewer: f64, poll: f64, choice: f64) -> Work {
     recorded(sizes::vote(viewer, poll, choice))
 }
 
 /// A hit, as the writer records it: a row of its own.
-#[must_use]
 pub fn hit(hit: &Hit) -> Work {
     recorded(sizes::hit(hit))
 }
@@ -95,7 +80,6 @@ fn recorded(row: f64) -> Work {
 
 /// N votes of one poll that are counted at once: its view is read and written. Where the view is full its votes
 /// become a block, and both are written in a transaction, which takes twice the units.
-#[must_use]
 pub fn fold_votes(together: f64) -> Work {
     let before_full = (VOTES_IN_VIEW / (VOTE * together)).floor();
     // The share of folds that fill a block.
@@ -114,7 +98,6 @@ pub fn fold_votes(together: f64) -> Work {
 /// N hits of one battle by some viewers that land at once: its view is read, and written with a block of the log in a
 /// transaction. Then the last share of each viewer is read and the next one written, and an item for each hit; and the
 /// view is read and written once more: all of it is told.
-#[must_use]
 pub fn fold_hits(together: f64, players: f64, each: &Hit) -> Work {
     let viewers = together.min(players);
     let bytes = sizes::landed(each) * together;

@@ -13,15 +13,12 @@ use super::work::{DAYS, Work};
 pub struct Deployed {
     /// Metrics that alarms look at: each is paid for, also where several make one alarm.
     pub alarm_metrics: f64,
-    /// Secrets.
     pub secrets: f64,
     /// Keys of KMS.
     pub keys: f64,
     /// Megabytes of memory of each function.
     pub writer_memory: f64,
-    /// The reader's.
     pub reader_memory: f64,
-    /// The projector's.
     pub projector_memory: f64,
     /// Of how many requests that went well one is logged.
     pub log_one_in: f64,
@@ -87,26 +84,18 @@ const MILLION: f64 = 1e6;
 /// One line of the bill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Line {
-    /// The AWS service.
     pub service: &'static str,
-    /// What it is used for.
     pub what: &'static str,
-    /// The amount in a month.
     pub amount: f64,
-    /// The unit of the amount.
     pub unit: &'static str,
-    /// The price of one unit.
     pub price: f64,
-    /// The amount times the price.
     pub dollars: f64,
 }
 
 /// The bill for a month.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bill {
-    /// Its lines.
     pub lines: Vec<Line>,
-    /// Their sum.
     pub dollars: f64,
     /// The sum where the table of the current period is provisioned, if there are events.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,8 +105,6 @@ pub struct Bill {
 }
 
 impl Bill {
-    /// The bill for a month at these prices.
-    #[must_use]
     pub fn of(month: &Month, prices: &Prices) -> Self {
         let groups = [
             tables(month, prices),
@@ -323,7 +310,6 @@ fn import(work: &Work, prices: &Prices) -> f64 {
     compute + millions / MILLION
 }
 
-/// Megabytes as gigabytes.
 fn gb(megabytes: f64) -> f64 {
     megabytes / 1024.0
 }

@@ -24,7 +24,6 @@ const SERIES: f64 = 11.0;
 
 /// Events of a tenant that are folded at once, of so many customers, of whom some are new: the view of each customer, that of their
 /// name and the witness of the period are read and written. A new customer is listed in the same transaction, which takes twice the units.
-#[must_use]
 pub fn fold(customers: f64, new: f64) -> Work {
     let views = customers + 2.0;
     Work { writes: views + 3.0 * new, reads: views + 1.0, rounds: 2.0, ..Work::default() }
@@ -41,7 +40,6 @@ pub struct EventRates {
     pub together: f64,
     /// Of these, how many are of one customer.
     pub of_customer: f64,
-    /// How time is cut.
     pub length: PeriodLength,
     /// Days from the end of a period until it closes.
     pub lateness_days: f64,
@@ -54,7 +52,6 @@ pub struct EventRates {
 /// A month of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct EventMonth {
-    /// Events.
     pub events: f64,
     /// Write units of the periods' tables.
     pub writes: f64,
@@ -80,7 +77,6 @@ pub struct EventMonth {
 
 impl EventRates {
     /// A month of such days, when all that expires has begun to.
-    #[must_use]
     pub fn month(&self) -> EventMonth {
         let events = self.events * DAYS;
         // An event is half of a period old when that ends, on average.

@@ -6,7 +6,6 @@ use super::work::{DAYS, Work, write_units};
 /// Daily numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LikeRates {
-    /// New likes.
     pub likes: f64,
     /// Likes that are undone.
     pub undos: f64,
@@ -15,21 +14,12 @@ pub struct LikeRates {
     pub together: f64,
 }
 
-impl Default for LikeRates {
-    /// None at all.
-    fn default() -> Self {
-        Self { likes: 0.0, undos: 0.0, together: 1.0 }
-    }
-}
-
 /// A month of likes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LikeMonth {
     /// New likes and undos.
     pub changes: f64,
-    /// What the writer does for them.
     pub writing: Work,
-    /// What the projector does for them.
     pub folding: Work,
     /// How often it is invoked for them, where nothing else shares its batch.
     pub folds: f64,
@@ -50,20 +40,17 @@ impl LikeRates {
 }
 
 /// A new like, as the writer records it: its row, and its entry in the viewer's list.
-#[must_use]
 pub fn like(viewer: f64, activity: &Activity) -> Work {
     let stored = sizes::like(viewer, activity) + sizes::liked(viewer, activity);
     Work { rounds: 1.0, ledger_bytes: stored + 2.0 * sizes::STORED, ..undo(viewer, activity) }
 }
 
 /// What one like in many takes beside, by somebody with few others: whether the list is whole, and that it is.
-#[must_use]
 pub fn looks() -> Work {
     Work { writes: 1.0, reads: 2.0, rounds: 3.0, ..Work::default() }
 }
 
 /// An undo: the same row is written again, and the entry is deleted.
-#[must_use]
 pub fn undo(viewer: f64, activity: &Activity) -> Work {
     let entry = write_units(sizes::liked(viewer, activity));
     Work {
@@ -77,25 +64,21 @@ pub fn undo(viewer: f64, activity: &Activity) -> Work {
 
 /// Likes of one activity that are folded at once, however many: its view and the inbox of its actor are read, and
 /// written in a transaction, which takes twice the units.
-#[must_use]
 pub fn fold_likes() -> Work {
     Work { writes: 4.0, reads: 2.0, rounds: 3.0, ..Work::default() }
 }
 
 /// The same for the first likes of an activity: who published it is looked up, and whether they like it themselves.
-#[must_use]
 pub fn fold_first_likes() -> Work {
     fold_likes() + Work { reads: 2.0, rounds: 2.0, ..Work::default() }
 }
 
 /// A publish, or the delete of what nobody likes: the projector looks whether anybody does.
-#[must_use]
 pub fn fold_publish() -> Work {
     Work { reads: 1.0, rounds: 1.0, ..Work::default() }
 }
 
 /// The same for undos, of which nobody is notified.
-#[must_use]
 pub fn fold_undos() -> Work {
     Work { writes: 1.0, reads: 1.0, rounds: 2.0, ..Work::default() }
 }

@@ -32,7 +32,6 @@ pub struct Assumed {
     pub activities_per_page: f64,
     /// Records of a full page that its reader has not kept (`nagare bench kept` measures them).
     pub records_per_page: f64,
-    /// How answers are compressed.
     pub gzip: Gzip,
     /// Bytes of a payload.
     pub payload: f64,
@@ -42,13 +41,10 @@ pub struct Assumed {
     pub ledger_months: f64,
     /// Tags of somebody in an activity in a day.
     pub tags_per_day: f64,
-    /// Likes.
     pub likes: LikeRates,
-    /// Votes and hits.
     pub arena: ArenaRates,
     /// Messages in rooms, in a day.
     pub messages: f64,
-    /// Events of tenants.
     pub events: EventRates,
 }
 
@@ -63,7 +59,6 @@ pub struct Month {
     pub pages: f64,
     /// Those of them that find nothing new.
     pub polls: f64,
-    /// Tags.
     pub tags: f64,
     /// What the writer does for all of these, but for the tables of events.
     pub writing: Work,
@@ -75,7 +70,6 @@ pub struct Month {
     pub likes: LikeMonth,
     /// Votes and hits, and what the projector does for them.
     pub arena: ArenaMonth,
-    /// Messages in rooms.
     pub messages: f64,
     /// Events of tenants, and their tables and archives.
     pub events: EventMonth,
@@ -114,15 +108,16 @@ pub struct Rates {
 #[derive(Debug, Default)]
 pub struct Graph {
     audiences: HashMap<String, Audience>,
-    import: Work,
-    published: Work,
+    /// The work of recording the follows.
+    pub import: Work,
+    /// The work of all publishes so far, not scaled.
+    pub published: Work,
     publishes: f64,
     lengths: Option<(Activity, f64)>,
     span: Option<(i64, i64)>,
 }
 
 impl Graph {
-    /// Adds a follow.
     pub fn follow(&mut self, follower: &str, followee: &str) {
         let edge = Edge { follower: follower.len() as f64, followee: followee.len() as f64 };
         self.audiences.entry(followee.to_owned()).or_default().add(edge.follower);
@@ -134,33 +129,18 @@ impl Graph {
         let audience = self.audiences.get(actor).copied().unwrap_or_default();
         self.published += work::publish(&activity, &audience);
         self.publishes += 1.0;
-        let mean = if audience.followers > 0.0 { audience.ids / audience.followers } else { 0.0 };
-        self.lengths = Some(self.lengths.unwrap_or((activity, mean)));
+        self.lengths.get_or_insert((activity, audience.mean()));
         let (first, last) = self.span.unwrap_or((second, second));
         self.span = Some((first.min(second), last.max(second)));
     }
 
-    /// The work of all publishes so far, not scaled.
-    #[must_use]
-    pub fn published(&self) -> Work {
-        self.published
-    }
-
-    /// The work of recording the follows.
-    #[must_use]
-    pub fn imported(&self) -> Work {
-        self.import
-    }
-
     /// Days between the first publish and the last. None if they are in the same second.
-    #[must_use]
     pub fn days(&self) -> Option<f64> {
         let (first, last) = self.span?;
         (last > first).then(|| (last - first) as f64 / 86_400.0)
     }
 
     /// A month of days that are as busy as those between the first publish and the last.
-    #[must_use]
     pub fn month(&self, assumed: &Assumed) -> Option<Month> {
         let scale = DAYS / self.days()?;
         let (activity, viewer) = self.lengths?;
@@ -171,7 +151,6 @@ impl Graph {
 
 impl Rates {
     /// A month of such days.
-    #[must_use]
     pub fn month(&self, assumed: &Assumed) -> Month {
         let activity = Activity { payload: assumed.payload, ..TYPICAL };
         let viewer = activity.actor;

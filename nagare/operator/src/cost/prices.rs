@@ -9,19 +9,15 @@ use serde::{Deserialize, Serialize};
 pub struct Prices {
     /// A million write units. <https://aws.amazon.com/dynamodb/pricing/on-demand/>, as all of DynamoDB but one.
     pub dynamodb_million_writes: f64,
-    /// A million read units.
     pub dynamodb_million_reads: f64,
     /// A provisioned write unit a second, for an hour. <https://aws.amazon.com/dynamodb/pricing/provisioned/>
     pub dynamodb_write_capacity_hour: f64,
-    /// A gigabyte kept for a month.
     pub dynamodb_gb_month: f64,
     /// A gigabyte kept for a month in a table that is read rarely.
     pub dynamodb_infrequent_gb_month: f64,
-    /// A gigabyte under point-in-time recovery for a month.
     pub dynamodb_recovery_gb_month: f64,
     /// A million invocations. <https://aws.amazon.com/lambda/pricing/>, as the next.
     pub lambda_million_requests: f64,
-    /// A gigabyte of memory for a second.
     pub lambda_gb_second: f64,
     /// A million requests to a standard queue. <https://aws.amazon.com/sqs/pricing/>, as the next.
     pub sqs_million_requests: f64,
@@ -39,7 +35,6 @@ pub struct Prices {
     pub metric_data_series: f64,
     /// A metric of one's own for a month.
     pub metric_month: f64,
-    /// A dashboard for a month.
     pub dashboard_month: f64,
     /// A secret for a month. <https://aws.amazon.com/secrets-manager/pricing/>
     pub secret_month: f64,

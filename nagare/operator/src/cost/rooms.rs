@@ -9,7 +9,6 @@ const READS: f64 = 7.0;
 
 /// A message: its id is claimed, it is put into the order of arrival, and its two rows are put. Of those that come at
 /// once several are put together, which is not counted on.
-#[must_use]
 pub fn message(message: &Message) -> Work {
     let stored = [
         sizes::message_claim(message),
@@ -22,7 +21,6 @@ pub fn message(message: &Message) -> Work {
 
 /// A page of N messages of a quiet room, and the one beyond it: its query, twice what is known of the room, the last
 /// arrival and what became of it.
-#[must_use]
 pub fn page(messages: f64, each: &Message) -> Work {
     let reads = read_units(messages * sizes::message_row(each)) + 4.0;
     Work { reads, rounds: 2.0, ..Work::default() }

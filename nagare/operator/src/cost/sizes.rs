@@ -20,52 +20,38 @@ pub(super) const ID: f64 = 24.0;
 /// The lengths of an activity's members.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Activity {
-    /// The activity's id.
     pub id: f64,
-    /// Its actor's.
     pub actor: f64,
-    /// Its kind.
     pub kind: f64,
-    /// Its payload.
     pub payload: f64,
 }
 
 /// The lengths of the ids at both ends of an edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Edge {
-    /// Who follows.
     pub follower: f64,
-    /// Who is followed.
     pub followee: f64,
 }
 
 /// The lengths of a hit's ids.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
-    /// Of the battle's.
     pub battle: f64,
-    /// Of its own.
     pub id: f64,
-    /// Of the viewer's.
     pub viewer: f64,
 }
 
 /// The lengths of a message's members.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Message {
-    /// Of the room's id.
     pub room: f64,
-    /// Of its own.
     pub id: f64,
-    /// Of its author's.
     pub author: f64,
-    /// Of its payload.
     pub payload: f64,
 }
 
 impl Message {
     /// One with ids of ordinary length.
-    #[must_use]
     pub fn ordinary(author: f64, payload: f64) -> Self {
         Self { room: ID, id: ID, author, payload }
     }
@@ -78,7 +64,6 @@ pub(super) fn entry(viewer: f64, activity: &Activity) -> f64 {
     names + viewer + INSTANT + 1.0 + activity.id + activity.actor + SECONDS
 }
 
-/// An edge.
 pub(super) fn edge(edge: &Edge) -> f64 {
     let names = length("follower_id") + length("followee_id") + length("following");
     edge_keys(edge) + names + edge.follower + edge.followee + 1.0 + length("changed_at") + INSTANT
@@ -148,14 +133,9 @@ pub(super) fn listing(tagged: f64, activity: &Activity) -> f64 {
 /// The row of a viewer and an activity among the facts.
 pub(super) fn like(viewer: f64, activity: &Activity) -> f64 {
     let keys = KEY_NAMES + length("likes#") + viewer + activity.id;
-    keys + length("liked")
-        + 1.0
-        + length("changed_at")
-        + INSTANT
-        + length("first_liked_at")
-        + INSTANT
-        + length("moved_from")
-        + INSTANT
+    let names =
+        length("liked") + length("changed_at") + length("first_liked_at") + length("moved_from");
+    keys + names + 1.0 + 3.0 * INSTANT
 }
 
 /// The entry of a like in the list of what its viewer likes.

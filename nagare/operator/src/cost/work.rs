@@ -10,7 +10,6 @@ use shared::dynamo::{BATCH_WRITE, IN_FLIGHT};
 
 use super::sizes::{self, Activity, Edge};
 
-/// Days in a month.
 pub const DAYS: f64 = 30.0;
 /// Entries one BatchWriteItem call writes.
 const BATCH: f64 = BATCH_WRITE as f64;
@@ -22,11 +21,10 @@ const COMPLETE: f64 = 41.0;
 const MESSAGES: f64 = shared::queue::BATCH as f64;
 
 /// An amount of work. Numbers are averages where they cannot be exact.
+#[must_use]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Work {
-    /// Write units of all tables.
     pub writes: f64,
-    /// Read units of all tables.
     pub reads: f64,
     /// Entries that are put into timelines.
     pub entries: f64,
@@ -47,23 +45,25 @@ pub struct Work {
 /// An actor's followers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Audience {
-    /// How many.
     pub followers: f64,
     /// The lengths of their ids together.
     pub ids: f64,
 }
 
 impl Audience {
-    /// Adds a follower.
     pub fn add(&mut self, follower: f64) {
         self.followers += 1.0;
         self.ids += follower;
     }
 
+    /// The mean length of their ids.
+    pub(super) fn mean(&self) -> f64 {
+        if self.followers > 0.0 { self.ids / self.followers } else { 0.0 }
+    }
+
     /// The bytes of N of their edges.
     fn edges(&self, followers: f64, followee: f64) -> f64 {
-        let follower = if self.followers > 0.0 { self.ids / self.followers } else { 0.0 };
-        followers * sizes::edge(&Edge { follower, followee })
+        followers * sizes::edge(&Edge { follower: self.mean(), followee })
     }
 }
 
@@ -83,24 +83,22 @@ pub(super) fn command(stored: &[f64], rounds: f64) -> Work {
 /// A publish: its id is claimed, its record, its outbox row, the row of its kind and the fact of it are written, the tags
 /// that came before it and its followers are read, and each follower gets an entry; then record and edges are read once
 /// more.
-#[must_use]
 pub fn publish(activity: &Activity, audience: &Audience) -> Work {
     publish_in(FanOutLimits::default(), activity, audience)
 }
 
 /// The same for a writer that cuts fan-outs into other sizes.
-#[must_use]
 pub fn publish_in(sizes: FanOutLimits, activity: &Activity, audience: &Audience) -> Work {
     let (record, row) = (sizes::record(activity), sizes::outbox_row(activity));
     let kind = sizes::kind_row(activity);
     let stored = [sizes::claim(activity), kind, record, row, sizes::owner(activity)];
     let recorded = command(&stored, 6.0);
     let followers = audience.followers;
-    let mean = if followers > 0.0 { audience.ids / followers } else { 0.0 };
+    let entry = sizes::entry(audience.mean(), activity);
     let entries = Work {
-        writes: followers * write_units(sizes::entry(mean, activity)),
+        writes: followers * write_units(entry),
         entries: followers,
-        timeline_bytes: followers * (sizes::entry(mean, activity) + sizes::STORED),
+        timeline_bytes: followers * (entry + sizes::STORED),
         ..Work::default()
     };
     recorded + entries + fan_out(sizes, activity, audience)
@@ -176,7 +174,6 @@ fn check_again(activity: &Activity, edges: f64) -> f64 {
 
 /// A follow that is new: the actor is hidden, the edge, its item in the index and its row in the list of whom the viewer
 /// follows are written, the actor's activities within retention are brought in, and the actor is shown.
-#[must_use]
 pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     let (stored, line) = (sizes::edge(edge), sizes::index_line(edge));
     let row = sizes::followee_row(edge);
@@ -209,16 +206,12 @@ pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     // An edge that names itself.
     let noted = Work { writes: 1.0, rounds: 1.0, ledger_bytes: COMPLETE, ..Work::default() };
     let brought_in = recorded + copied + (read + look) * pages;
-    if activities > FanOutLimits::default().repeated as f64 {
-        brought_in + noted
-    } else {
-        brought_in
-    }
+    let is_noted = activities > FanOutLimits::default().repeated as f64;
+    if is_noted { brought_in + noted } else { brought_in }
 }
 
 /// A tag of somebody in an activity that is published: the tag is written, whose the activity is is asked for, and it is
 /// listed.
-#[must_use]
 pub fn tag(tagged: f64, activity: &Activity) -> Work {
     let stored = [sizes::tag(tagged, activity), sizes::listing(tagged, activity)];
     command(&stored, 3.0)
@@ -226,7 +219,6 @@ pub fn tag(tagged: f64, activity: &Activity) -> Work {
 
 /// A page of a timeline: N entries, M of whose records the reader has not kept. The entry beyond the page,
 /// which shows whether there is more, counts too. Who is hidden and what has changed is a unit each.
-#[must_use]
 pub fn page(entries: f64, records: f64, viewer: f64, each: &Activity) -> Work {
     let skeleton = read_units(entries * sizes::entry(viewer, each)) + 2.0;
     let hydration = records * read_units(sizes::record(each));
@@ -235,14 +227,12 @@ pub fn page(entries: f64, records: f64, viewer: f64, each: &Activity) -> Work {
 }
 
 /// A poll that finds nothing new: one query, and nothing has to be known of what it found.
-#[must_use]
 pub fn poll() -> Work {
     Work { reads: 1.0, rounds: 1.0, ..Work::default() }
 }
 
 /// The likes of what is on a page, beside its records: N counts that the reader has not kept, half a unit each, and one query of the
 /// viewer's own likes, M of which are among the ids of the page.
-#[must_use]
 pub fn likes_of_page(counts: f64, own: f64, viewer: f64, each: &Activity) -> Work {
     Work { reads: counts / 2.0 + read_units(own * sizes::like(viewer, each)), ..Work::default() }
 }
@@ -259,21 +249,28 @@ pub(super) fn read_units(bytes: f64) -> f64 {
     (bytes / 4096.0).ceil().max(1.0)
 }
 
+impl Work {
+    /// Each amount together with that of other work.
+    fn with(self, other: Self, amount: impl Fn(f64, f64) -> f64) -> Self {
+        Self {
+            writes: amount(self.writes, other.writes),
+            reads: amount(self.reads, other.reads),
+            entries: amount(self.entries, other.entries),
+            messages: amount(self.messages, other.messages),
+            sends: amount(self.sends, other.sends),
+            rounds: amount(self.rounds, other.rounds),
+            ledger_bytes: amount(self.ledger_bytes, other.ledger_bytes),
+            index_bytes: amount(self.index_bytes, other.index_bytes),
+            timeline_bytes: amount(self.timeline_bytes, other.timeline_bytes),
+        }
+    }
+}
+
 impl Add for Work {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            writes: self.writes + other.writes,
-            reads: self.reads + other.reads,
-            entries: self.entries + other.entries,
-            messages: self.messages + other.messages,
-            sends: self.sends + other.sends,
-            rounds: self.rounds + other.rounds,
-            ledger_bytes: self.ledger_bytes + other.ledger_bytes,
-            index_bytes: self.index_bytes + other.index_bytes,
-            timeline_bytes: self.timeline_bytes + other.timeline_bytes,
-        }
+        self.with(other, |amount, other| amount + other)
     }
 }
 
@@ -287,16 +284,6 @@ impl Mul<f64> for Work {
     type Output = Self;
 
     fn mul(self, times: f64) -> Self {
-        Self {
-            writes: self.writes * times,
-            reads: self.reads * times,
-            entries: self.entries * times,
-            messages: self.messages * times,
-            sends: self.sends * times,
-            rounds: self.rounds * times,
-            ledger_bytes: self.ledger_bytes * times,
-            index_bytes: self.index_bytes * times,
-            timeline_bytes: self.timeline_bytes * times,
-        }
+        self.with(self, |amount, _| amount * times)
     }
 }

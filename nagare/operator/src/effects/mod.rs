@@ -38,19 +38,15 @@
 //! `BatchGetItem` and `Query` on four of the tables.
 
 mod activities;
-mod battles;
-mod entries;
-mod events;
+mod arena;
 mod follows;
-mod likes;
-mod notifications;
-mod polls;
-mod profiles;
 mod rooms;
 mod tags;
 mod tenants;
+mod viewers;
 
-use entries::{FollowersSeen, RowsSeen};
+use std::cmp::Ordering;
+
 use nagare_client::clock::clock;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
@@ -58,9 +54,7 @@ use shared::activities::Activities;
 use shared::battles::Battles;
 use shared::command::Command;
 use shared::dead_letters::DeadLetters;
-use shared::dynamo::DynamoError;
 use shared::events::{EventRecorded, Events};
-use shared::facts::Facts;
 use shared::fanout::FanOuts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
@@ -68,22 +62,26 @@ use shared::likes::Likes;
 use shared::notifications::Notifications;
 use shared::polls::Polls;
 use shared::profiles::Profiles;
-use shared::projection::Views;
 use shared::rooms::Rooms;
 use shared::runtime::clock::Clock;
 use shared::tags::Tags;
 use shared::timelines::Timelines;
 use shared::values::Retention;
 
+use super::Result;
+use activities::FollowersSeen;
+use follows::RowsSeen;
+
 /// Pages that one look goes through at most, so that those who wait can give up in between.
 const PAGES: usize = 20;
+
+type Looked = Result<CommandStatus>;
 
 /// What became of a command, as far as the tables say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandStatus {
     /// Nothing is known yet.
     Pending,
-    /// It is in effect.
     Applied {
         /// The number of entries that it inserted into timelines, if it is a command that inserts any.
         entries: Option<u64>,
@@ -92,7 +90,6 @@ pub enum CommandStatus {
     },
     /// It was applied and has no effect, or will have none, for this reason.
     Overtaken(String),
-    /// It gave up.
     DeadLetter {
         /// Why, in a short fixed word.
         reason: String,
@@ -109,6 +106,28 @@ impl CommandStatus {
 
     fn with_entries(entries: u64) -> Self {
         Self::Applied { entries: Some(entries), remark: None }
+    }
+
+    fn applied_if(is_there: bool) -> Self {
+        if is_there { Self::applied() } else { Self::Pending }
+    }
+
+    fn overtaken(why: impl Into<String>) -> Self {
+        Self::Overtaken(why.into())
+    }
+
+    /// In effect if the record holds what was sent, and overtaken if it holds something greater, which wins.
+    fn of_record<T: PartialOrd>(
+        there: Option<T>,
+        sent: T,
+        overtaken: impl FnOnce(T) -> String,
+    ) -> Self {
+        let Some(there) = there else { return Self::Pending };
+        match there.partial_cmp(&sent) {
+            Some(Ordering::Equal) => Self::applied(),
+            Some(Ordering::Greater) => Self::Overtaken(overtaken(there)),
+            _ => Self::Pending,
+        }
     }
 
     fn but(remark: &'static str) -> Self {
@@ -129,7 +148,7 @@ pub struct Effects {
     battles: Battles,
     tags: Tags,
     rooms: Rooms,
-    events: Option<Events>,
+    events: Events,
     fan_outs: FanOuts,
     timelines: Timelines,
     letters: DeadLetters,
@@ -144,62 +163,36 @@ impl Effects {
     /// [`Failure::Usage`] if a table is not named.
     pub fn of(remote: &Remote) -> Result<Self, Failure> {
         let (ledger, facts) = (remote.ledger()?, remote.facts()?);
-        let (timelines, letters) = (remote.timelines()?, remote.dead_letters()?);
-        let (views, retention) = (remote.views()?, remote.retention()?);
-        let effects = Self::new(&ledger, &facts, &views, timelines, letters, retention, clock());
-        Ok(effects.with_events(remote.events()?))
-    }
-
-    /// Looks for effects in these tables.
-    #[must_use]
-    pub fn new(
-        ledger: &Ledger,
-        facts: &Facts,
-        views: &Views,
-        timelines: Timelines,
-        letters: DeadLetters,
-        retention: Retention,
-        clock: Clock,
-    ) -> Self {
-        Self {
-            activities: Activities::new(ledger),
-            follows: Follows::new(ledger),
-            ledger: ledger.clone(),
-            profiles: Profiles::new(ledger),
-            likes: Likes::new(facts),
-            notifications: Notifications::new(facts, views),
-            polls: Polls::new(facts, views),
-            battles: Battles::new(facts, views),
-            tags: Tags::new(ledger),
-            rooms: Rooms::new(ledger),
-            events: None,
-            fan_outs: FanOuts::new(ledger),
+        let (timelines, letters, views) =
+            (remote.timelines()?, remote.dead_letters()?, remote.views()?);
+        Ok(Self {
+            activities: Activities::new(&ledger),
+            follows: Follows::new(&ledger),
+            profiles: Profiles::new(&ledger),
+            likes: Likes::new(&facts),
+            notifications: Notifications::new(&facts, &views),
+            polls: Polls::new(&facts, &views),
+            battles: Battles::new(&facts, &views),
+            tags: Tags::new(&ledger),
+            rooms: Rooms::new(&ledger),
+            fan_outs: FanOuts::new(&ledger),
+            ledger,
             timelines,
             letters,
-            retention,
-            clock,
-        }
-    }
-
-    /// The same, which looks for events in these tables.
-    #[must_use]
-    pub fn with_events(self, events: Events) -> Self {
-        Self { events: Some(events), ..self }
+            retention: remote.retention()?,
+            events: remote.events()?,
+            clock: clock(),
+        })
     }
 
     /// Watches a command that was sent as the message with this id.
-    #[must_use]
     pub fn watch(&self, command: Command, message_id: String) -> Watch<'_> {
         let (followers, rows) = Default::default();
         Watch { effects: self, body: command.to_body(), command, message_id, followers, rows }
     }
 
     /// The dead letter of a message, if there is one.
-    async fn letter(
-        &self,
-        message_id: &str,
-        body: &str,
-    ) -> Result<Option<CommandStatus>, DynamoError> {
+    async fn letter(&self, message_id: &str, body: &str) -> Result<Option<CommandStatus>> {
         let letter = self.letters.get(message_id).await?;
         // Anybody who may send to the dead-letter queue can use any id.
         let letter = letter.filter(|letter| letter.body == body);
@@ -220,10 +213,8 @@ pub struct Watch<'a> {
 
 impl Watch<'_> {
     /// Looks up what has become of the command by now.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; it is safe to look again.
-    pub async fn look(&mut self) -> Result<CommandStatus, DynamoError> {
+    /// If it fails, it is safe to look again.
+    pub async fn look(&mut self) -> Looked {
         if let Some(letter) = self.effects.letter(&self.message_id, &self.body).await? {
             return Ok(letter);
         }

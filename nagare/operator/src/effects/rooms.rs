@@ -1,13 +1,13 @@
 //! Messages and membership.
 
-use shared::dynamo::DynamoError;
 use shared::rooms::{Claimed, MembershipChange, MessageDeleted, MessageKey, MessagePosted, Stored};
 
-use super::{CommandStatus, Effects};
+use super::{CommandStatus, Effects, Looked};
+use crate::Result;
 
 impl Effects {
     /// A message: its claim, and both its rows.
-    pub(super) async fn posted(&self, post: &MessagePosted) -> Result<CommandStatus, DynamoError> {
+    pub(super) async fn posted(&self, post: &MessagePosted) -> Looked {
         let MessageKey { room_id, message_id, author_id } = &post.key;
         let claimed = self.rooms.claimed(room_id, message_id).await?;
         // One of somebody else, or of another instant, is a conflict, which ends as a dead letter.
@@ -17,21 +17,17 @@ impl Effects {
         let Some(claimed) = ours else { return Ok(CommandStatus::Pending) };
         if !claimed.says(&post.payload) {
             let first = "the id was used before with another payload, and the first message stays";
-            return Ok(CommandStatus::Overtaken(first.to_owned()));
+            return Ok(CommandStatus::overtaken(first));
         }
         if self.rooms.is_deleted(&post.key).await? {
             let deleted = "the message was deleted, which is permanent: nobody is shown it";
-            return Ok(CommandStatus::Overtaken(deleted.to_owned()));
+            return Ok(CommandStatus::overtaken(deleted));
         }
-        let is_there = self.both_are(&post.key, &claimed, Stored::Message).await?;
-        Ok(if is_there { CommandStatus::applied() } else { CommandStatus::Pending })
+        Ok(CommandStatus::applied_if(self.both_are(&post.key, &claimed, Stored::Message).await?))
     }
 
     /// A delete: the marker, and tombstones for both rows.
-    pub(super) async fn message_deleted(
-        &self,
-        MessageDeleted { key }: &MessageDeleted,
-    ) -> Result<CommandStatus, DynamoError> {
+    pub(super) async fn message_deleted(&self, MessageDeleted { key }: &MessageDeleted) -> Looked {
         if !self.rooms.is_deleted(key).await? {
             return Ok(CommandStatus::Pending);
         }
@@ -39,26 +35,19 @@ impl Effects {
             None => Ok(CommandStatus::but(
                 "nothing is posted under that id yet, and its post will have no effect",
             )),
-            Some(claimed) if claimed.author_id != key.author_id => {
-                Ok(CommandStatus::Overtaken(format!(
-                    "the message is {}'s, and nobody else's delete has an effect",
-                    claimed.author_id
-                )))
+            Some(Claimed { author_id, .. }) if author_id != key.author_id => {
+                let theirs = "and nobody else's delete has an effect";
+                Ok(CommandStatus::overtaken(format!("the message is {author_id}'s, {theirs}")))
             }
             Some(claimed) if claimed.erased => Ok(CommandStatus::applied()),
             Some(claimed) => {
                 let are_gone = self.both_are(key, &claimed, Stored::Tombstone).await?;
-                Ok(if are_gone { CommandStatus::applied() } else { CommandStatus::Pending })
+                Ok(CommandStatus::applied_if(are_gone))
             }
         }
     }
 
-    async fn both_are(
-        &self,
-        key: &MessageKey,
-        claimed: &Claimed,
-        wanted: Stored,
-    ) -> Result<bool, DynamoError> {
+    async fn both_are(&self, key: &MessageKey, claimed: &Claimed, wanted: Stored) -> Result<bool> {
         for row in claimed.rows(&key.room_id, &key.message_id) {
             if self.rooms.stored(row).await? != Some(wanted) {
                 return Ok(false);
@@ -68,18 +57,11 @@ impl Effects {
     }
 
     /// A join or a leave: the membership holds it, or one that wins over it.
-    pub(super) async fn membership(
-        &self,
-        change: &MembershipChange,
-    ) -> Result<CommandStatus, DynamoError> {
+    pub(super) async fn membership(&self, change: &MembershipChange) -> Looked {
         let there = self.rooms.membership(&change.room_id, &change.viewer_id).await?;
-        Ok(match there {
-            Some(there) if there == change.state => CommandStatus::applied(),
-            Some(there) if there > change.state => {
-                let what = if there.on { "join" } else { "leave" };
-                CommandStatus::Overtaken(format!("the {what} of {} holds", there.changed_at))
-            }
-            _ => CommandStatus::Pending,
-        })
+        Ok(CommandStatus::of_record(there, change.state, |there| {
+            let what = if there.on { "join" } else { "leave" };
+            format!("the {what} of {} holds", there.changed_at)
+        }))
     }
 }

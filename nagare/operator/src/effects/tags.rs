@@ -1,47 +1,42 @@
 //! Tags.
 
 use shared::activities::ActivityKey;
-use shared::dynamo::{BATCH_GET, DynamoError};
+use shared::dynamo::BATCH_GET;
 use shared::register::Register;
 use shared::tags::{Listing, TagChange};
 use shared::values::SortKey;
 
 use super::activities::DELETED;
-use super::{CommandStatus, Effects};
+use super::{CommandStatus, Effects, Looked};
+use crate::Result;
 
 impl Effects {
     /// A tag or an untag: the tag holds it, or one that wins over it; and so does the listing, if the activity is
     /// published.
-    pub(super) async fn tagged(&self, change: &TagChange) -> Result<CommandStatus, DynamoError> {
+    pub(super) async fn tagged(&self, change: &TagChange) -> Looked {
         let TagChange { activity_id, tagged_id, state } = change;
         let there = self.tags.recorded(activity_id, tagged_id).await?;
-        let Some(there) = there.filter(|there| there >= state) else {
-            return Ok(CommandStatus::Pending);
-        };
-        if there > *state {
-            let what = if there.on { "tag" } else { "untag" };
-            return Ok(CommandStatus::Overtaken(format!(
-                "the {what} of {} holds",
-                there.changed_at
-            )));
+        if there != Some(*state) {
+            return Ok(CommandStatus::of_record(there, *state, |there| {
+                let what = if there.on { "tag" } else { "untag" };
+                format!("the {what} of {} holds", there.changed_at)
+            }));
         }
         let Some((actor_id, published_at)) = self.activities.claimed(activity_id).await? else {
             return Ok(CommandStatus::but("it is kept until the activity is published"));
         };
         let key = ActivityKey { activity_id: activity_id.clone(), actor_id };
         if self.activities.activity(&key).await?.deleted {
-            return Ok(CommandStatus::Overtaken(DELETED.to_owned()));
+            return Ok(CommandStatus::overtaken(DELETED));
         }
         let sort_key = SortKey { published_at, activity_id: activity_id.clone() };
         let listed = self.tags.listed(&[tagged_id], &sort_key).await?;
-        Ok(match listed.first().is_some_and(|listed| is_listed(listed.as_ref(), *state)) {
-            true => CommandStatus::applied(),
-            false => CommandStatus::Pending,
-        })
+        let is_listed = listed.first().is_some_and(|it| is_listed(it.as_ref(), *state));
+        Ok(CommandStatus::applied_if(is_listed))
     }
 
     /// True if everybody who is tagged in an activity has it listed.
-    pub(super) async fn all_listed(&self, sort_key: &SortKey) -> Result<bool, DynamoError> {
+    pub(super) async fn all_listed(&self, sort_key: &SortKey) -> Result<bool> {
         let mut after = None;
         loop {
             let activity = &sort_key.activity_id;

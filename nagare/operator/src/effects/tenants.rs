@@ -1,53 +1,59 @@
-//! What tenants define, and what they state about their customers: in effect once it is on record, or something that wins over it.
+//! What tenants record, define, and state about their customers: in effect once it is on record, or something that wins over it.
 
 use std::fmt::Display;
 
-use shared::dynamo::DynamoError;
+use shared::events::{Event, EventsRecorded, Recorded};
 use shared::tenants::{
     Alerts, AlertsRead, Change, CustomerUpdated, Customers, Definitions, RuleChange, ScoreChange,
 };
 
-use super::{CommandStatus, Effects};
+use super::{CommandStatus, Effects, Looked};
 
 impl Effects {
-    /// What is said of a customer.
-    pub(super) async fn customer(
-        &self,
-        update: &CustomerUpdated,
-    ) -> Result<CommandStatus, DynamoError> {
-        let customers = Customers::new(&self.ledger);
-        let Some(there) = customers.get(&update.customer).await? else {
-            return Ok(CommandStatus::Pending);
-        };
-        let there = (there.updated_at, there.payload.as_json().to_owned());
-        Ok(match there.cmp(&(update.at, update.payload.as_json().to_owned())) {
-            std::cmp::Ordering::Less => CommandStatus::Pending,
-            std::cmp::Ordering::Equal => CommandStatus::applied(),
-            std::cmp::Ordering::Greater => {
-                CommandStatus::Overtaken(format!("the update of {} holds", there.0))
+    /// An event: it is in the table of its period.
+    pub(super) async fn event(&self, event: &Event) -> Looked {
+        // If another one is there, a dead letter follows.
+        let there = self.events.recorded(event).await?;
+        Ok(CommandStatus::applied_if(matches!(there, Some(Recorded::There))))
+    }
+
+    /// Several events: each of them, or another event with its identity, is in its table.
+    pub(super) async fn events(&self, sent: &EventsRecorded) -> Looked {
+        let mut remark = None;
+        for event in sent.events.iter().filter_map(|sent| sent.event.as_ref().ok()) {
+            match self.events.recorded(event).await? {
+                Some(Recorded::There) => {}
+                Some(_) => remark = Some("some of them are refused: see the dead letters"),
+                None => return Ok(CommandStatus::Pending),
             }
-        })
+        }
+        Ok(CommandStatus::Applied { entries: None, remark })
+    }
+
+    /// What is said of a customer.
+    pub(super) async fn customer(&self, update: &CustomerUpdated) -> Looked {
+        let customers = Customers::new(&self.ledger);
+        let there = customers.get(&update.customer).await?;
+        let there = there.as_ref().map(|there| (there.updated_at, there.payload.as_json()));
+        let sent = (update.at, update.payload.as_json());
+        Ok(CommandStatus::of_record(there, sent, |(at, _)| format!("the update of {at} holds")))
     }
 
     /// A rule. Its alerts about what has happened before follow.
-    pub(super) async fn rule(&self, rule: &RuleChange) -> Result<CommandStatus, DynamoError> {
+    pub(super) async fn rule(&self, rule: &RuleChange) -> Looked {
         let RuleChange { tenant_id, rule_id, change } = rule;
         let definitions = Definitions::new(&self.ledger);
         Ok(standing(definitions.rule(tenant_id, rule_id).await?, change))
     }
 
-    /// A score.
-    pub(super) async fn score(&self, score: &ScoreChange) -> Result<CommandStatus, DynamoError> {
+    pub(super) async fn score(&self, score: &ScoreChange) -> Looked {
         let ScoreChange { tenant_id, score_id, change } = score;
         let definitions = Definitions::new(&self.ledger);
         Ok(standing(definitions.score(tenant_id, score_id).await?, change))
     }
 
     /// A mark as read: all alerts that exist have one.
-    pub(super) async fn alerts_read(
-        &self,
-        read: &AlertsRead,
-    ) -> Result<CommandStatus, DynamoError> {
+    pub(super) async fn alerts_read(&self, read: &AlertsRead) -> Looked {
         let alerts = Alerts::new(&self.ledger);
         for alert in &read.read {
             if !alerts.is_marked(&read.tenant_id, alert).await? {
@@ -63,7 +69,7 @@ fn standing<T: Display + PartialEq>(there: Option<Change<T>>, sent: &Change<T>) 
         Some(there) if there == *sent => CommandStatus::applied(),
         Some(there) if sent.loses_against(&there) => {
             let what = if there.to.is_some() { "definition" } else { "delete" };
-            CommandStatus::Overtaken(format!("the {what} of {} holds", there.at))
+            CommandStatus::overtaken(format!("the {what} of {} holds", there.at))
         }
         _ => CommandStatus::Pending,
     }

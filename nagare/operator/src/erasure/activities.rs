@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use shared::activities::Change;
-use shared::dynamo::DynamoError;
 use shared::follows::FollowerRange;
 use shared::runtime::deadline::Deadline;
 use shared::timelines::EntryWrite;
@@ -11,7 +10,7 @@ use shared::values::{ActivityId, SortKey};
 
 use super::marks::Tombstone;
 use super::{Erasure, for_each};
-use crate::progress;
+use crate::{Result, progress};
 
 /// Followers whose timelines are cleared at once.
 const PAGE: u16 = 1_000;
@@ -22,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Erasure {
     /// Deletes what is in the outbox, and removes it from the timelines of all who ever followed.
-    pub(super) async fn activities(&self) -> Result<usize, DynamoError> {
+    pub(super) async fn activities(&self) -> Result<usize> {
         let sort_keys = self.marks.live_activities(&self.actor).await?;
         for_each(&sort_keys, "activities deleted", |sort_key| self.delete(sort_key)).await?;
         let now = self.clock.now();
@@ -33,13 +32,13 @@ impl Erasure {
         Ok(sort_keys.len())
     }
 
-    async fn delete(&self, sort_key: &SortKey) -> Result<(), DynamoError> {
+    async fn delete(&self, sort_key: &SortKey) -> Result<()> {
         self.activities.merge(&self.key(&sort_key.activity_id), Change::Delete).await?;
         self.activities.list_in_outbox(&self.actor, sort_key, true).await
     }
 
     /// Erases entries of deleted activities, which anybody may do at any time.
-    async fn erase(&self, sort_keys: &[String]) -> Result<(), DynamoError> {
+    async fn erase(&self, sort_keys: &[String]) -> Result<()> {
         if sort_keys.is_empty() {
             return Ok(());
         }
@@ -64,24 +63,20 @@ impl Erasure {
                 next => after = next,
             }
         }
-        bar.finish_and_clear();
         Ok(())
     }
 
     /// Marks all that is left of an activity. The outbox row, by which it is found again, comes last.
-    async fn mark_activity(&self, sort_key: &SortKey) -> Result<(), DynamoError> {
+    async fn mark_activity(&self, sort_key: &SortKey) -> Result<()> {
         self.mark_record(&sort_key.activity_id).await?;
-        let row = Tombstone::OutboxRow(self.actor.clone(), sort_key.clone());
-        self.marks.mark_expired(&row, self.until).await?;
-        Ok(())
+        self.mark(Tombstone::OutboxRow(self.actor.clone(), sort_key.clone())).await
     }
 
-    pub(super) async fn mark_record(&self, activity: &ActivityId) -> Result<(), DynamoError> {
+    pub(super) async fn mark_record(&self, activity: &ActivityId) -> Result<()> {
         let key = self.key(activity);
         self.untag_all(activity).await?;
         self.marks.remove_progress(&key).await?;
-        self.marks.mark_expired(&Tombstone::Claim(key.clone()), self.until).await?;
-        self.marks.mark_expired(&Tombstone::Record(key), self.until).await?;
-        Ok(())
+        self.mark(Tombstone::Claim(key.clone())).await?;
+        self.mark(Tombstone::Record(key)).await
     }
 }

@@ -3,21 +3,19 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::dynamo::DynamoError;
 use shared::follows::FollowChange;
 use shared::register::Register;
 use shared::runtime::hold::Hold;
-use shared::timelines::EntryRow;
-use shared::values::{ActorId, SortKey, ViewerId};
+use shared::values::{ActorId, SortKey};
 
 use super::marks::Tombstone;
 use super::{AT_ONCE, Erasure, for_each};
 use crate::audit::{delete_unaccounted, followees, stored_entries};
-use crate::progress;
+use crate::{Result, progress};
 
 impl Erasure {
     /// Makes everybody with an unmarked edge to the person unfollow them.
-    pub(super) async fn followers(&self) -> Result<usize, DynamoError> {
+    pub(super) async fn followers(&self) -> Result<usize> {
         let followers = self.marks.live_followers(&self.actor).await?;
         for_each(&followers, "followers unfollowed", async |follower| {
             // Whatever they published is deleted, so nothing needs to be hidden from anybody.
@@ -27,14 +25,14 @@ impl Erasure {
                 self.follows.record_edge(&change, self.clock.now()).await
             })
             .await?;
-            self.mark_edge(follower, &self.actor).await
+            self.mark(Tombstone::Edge(follower.clone(), self.actor.clone())).await
         })
         .await?;
         Ok(followers.len())
     }
 
     /// Makes the person unfollow everybody, which removes their entries from the timeline.
-    pub(super) async fn followees(&self) -> Result<usize, DynamoError> {
+    pub(super) async fn followees(&self) -> Result<usize> {
         let found = followees(&self.ledger, &self.viewer).await?;
         let bar = progress::bar(found.len() as u64, "followees unfollowed");
         let left = stream::iter(&found)
@@ -43,12 +41,11 @@ impl Erasure {
             .inspect(|_| bar.inc(1))
             .try_fold(0, async |sum, left| Ok(sum + usize::from(left)))
             .await?;
-        bar.finish_and_clear();
         Ok(left)
     }
 
     /// Makes the person unfollow an actor. False if that was done before.
-    async fn leave_followee(&self, followee: &ActorId) -> Result<bool, DynamoError> {
+    async fn leave_followee(&self, followee: &ActorId) -> Result<bool> {
         if self.marks.live_edge(&self.viewer, followee).await?.is_none() {
             return Ok(false);
         }
@@ -61,15 +58,12 @@ impl Erasure {
         });
         let unfollowed = unfollowed.await?;
         self.reconciler.reconcile(&self.viewer, followee, unfollowed).await?;
-        self.mark_edge(&self.viewer, followee).await?;
+        self.mark(Tombstone::Edge(self.viewer.clone(), followee.clone())).await?;
         Ok(true)
     }
 
     /// Records an unfollow that is later than whatever is on record.
-    async fn leave(
-        &self,
-        record: impl AsyncFn(Register) -> Result<Register, DynamoError>,
-    ) -> Result<Register, DynamoError> {
+    async fn leave(&self, record: impl AsyncFn(Register) -> Result<Register>) -> Result<Register> {
         let mut changed_at = self.clock.now();
         loop {
             let in_force = record(Register { on: false, changed_at }).await?;
@@ -81,21 +75,18 @@ impl Erasure {
         }
     }
 
-    async fn mark_edge(&self, follower: &ViewerId, followee: &ActorId) -> Result<(), DynamoError> {
-        let edge = Tombstone::Edge(follower.clone(), followee.clone());
-        self.marks.mark_expired(&edge, self.until).await?;
-        Ok(())
-    }
-
     /// Removes what is left in the person's timeline: entries past retention that the table has not
     /// dropped yet, and whatever was put there by hand.
-    pub(super) async fn clear_own_timeline(&self) -> Result<usize, DynamoError> {
+    pub(super) async fn clear_own_timeline(&self) -> Result<usize> {
         let rows = stored_entries(&self.timelines, &self.viewer).await?;
         let mut by_actor: BTreeMap<ActorId, Vec<SortKey>> = BTreeMap::new();
         for row in &rows {
             match row.target() {
                 Some((sort_key, actor)) => by_actor.entry(actor).or_default().push(sort_key),
-                None => self.delete_forged(row).await?,
+                None => {
+                    let (timelines, viewer) = (&self.timelines, &self.viewer);
+                    delete_unaccounted(timelines, &self.ledger, viewer, row).await?;
+                }
             }
         }
         let bar = progress::bar(rows.len() as u64, "entries of their own erased");
@@ -103,21 +94,12 @@ impl Erasure {
             self.clear_own_of(actor, sort_keys).await?;
             bar.inc(sort_keys.len() as u64);
         }
-        bar.finish_and_clear();
         Ok(rows.len())
-    }
-
-    async fn delete_forged(&self, row: &EntryRow) -> Result<(), DynamoError> {
-        delete_unaccounted(&self.timelines, &self.ledger, &self.viewer, row).await
     }
 
     /// Removes one actor's entries while the person does not follow them: a follow that comes now is a
     /// new fact.
-    async fn clear_own_of(
-        &self,
-        actor: &ActorId,
-        sort_keys: &[SortKey],
-    ) -> Result<(), DynamoError> {
+    async fn clear_own_of(&self, actor: &ActorId, sort_keys: &[SortKey]) -> Result<()> {
         let (timelines, viewer) = (&self.timelines, &self.viewer);
         let purge = match self.follows.state(viewer, actor).await? {
             None => timelines.purge_strangers(viewer, actor, sort_keys).await?,

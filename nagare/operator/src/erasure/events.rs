@@ -29,8 +29,9 @@ mod counted;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use nagare_client::failure::Failure;
+use shared::dynamo::DynamoError;
 use shared::dynamo::item::{Key, Row, text};
-use shared::dynamo::{DynamoError, Query};
 use shared::events::manifest::ManifestError;
 use shared::events::{Archives, Events, Keepers, Period, PeriodRow, PeriodState, Seal, keys};
 use shared::ledger::Ledger;
@@ -38,22 +39,18 @@ use shared::objects::{ObjectError, Objects};
 use shared::runtime::clock::Clock;
 use shared::summaries::Summaries;
 
+use crate::Result;
 use crate::event_scope::EventScope;
-use crate::progress;
+use crate::scan::{filtered, partition, scan};
 
 /// Events that are deleted at once.
 const AT_ONCE: usize = 16;
-/// Objects whose rows are read together.
-const OBJECTS: i32 = 200;
 /// The interval between two looks whether keepers are done.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What was erased, in numbers.
 #[derive(Debug, Default)]
 pub struct ErasedEvents {
-    /// Events in tables.
     pub in_tables: u64,
-    /// Events in archives.
     pub in_archives: u64,
     /// Objects that were replaced by objects without such events.
     pub objects_rewritten: u64,
@@ -81,10 +78,8 @@ impl ErasedEvents {
 /// Events were not erased, or not completely. Running it again completes it.
 #[derive(Debug, thiserror::Error)]
 pub enum EventErasureError {
-    /// A table.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
-    /// An object.
     #[error("an archive cannot be rewritten: {0}")]
     Object(#[from] ObjectError),
     /// An object is not what was noted of it.
@@ -114,18 +109,25 @@ impl From<ManifestError> for EventErasureError {
     }
 }
 
+impl From<EventErasureError> for Failure {
+    fn from(error: EventErasureError) -> Self {
+        match error {
+            EventErasureError::Dynamo(error) => error.into(),
+            EventErasureError::Object(error) => Self::Unreachable(error.to_string()),
+            EventErasureError::Damaged(_)
+            | EventErasureError::NotFolded(_)
+            | EventErasureError::Overtaken(_) => Self::No(error.to_string()),
+        }
+    }
+}
+
 /// Whose events to erase, and where.
 #[derive(Debug)]
 pub struct EventErasure {
-    /// The tenant or the customer.
     pub scope: EventScope,
-    /// Tables and periods.
     pub events: Events,
-    /// The rows of archives.
     pub archives: Archives,
-    /// The objects of archives.
     pub objects: Objects,
-    /// The keepers of periods.
     pub keepers: Keepers,
     /// The views that count the events.
     pub summaries: Summaries,
@@ -136,10 +138,6 @@ pub struct EventErasure {
 }
 
 impl EventErasure {
-    /// Erases the events from tables and archives.
-    ///
-    /// # Errors
-    /// [`EventErasureError`]; erasing again completes it.
     pub async fn run(&self) -> Result<ErasedEvents, EventErasureError> {
         let mut erased = ErasedEvents::default();
         let mut marked = Vec::new();
@@ -169,11 +167,10 @@ impl EventErasure {
             let mut next = PeriodRow { forgetting: true, ..row.clone() };
             match row.state {
                 PeriodState::Planned => {
+                    erased.open.push(period);
                     if !self.forget_spread(&mut next) {
-                        erased.open.push(period);
                         return Ok(None);
                     }
-                    erased.open.push(period);
                     // Nobody is kept from making it.
                     next.forgetting = false;
                 }
@@ -201,13 +198,11 @@ impl EventErasure {
     /// Removes customers from the list of those with more than one key. Returns false if none of them was in it.
     fn forget_spread(&self, row: &mut PeriodRow) -> bool {
         let before = row.spread.len();
-        row.spread.retain(|customer, _| {
-            !self.scope.holds(customer.tenant_id.as_str(), customer.customer_id.as_str())
-        });
+        row.spread.retain(|customer, _| !self.scope.has(customer));
         row.spread.len() < before
     }
 
-    async fn has_objects(&self, period: Period) -> Result<bool, DynamoError> {
+    async fn has_objects(&self, period: Period) -> Result<bool> {
         let above = format!("{period}$");
         let tenant = &self.scope.tenant_id;
         let (objects, _) = self.archives.of_tenant(tenant, Some(&above)).await?;
@@ -247,7 +242,7 @@ impl EventErasure {
     }
 
     /// False if the table is gone.
-    async fn seal(&self, row: &PeriodRow, arn: &str, seal: Seal) -> Result<bool, DynamoError> {
+    async fn seal(&self, row: &PeriodRow, arn: &str, seal: Seal) -> Result<bool> {
         match self.events.tables().seal((row.period, arn), seal).await {
             Ok(()) => Ok(true),
             Err(DynamoError::TableMissing(_)) => Ok(false),
@@ -256,8 +251,8 @@ impl EventErasure {
     }
 
     /// Deletes the events from the table of a period that is archived. Returns how many there were.
-    async fn table(&self, row: &PeriodRow) -> Result<u64, DynamoError> {
-        let (table, bar) = (self.events.tables().table(row.period), progress::counter("events"));
+    async fn table(&self, row: &PeriodRow) -> Result<u64> {
+        let table = self.events.tables().table(row.period);
         let mut erased = 0;
         let delete = async |rows: Vec<Row<'_>>| {
             let found: Vec<_> = rows.iter().map(Key::of).collect::<Result<_, _>>()?;
@@ -266,27 +261,21 @@ impl EventErasure {
             stream::iter(deletes).buffer_unordered(AT_ONCE).try_collect::<Vec<_>>().await?;
             Ok(())
         };
-        self.scope.in_table(self.events.tables(), row, &bar, delete).await?;
-        bar.finish_and_clear();
+        self.scope.in_table(self.events.tables(), row, "events", delete).await?;
         Ok(erased)
     }
 
     /// Deletes the sets of what clients have seen of their histories.
-    async fn forget_seen(&self) -> Result<(), DynamoError> {
+    async fn forget_seen(&self) -> Result<()> {
         let query = match self.scope.customer() {
-            Some(customer) => Query {
-                keys: Some("pk = :pk"),
-                values: vec![(":pk", text(keys::seen(&customer)))],
-                ..Query::default()
-            },
-            None => Query {
-                filter: Some("begins_with(pk, :pk)"),
-                values: vec![(":pk", text(keys::seen_of(&self.scope.tenant_id)))],
-                ..Query::default()
-            },
+            Some(customer) => partition(keys::seen(&customer)),
+            None => filtered(
+                "begins_with(pk, :pk)",
+                vec![(":pk", text(keys::seen_of(&self.scope.tenant_id)))],
+            ),
         };
         let mut found = Vec::new();
-        crate::scan::scan(self.ledger.table(), "items of the ledger", query, |row| {
+        scan(self.ledger.table(), "items of the ledger", query, |row| {
             found.push(Key::of(row)?);
             Ok(())
         })

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use shared::activities::owner;
 use shared::battles::{BattleRow, VIEWER, keys as battles};
 use shared::dynamo::item::{Item, Key, Row, number, text, truth};
-use shared::dynamo::{DynamoError, Query, Update};
+use shared::dynamo::{Query, Update};
 use shared::ledger::FORGET_AT;
 use shared::likes::{self, Like, LikeList};
 use shared::notifications::keys;
@@ -21,7 +21,9 @@ use shared::projection::redriven;
 use shared::values::{ActivityId, BattleId, PollId, Timestamp};
 
 use super::letters::stands_in;
+use super::marks::marking;
 use super::{Erased, Erasure, for_each};
+use crate::Result;
 use crate::scan::scan;
 
 /// How many votes are taken out of a row at once: an expression has room for 4 KB.
@@ -38,28 +40,33 @@ pub(super) struct Scope {
 }
 
 /// A fact about the person.
-enum Fact {
+struct Fact {
+    key: Key,
+    kind: FactKind,
+}
+
+enum FactKind {
     /// A like by them, or of an activity of theirs.
-    Like { key: Key, changed_at: String },
+    Like { changed_at: String },
     /// What they published.
-    Owner(Key),
+    Owner,
     /// How they voted, or anybody in a poll of theirs.
-    Votes(Key),
+    Votes,
     /// A hit by them, or in a battle of theirs.
-    Hit(Key),
+    Hit,
     /// A poll that they opened.
-    Poll(Key),
+    Poll,
     /// A battle that they opened.
-    Battle(Key),
+    Battle,
     /// A fact that consists of its key.
-    Other(Key),
+    Other,
     /// A row by which a change of such a row was redriven.
-    BroughtBack(Key),
+    BroughtBack,
 }
 
 impl Erasure {
     /// Erases facts until none is found. Who likes or hits what is listed nowhere, so all facts are scanned.
-    pub(super) async fn facts(&self, erased: &mut Erased) -> Result<Scope, DynamoError> {
+    pub(super) async fn facts(&self, erased: &mut Erased) -> Result<Scope> {
         let activities = self.marks.all_activities(&self.actor).await?.into_iter().collect();
         let mut scope = Scope { activities, ..Scope::default() };
         loop {
@@ -70,20 +77,20 @@ impl Erasure {
                 return Ok(scope);
             }
             for_each(&found, "facts erased", |fact| self.erase_fact(fact)).await?;
-            for fact in found {
-                match fact {
-                    Fact::Like { .. } => erased.likes += 1,
-                    Fact::Votes(_) => erased.votes += 1,
-                    Fact::Hit(_) => erased.hits += 1,
-                    Fact::Poll(_) => erased.polls += 1,
-                    Fact::Battle(_) => erased.battles += 1,
-                    Fact::Owner(_) | Fact::Other(_) | Fact::BroughtBack(_) => {}
+            for Fact { kind, .. } in found {
+                match kind {
+                    FactKind::Like { .. } => erased.likes += 1,
+                    FactKind::Votes => erased.votes += 1,
+                    FactKind::Hit => erased.hits += 1,
+                    FactKind::Poll => erased.polls += 1,
+                    FactKind::Battle => erased.battles += 1,
+                    FactKind::Owner | FactKind::Other | FactKind::BroughtBack => {}
                 }
             }
         }
     }
 
-    async fn facts_found(&self, scope: &mut Scope) -> Result<Vec<Fact>, DynamoError> {
+    async fn facts_found(&self, scope: &mut Scope) -> Result<Vec<Fact>> {
         // Of what an earlier run has marked, those rows by which the scope is known.
         let query = Query {
             filter: Some(
@@ -113,128 +120,107 @@ impl Erasure {
     }
 
     /// The fact about the person that a row states; `None` if there is none, or if the row is marked.
-    fn fact(&self, row: &Row<'_>, scope: &mut Scope) -> Result<Option<Fact>, DynamoError> {
+    fn fact(&self, row: &Row<'_>, scope: &mut Scope) -> Result<Option<Fact>> {
         let (key, is_marked) = (Key::of(row)?, row.item.contains_key(FORGET_AT));
-        let fact = if let Some(of) = redriven::brought_back(&key) {
+        let kind = if let Some(of) = redriven::brought_back(&key) {
             let change = row.optional_text(redriven::CHANGE)?;
             let is_theirs = change.is_some_and(|change| stands_in(change, self.viewer.as_str()))
-                || self.fact_of(&of, row, scope)?.is_some();
-            is_theirs.then_some(Fact::BroughtBack(key))
+                || self.kind_of(&of, row, scope)?.is_some();
+            is_theirs.then_some(FactKind::BroughtBack)
         } else {
-            self.fact_of(&key, row, scope)?
+            self.kind_of(&key, row, scope)?
         };
         // Counts, notifications, sums and shares name the person until it is folded.
-        scope.waits_for_projector |= fact.is_some();
-        Ok(fact.filter(|_| !is_marked))
+        scope.waits_for_projector |= kind.is_some();
+        Ok(kind.filter(|_| !is_marked).map(|kind| Fact { key, kind }))
     }
 
-    fn fact_of(
-        &self,
-        key: &Key,
-        row: &Row<'_>,
-        scope: &mut Scope,
-    ) -> Result<Option<Fact>, DynamoError> {
-        let other = || Fact::Other(key.clone());
-        if let Some((viewer, activity)) = likes::keys::of_key(key) {
+    fn kind_of(&self, key: &Key, row: &Row<'_>, scope: &mut Scope) -> Result<Option<FactKind>> {
+        let is = |name, id: &str| {
+            row.item.get(name).and_then(|it| it.as_s().ok()).is_some_and(|it| it == id)
+        };
+        let is_opened = is("actor", self.actor.as_str());
+        let (is_theirs, kind) = if let Some((viewer, activity)) = likes::keys::of_key(key) {
             if viewer != self.viewer && !scope.activities.contains(&activity) {
                 return Ok(None);
             }
             // A row that brings one back has none.
             let changed_at = row.optional_text("changed_at")?.unwrap_or_default().to_owned();
-            return Ok(Some(Fact::Like { key: key.clone(), changed_at }));
-        }
-        if let Some((viewer, _)) = keys::of_mark(key) {
-            return Ok((viewer == self.viewer).then(other));
-        }
-        if let Some(activity) = owner::of_key(key) {
-            return Ok(scope.activities.contains(&activity).then(|| Fact::Owner(key.clone())));
-        }
-        let is = |name| row.item.get(name).and_then(|it| it.as_s().ok());
-        let opened = is("actor").is_some_and(|actor| actor == self.actor.as_str());
-        let fact = if let Some(of) = PollRow::of(key) {
+            (true, FactKind::Like { changed_at })
+        } else if let Some((viewer, _)) = keys::of_mark(key) {
+            (viewer == self.viewer, FactKind::Other)
+        } else if let Some(activity) = owner::of_key(key) {
+            (scope.activities.contains(&activity), FactKind::Owner)
+        } else if let Some(of) = PollRow::of(key) {
             match of {
-                PollRow::Opened(poll) => opened.then(|| {
-                    scope.polls.insert(poll);
-                    Fact::Poll(key.clone())
-                }),
+                PollRow::Opened(poll) => {
+                    scope.polls.extend(is_opened.then_some(poll));
+                    (is_opened, FactKind::Poll)
+                }
                 PollRow::Vote(viewer, poll) => {
-                    let is_theirs = viewer == self.viewer || scope.polls.contains(&poll);
-                    is_theirs.then(|| Fact::Votes(key.clone()))
+                    (viewer == self.viewer || scope.polls.contains(&poll), FactKind::Votes)
                 }
                 PollRow::End(poll, actor) => {
-                    let is_theirs = actor == self.actor || scope.polls.contains(&poll);
-                    is_theirs.then(other)
+                    (actor == self.actor || scope.polls.contains(&poll), FactKind::Other)
                 }
             }
         } else {
-            let of = BattleRow::of(key).ok_or_else(|| row.corrupt("pk", "the key of a fact"))?;
-            let is_theirs = is(VIEWER).is_some_and(|viewer| viewer == self.viewer.as_str());
-            match of {
-                BattleRow::Opened(battle) => opened.then(|| {
-                    scope.battles.insert(battle);
-                    Fact::Battle(key.clone())
-                }),
+            match BattleRow::of(key).ok_or_else(|| row.corrupt("pk", "the key of a fact"))? {
+                BattleRow::Opened(battle) => {
+                    scope.battles.extend(is_opened.then_some(battle));
+                    (is_opened, FactKind::Battle)
+                }
                 BattleRow::Hit(battle, _) => {
                     // Erased before, and nobody knows any more whose it was.
                     scope.waits_for_projector |= !row.item.contains_key(VIEWER);
-                    let is_theirs = is_theirs || scope.battles.contains(&battle);
-                    is_theirs.then(|| Fact::Hit(key.clone()))
+                    let is_theirs = is(VIEWER, self.viewer.as_str());
+                    (is_theirs || scope.battles.contains(&battle), FactKind::Hit)
                 }
             }
         };
-        Ok(fact)
+        Ok(is_theirs.then_some(kind))
     }
 
     /// Erases a fact as it was read. A row that has changed since is found again by the next scan.
-    async fn erase_fact(&self, fact: &Fact) -> Result<(), DynamoError> {
-        let (key, expression) = match fact {
-            Fact::Like { key, changed_at } => return self.erase_like(key, changed_at).await,
-            Fact::Votes(key) => return self.erase_votes(key).await,
-            Fact::Owner(key) => (key, "SET deleted = :yes, #forget = :until"),
+    async fn erase_fact(&self, Fact { key, kind }: &Fact) -> Result<()> {
+        let expression = match kind {
+            FactKind::Like { changed_at } => return self.erase_like(key, changed_at).await,
+            FactKind::Votes => return self.erase_votes(key).await,
+            FactKind::Owner => "SET deleted = :yes, #forget = :until",
             // Who opened it is how it is found again.
-            Fact::Poll(key) => (key, "SET #forget = :until REMOVE payload, choices"),
-            Fact::Battle(key) => (key, "SET #forget = :until REMOVE payload"),
-            Fact::Hit(key) => (key, "SET #forget = :until REMOVE #viewer"),
-            Fact::Other(key) => (key, "SET #forget = :until"),
+            FactKind::Poll => "SET #forget = :until REMOVE payload, choices",
+            FactKind::Battle => "SET #forget = :until REMOVE payload",
+            FactKind::Hit => "SET #forget = :until REMOVE #viewer",
+            FactKind::Other => "SET #forget = :until",
             // That it came back stays known until it expires.
-            Fact::BroughtBack(key) => (key, "SET #forget = :until REMOVE #change"),
+            FactKind::BroughtBack => "SET #forget = :until REMOVE #change",
         };
-        let mut names = vec![("#forget", FORGET_AT)];
-        let mut values = vec![(":until", number(self.until))];
-        match fact {
-            Fact::Owner(_) => values.push((":yes", truth(true))),
-            Fact::Hit(_) => names.push(("#viewer", VIEWER)),
-            Fact::BroughtBack(_) => names.push(("#change", redriven::CHANGE)),
+        let mut update = marking(expression, "attribute_exists(pk)", self.until);
+        match kind {
+            FactKind::Owner => update.values.push((":yes", truth(true))),
+            FactKind::Hit => update.names.push(("#viewer", VIEWER)),
+            FactKind::BroughtBack => update.names.push(("#change", redriven::CHANGE)),
             _ => {}
         }
-        let condition = Some("attribute_exists(pk)");
-        let update = Update { expression, condition, names, values };
         self.facts.table().update(key.clone().into_item(), update).await.map(|_| ())
     }
 
     /// Deletes the entry of the list first, because a row that is marked is not found again.
-    async fn erase_like(&self, key: &Key, changed_at: &str) -> Result<(), DynamoError> {
+    async fn erase_like(&self, key: &Key, changed_at: &str) -> Result<()> {
         let like = likes::keys::of_key(key).zip(Timestamp::parse(changed_at).ok());
         if let Some(((viewer, activity_id), liked_at)) = like {
             let list = LikeList::new(&self.marks.0);
             list.delete(&viewer, &Like { liked_at, activity_id }).await?;
         }
-        let undo = Update {
-            expression: "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from",
-            condition: Some("changed_at = :seen"),
-            names: vec![("#forget", FORGET_AT)],
-            values: vec![
-                (":until", number(self.until)),
-                (":no", truth(false)),
-                (":seen", text(changed_at)),
-            ],
-        };
+        let undone = "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from";
+        let mut undo = marking(undone, "changed_at = :seen", self.until);
+        undo.values.extend([(":no", truth(false)), (":seen", text(changed_at))]);
         self.facts.table().update(key.clone().into_item(), undo).await.map(|_| ())
     }
 
     /// Takes the votes out of a row, and notes the instant up to which the row takes no votes any more. The mark comes last, so that a
     /// row whose erasure was interrupted is found again.
-    async fn erase_votes(&self, key: &Key) -> Result<(), DynamoError> {
+    async fn erase_votes(&self, key: &Key) -> Result<()> {
         let table = self.facts.table();
         let Some(row) = table.get(key.clone().into_item()).await? else { return Ok(()) };
         let votes = Votes::of(&row.item);
@@ -263,13 +249,13 @@ impl Erasure {
         instants: &[String],
         erased_at: Timestamp,
         last: Option<Vec<String>>,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let placeholders: Vec<_> = (0..instants.len()).map(|place| format!("#v{place}")).collect();
         let mut removed: Vec<_> = placeholders.iter().map(String::as_str).collect();
-        let (mut set, mut delete) = ("SET #erased = :at", "");
         // How long what stays is together is found out when somebody votes.
-        let mut names = vec![("#erased", ERASED_AT), ("#bytes", BYTES)];
         removed.push("#bytes");
+        let mut names = vec![("#erased", ERASED_AT), ("#bytes", BYTES)];
+        let (mut set, mut delete) = ("SET #erased = :at", "");
         let mut values = vec![(":at", text(erased_at.to_string()))];
         if let Some(elements) = last {
             set = "SET #erased = :at, #forget = :until";

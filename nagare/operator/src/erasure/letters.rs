@@ -1,19 +1,20 @@
-//! Dead letters that name a person, and stored parts of bodies that no letter needs.
+//! Dead letters that name a person, those that carry events of a tenant or of one of its customers, and stored parts of bodies that no
+//! letter needs.
 
 use std::time::Duration;
 
 use futures::TryStreamExt;
 use shared::command::Command;
 use shared::dead_letters::{DeadLetter, DeadLetters};
-use shared::dynamo::DynamoError;
+use shared::events::Event;
 use shared::values::{ActorId, Timestamp, is_id_character};
 
-use crate::progress;
+use crate::event_scope::EventScope;
+use crate::{Result, progress};
 
 /// Longer than any invocation of the alerter: no letter is still coming for an older part.
 const ON_ITS_WAY: Duration = Duration::from_secs(3_600);
 
-/// What to do about a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Keep,
@@ -22,69 +23,85 @@ enum Verdict {
     Drop,
 }
 
+/// What became of letters.
+#[derive(Debug, Default)]
+pub struct RemovedLetters {
+    pub removed: usize,
+    /// Ids of letters that also carry events of others. They are kept. If one is redriven, each of its events is recorded or refused on
+    /// its own.
+    pub mixed: Vec<String>,
+}
+
+/// Whose events a letter carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    Others,
+    Theirs,
+    Both,
+}
+
+/// Does what is said of each letter. Returns how many were dropped. A letter that comes back meanwhile is checked again.
+async fn judge(
+    letters: &DeadLetters,
+    mut verdict: impl FnMut(&DeadLetter) -> Verdict,
+) -> Result<usize> {
+    let ids: Vec<_> = letters.all().map_ok(|letter| letter.id).try_collect().await?;
+    let mut dropped = 0;
+    for id in progress::each(ids, "dead letters read") {
+        while let Some(letter) = letters.get(&id).await? {
+            match verdict(&letter) {
+                Verdict::Keep => {}
+                Verdict::DropDetail => letters.remove_detail(&letter).await?,
+                Verdict::Drop if letters.remove(&letter).await? => dropped += 1,
+                Verdict::Drop => continue,
+            }
+            break;
+        }
+    }
+    Ok(dropped)
+}
+
 /// Removes letters that name a person. Returns how many.
-///
-/// # Errors
-/// [`DynamoError`]
 pub async fn remove_those_of(
     letters: &DeadLetters,
     person: &ActorId,
     now: Timestamp,
-) -> Result<usize, DynamoError> {
-    let ids: Vec<_> = letters.all().map_ok(|letter| letter.id).try_collect().await?;
-    let bar = progress::bar(ids.len() as u64, "dead letters read");
-    let mut dropped = 0;
-    for id in ids {
-        dropped += usize::from(remove_if_about(letters, &id, person, now).await?);
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    Ok(dropped)
+) -> Result<usize> {
+    judge(letters, |letter| verdict(letter, person.as_str(), now)).await
 }
 
-/// A letter that comes back meanwhile is checked again.
-async fn remove_if_about(
+/// Removes letters that carry only events of this scope, and malformed letters that name the tenant and, if the scope is a customer,
+/// the customer.
+pub async fn remove_events_of(
     letters: &DeadLetters,
-    id: &str,
-    person: &ActorId,
+    scope: &EventScope,
     now: Timestamp,
-) -> Result<bool, DynamoError> {
-    while let Some(letter) = letters.get(id).await? {
-        match verdict(&letter, person.as_str(), now) {
-            Verdict::Keep => return Ok(false),
-            Verdict::DropDetail => {
-                letters.remove_detail(&letter).await?;
-                return Ok(false);
-            }
-            Verdict::Drop if letters.remove(&letter).await? => return Ok(true),
-            Verdict::Drop => {}
+) -> Result<RemovedLetters> {
+    let mut mixed = Vec::new();
+    let removed = judge(letters, |letter| match carries(letter, scope, now) {
+        Carries::Theirs => Verdict::Drop,
+        Carries::Others => Verdict::Keep,
+        Carries::Both => {
+            mixed.push(letter.id.clone());
+            Verdict::Keep
         }
-    }
-    Ok(false)
+    });
+    Ok(RemovedLetters { removed: removed.await?, mixed })
 }
 
 /// Removes parts of bodies that no letter needs, whomever they are about: most of them do not say.
 /// Returns how many were removed, and how many may yet be needed.
-///
-/// # Errors
-/// [`DynamoError`]
-pub async fn remove_spare_parts(
-    letters: &DeadLetters,
-    now: Timestamp,
-) -> Result<(usize, usize), DynamoError> {
+pub async fn remove_spare_parts(letters: &DeadLetters, now: Timestamp) -> Result<(usize, usize)> {
     let (mut dropped, mut waiting) = (0, 0);
     let before = now.plus_millis(-i64::try_from(ON_ITS_WAY.as_millis()).unwrap_or(i64::MAX));
     let parts = letters.spare_parts().await?;
-    let bar = progress::bar(parts.len() as u64, "parts of dead letters checked");
-    for part in parts {
-        bar.inc(1);
+    for part in progress::each(parts, "parts of dead letters checked") {
         if part.stored_at.is_some_and(|stored_at| stored_at > before) {
             waiting += 1;
         } else if letters.remove_spare_part(&part).await? {
             dropped += 1;
         }
     }
-    bar.finish_and_clear();
     Ok((dropped, waiting))
 }
 
@@ -112,7 +129,7 @@ fn body_names(letter: &DeadLetter, person: &str, now: Timestamp) -> bool {
 }
 
 /// True if an id occurs in a body, however it is written.
-pub(super) fn is_named(body: &str, id: &str) -> bool {
+fn is_named(body: &str, id: &str) -> bool {
     stands_in(body, id) || stands_in(&unescaped(body), id)
 }
 
@@ -140,6 +157,36 @@ pub(super) fn stands_in(text: &str, id: &str) -> bool {
         let after = text[start + id.len()..].chars().next();
         ![before, after].into_iter().flatten().any(is_id_character)
     })
+}
+
+fn carries(letter: &DeadLetter, scope: &EventScope, now: Timestamp) -> Carries {
+    let of_event = |event: &Event| scope.has(&event.key.customer);
+    let named = |body: &str| {
+        let customer = scope.customer_id.as_ref();
+        is_named(body, scope.tenant_id.as_str())
+            && customer.is_none_or(|id| is_named(body, id.as_str()))
+    };
+    match Command::parse_unverified(&letter.body, now) {
+        Ok(Command::RecordEvent(recorded)) => of(of_event(&recorded.0), false),
+        Ok(Command::RecordEvents(recorded)) => {
+            let theirs = recorded.events.iter().map(|sent| match &sent.event {
+                Ok(event) => of_event(event),
+                Err(_) => named(&sent.json),
+            });
+            let theirs: Vec<_> = theirs.collect();
+            of(theirs.contains(&true), theirs.contains(&false))
+        }
+        Ok(_) => Carries::Others,
+        Err(_) => of(named(&letter.body), false),
+    }
+}
+
+fn of(theirs: bool, others: bool) -> Carries {
+    match (theirs, others) {
+        (false, _) => Carries::Others,
+        (true, false) => Carries::Theirs,
+        (true, true) => Carries::Both,
+    }
 }
 
 #[cfg(test)]
@@ -208,5 +255,43 @@ mod tests {
         assert_eq!(of(&DeadLetter { reason: text(), ..theirs.clone() }), Verdict::Drop);
         let detail = "item followers#anna 2612#bob".to_owned();
         assert_eq!(of(&DeadLetter { detail, ..theirs }), Verdict::DropDetail);
+    }
+
+    fn carried(body: &str, customer: Option<&str>) -> Carries {
+        let at: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
+        let customer_id = customer.map(|id| id.parse().unwrap());
+        carries(&letter(body), &EventScope { tenant_id: "acme".parse().unwrap(), customer_id }, at)
+    }
+
+    #[test]
+    fn letters_carry_events_of_some() {
+        let event = |tenant: &str, customer: &str| {
+            format!(
+                r#"{{"type":"event.recorded","tenant_id":"{tenant}","customer_id":"{customer}","event_id":"e","name":"login","at":"2026-11-20T12:00:00Z"}}"#
+            )
+        };
+        let both = format!(
+            r#"{{"type":"events.recorded","events":[{},{}]}}"#,
+            event("acme", "c"),
+            event("acme", "d")
+        );
+        for (body, customer, expected) in [
+            (event("acme", "c"), None, Carries::Theirs),
+            (event("acme", "c"), Some("c"), Carries::Theirs),
+            (event("acme", "c"), Some("d"), Carries::Others),
+            (event("other", "c"), Some("c"), Carries::Others),
+            (both.clone(), None, Carries::Theirs),
+            (both.clone(), Some("c"), Carries::Both),
+            (both, Some("x"), Carries::Others),
+            (r#"{"type":"event.recorded","tenant_id":"\u0061cme"}"#.into(), None, Carries::Theirs),
+            (r#"{"type":"event.recorded","tenant_id":"acme"}"#.into(), Some("c"), Carries::Others),
+            (
+                r#"{"type":"activity.deleted","activity_id":"1","actor_id":"acme"}"#.into(),
+                None,
+                Carries::Others,
+            ),
+        ] {
+            assert_eq!(carried(&body, customer), expected, "{body} {customer:?}");
+        }
     }
 }

@@ -9,7 +9,7 @@
 
 use shared::activities::{ActivityKey, keys as activities};
 use shared::dynamo::item::{Row, number, text, truth};
-use shared::dynamo::{Condition, DynamoError, Query, Update};
+use shared::dynamo::{Condition, Query, Update};
 use shared::fanout::keys as fanout;
 use shared::follows::{EDGE, keys as follows};
 use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
@@ -18,10 +18,12 @@ use shared::register::Register;
 use shared::rooms::{MessageKey, keys as rooms};
 use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
 
+use crate::Result;
+use crate::scan::partition;
+
 /// A tombstone: what is left of something that is over, without content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tombstone {
-    /// The edge of an unfollow.
     Edge(ViewerId, ActorId),
     /// The record of an activity that was deleted.
     Record(ActivityKey),
@@ -31,7 +33,6 @@ pub enum Tombstone {
     OutboxRow(ActorId, SortKey),
     /// The claim on the id of a message that was deleted.
     MessageClaim(MessageKey),
-    /// The marker that a message was deleted.
     MessageMarker(MessageKey),
 }
 
@@ -50,6 +51,16 @@ impl Tombstone {
     }
 }
 
+/// A change that marks an item with the second at which it expires, `:until` under `#forget`.
+pub(crate) fn marking<'a>(expression: &'a str, condition: &'a str, until: i64) -> Update<'a> {
+    Update {
+        expression,
+        condition: Some(condition),
+        names: vec![("#forget", FORGET_AT)],
+        values: vec![(":until", number(until))],
+    }
+}
+
 /// Marks tombstones in a ledger, and finds what is not marked.
 #[derive(Debug, Clone)]
 pub struct Marks(pub Ledger);
@@ -57,14 +68,8 @@ pub struct Marks(pub Ledger);
 impl Marks {
     /// Marks a tombstone with the second at which it expires, unless it is marked already. Returns false if there is no tombstone:
     /// either there is no item, or the item is in force.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; it may be marked.
-    pub async fn mark_expired(
-        &self,
-        tombstone: &Tombstone,
-        forget_at: i64,
-    ) -> Result<bool, DynamoError> {
+    /// If it fails, it may be marked.
+    pub async fn mark_expired(&self, tombstone: &Tombstone, forget_at: i64) -> Result<bool> {
         let (key, table) = (tombstone.key().into_item(), self.0.table());
         let (condition, value) = match tombstone {
             Tombstone::Edge(..) => ("following = :over", truth(false)),
@@ -76,83 +81,55 @@ impl Marks {
         };
         let expression = match tombstone {
             // What tells one payload from another says something of it.
-            Tombstone::MessageClaim(_) => "SET #at = if_not_exists(#at, :at) REMOVE digest",
-            _ => "SET #at = if_not_exists(#at, :at)",
+            Tombstone::MessageClaim(_) => {
+                "SET #forget = if_not_exists(#forget, :until) REMOVE digest"
+            }
+            _ => "SET #forget = if_not_exists(#forget, :until)",
         };
-        let update = Update {
-            expression,
-            condition: Some(condition),
-            names: vec![("#at", FORGET_AT)],
-            values: vec![(":at", number(forget_at)), (":over", value)],
-        };
+        let mut update = marking(expression, condition, forget_at);
+        update.values.push((":over", value));
         Ok(table.update(key, update).await?.is_some())
     }
 
     /// The activities of an actor that are not marked.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn live_activities(&self, actor: &ActorId) -> Result<Vec<SortKey>, DynamoError> {
+    pub async fn live_activities(&self, actor: &ActorId) -> Result<Vec<SortKey>> {
         let rows = self.live(&activities::outbox(actor)).await?;
-        let sort_keys = rows.into_iter().map(|row| {
-            SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))
-        });
-        sort_keys.collect()
+        rows.iter().map(sort_key).collect()
     }
 
     /// The ids of all that an actor published, marked or not.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn all_activities(&self, actor: &ActorId) -> Result<Vec<ActivityId>, DynamoError> {
-        let query = Query {
-            keys: Some("pk = :pk"),
-            projection: Some("pk, sk"),
-            values: vec![(":pk", text(activities::outbox(actor)))],
-            ..Query::default()
-        };
+    pub async fn all_activities(&self, actor: &ActorId) -> Result<Vec<ActivityId>> {
+        let query = Query { projection: Some("pk, sk"), ..partition(activities::outbox(actor)) };
         let rows = self.0.table().all(query).await?;
-        let ids = rows.into_iter().map(|row| {
-            let sort_key = SortKey::parse(row.text("sk")?);
-            sort_key.map(|key| key.activity_id).map_err(|_| row.corrupt("sk", "a sort key"))
-        });
-        ids.collect()
+        rows.iter().map(|row| Ok(sort_key(row)?.activity_id)).collect()
     }
 
     /// The viewers who follow an actor, or did, by edges that are not marked.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn live_followers(&self, followee: &ActorId) -> Result<Vec<ViewerId>, DynamoError> {
+    pub async fn live_followers(&self, followee: &ActorId) -> Result<Vec<ViewerId>> {
         let rows = self.live(&follows::followers(followee)).await?;
-        let followers = rows.into_iter().map(|row| {
+        let follower = |row: &Row<'_>| {
             follows::follower_of(row.text("sk")?).ok_or_else(|| row.corrupt("sk", "an edge"))
-        });
-        followers.collect()
+        };
+        rows.iter().map(follower).collect()
     }
 
     /// Reads the keys of all items of a partition that are not marked.
-    async fn live(&self, pk: &str) -> Result<Vec<Row<'_>>, DynamoError> {
+    async fn live(&self, pk: &str) -> Result<Vec<Row<'_>>> {
         let query = Query {
-            keys: Some("pk = :pk"),
             filter: Some("attribute_not_exists(#at)"),
             projection: Some("pk, sk"),
             names: vec![("#at", FORGET_AT)],
-            values: vec![(":pk", text(pk))],
-            ..Query::default()
+            ..partition(pk)
         };
         self.0.table().all(query).await
     }
 
     /// The value of an edge, if it exists and is not marked.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn live_edge(
         &self,
         follower: &ViewerId,
         followee: &ActorId,
-    ) -> Result<Option<Register>, DynamoError> {
+    ) -> Result<Option<Register>> {
         let row = self.0.get(follows::edge(follower, followee)).await?;
         row.filter(|row| !row.item.contains_key(FORGET_AT))
             .as_ref()
@@ -162,10 +139,8 @@ impl Marks {
 
     /// Removes the progress of an activity's fan-outs. A segment that is still in flight begins again,
     /// and finds that the activity was deleted.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; some of it may be removed.
-    pub async fn remove_progress(&self, key: &ActivityKey) -> Result<(), DynamoError> {
+    /// If it fails, some of it may be removed.
+    pub async fn remove_progress(&self, key: &ActivityKey) -> Result<()> {
         let ours = fanout::of_actor(&key.actor_id);
         for row in self.live(&fanout::fan_outs(&key.activity_id)).await? {
             if row.text("sk")?.starts_with(&ours) {
@@ -177,16 +152,9 @@ impl Marks {
 
     /// Removes the sets of what the person's clients were shown. They expire anyway, and no command brings them back. Returns their
     /// number.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; some of it may be removed.
-    pub async fn remove_seen(&self, viewer: &ViewerId) -> Result<usize, DynamoError> {
-        let query = Query {
-            keys: Some("pk = :pk"),
-            projection: Some("pk, sk"),
-            values: vec![(":pk", text(seen_sets(viewer)))],
-            ..Query::default()
-        };
+    /// If it fails, some of it may be removed.
+    pub async fn remove_seen(&self, viewer: &ViewerId) -> Result<usize> {
+        let query = Query { projection: Some("pk, sk"), ..partition(seen_sets(viewer)) };
         let rows = self.0.table().all(query).await?;
         for row in &rows {
             self.0.delete(LedgerKey::of(row)?).await?;
@@ -196,18 +164,15 @@ impl Marks {
 
     /// Empties an item about one person, and marks it with the second at which it expires. Returns false, and leaves the item alone, if
     /// it has changed since it was read.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; it may be emptied.
-    pub async fn empty(
-        &self,
-        key: &LedgerKey,
-        at: &str,
-        forget_at: i64,
-    ) -> Result<bool, DynamoError> {
+    /// If it fails, it may be emptied.
+    pub async fn empty(&self, key: &LedgerKey, at: &str, forget_at: i64) -> Result<bool> {
         let empty = [("at".to_owned(), text(at)), (FORGET_AT.to_owned(), number(forget_at))];
         let seen = Condition::new("#at = :at").name("#at", "at").value(":at", text(at));
         let put = self.0.put_if(key.clone(), empty, seen).await?;
         Ok(put == shared::dynamo::Put::Done)
     }
+}
+
+fn sort_key(row: &Row<'_>) -> Result<SortKey> {
+    SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))
 }

@@ -13,17 +13,14 @@ mod facts;
 pub mod letters;
 pub mod marks;
 mod strays;
-pub mod summaries;
+mod summaries;
 mod tags;
 pub mod tenant;
-pub mod tenant_letters;
-pub mod tenants;
 pub mod traces;
 mod views;
 
-use std::time::Duration;
-
 use futures::{StreamExt, TryStreamExt, stream};
+use nagare_client::failure::Failure;
 use shared::activities::{Activities, ActivityKey};
 use shared::dynamo::DynamoError;
 use shared::facts::Facts;
@@ -33,18 +30,18 @@ use shared::projection::Views;
 use shared::rooms::Rooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
-use shared::timelines::{Reconciler, Timelines};
+use shared::timelines::Reconciler;
+use shared::timelines::Timelines;
 use shared::values::{ActivityId, ActorId, IdError, Retention, Timestamp, ViewerId};
 
 use crate::audit::{AuditError, projected};
-use crate::progress;
-use marks::Marks;
+use crate::{Result, progress};
+use marks::{Marks, Tombstone};
 
-/// The longest time that a command is in flight: four days on its queue, fourteen on the dead-letter
-/// queue.
-const IN_FLIGHT: Duration = Duration::from_secs(18 * 86_400);
+/// The longest time that a command is in flight, in seconds: four days on its queue, fourteen on the dead-letter queue.
+const IN_FLIGHT: i64 = 18 * 86_400;
 /// Clocks differ, and DynamoDB's TTL takes up to a day anyway.
-const SLACK: Duration = Duration::from_secs(86_400);
+const SLACK: i64 = 86_400;
 /// Edges and activities erased at once.
 const AT_ONCE: usize = 32;
 /// How often to look again for what came meanwhile.
@@ -53,7 +50,6 @@ const ROUNDS: usize = 10;
 /// A person was not erased, or not completely. Running it again completes it.
 #[derive(Debug, thiserror::Error)]
 pub enum ErasureError {
-    /// A call of the tables failed.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
     /// What the person stated is not folded yet, so views may still be about to name them.
@@ -66,20 +62,27 @@ pub enum ErasureError {
     KeepsArriving(ActorId),
 }
 
+impl From<ErasureError> for Failure {
+    fn from(error: ErasureError) -> Self {
+        match error {
+            ErasureError::Dynamo(error) => error.into(),
+            ErasureError::KeepsArriving(_) | ErasureError::NotProjected(_) => {
+                Self::No(error.to_string())
+            }
+        }
+    }
+}
+
 /// What was found and erased, in numbers.
 #[derive(Debug, Default)]
 pub struct Erased {
-    /// What they published.
     pub activities: usize,
-    /// Who followed them.
     pub followers: usize,
-    /// Whom they followed.
     pub followees: usize,
     /// Entries of their own timeline that belong to nobody whom they followed.
     pub entries: usize,
     /// Progress records that named them, and items about them alone.
     pub progress: usize,
-    /// Tags of them.
     pub tags: usize,
     /// Likes, theirs and of what they published.
     pub likes: usize,
@@ -87,9 +90,7 @@ pub struct Erased {
     pub votes: usize,
     /// Hits, theirs and in battles that they opened.
     pub hits: usize,
-    /// Polls that they opened.
     pub polls: usize,
-    /// Battles that they opened.
     pub battles: usize,
     /// Messages that they posted, or had deleted before.
     pub messages: usize,
@@ -130,21 +131,15 @@ impl Erasure {
     ) -> Result<Self, IdError> {
         let viewer = ViewerId::new(person.as_str())?;
         let now = clock.now();
-        let kept = retention.expires_at(now);
-        let in_flight = now.unix_millis() / 1000 + seconds(IN_FLIGHT);
-        let until = kept.max(in_flight) + seconds(SLACK);
+        let in_flight = now.unix_millis() / 1000 + IN_FLIGHT;
+        let until = retention.expires_at(now).max(in_flight) + SLACK;
+        let (entries, hold) = (timelines.clone(), Hold::default());
         Ok(Self {
             activities: Activities::new(ledger),
             follows: Follows::new(ledger),
             rooms: Rooms::new(ledger),
             marks: Marks(ledger.clone()),
-            reconciler: Reconciler::new(
-                ledger,
-                timelines.clone(),
-                retention,
-                clock.clone(),
-                Hold::default(),
-            ),
+            reconciler: Reconciler::new(ledger, entries, retention, clock.clone(), hold),
             ledger: ledger.clone(),
             facts: facts.clone(),
             views: views.clone(),
@@ -158,15 +153,11 @@ impl Erasure {
     }
 
     /// When the last tombstone expires.
-    #[must_use]
     pub fn until(&self) -> Timestamp {
         Timestamp::from_unix_millis(self.until * 1000)
     }
 
     /// Erases the person from ledger and timelines.
-    ///
-    /// # Errors
-    /// [`ErasureError`]; erasing again completes it.
     pub async fn run(&self) -> Result<Erased, ErasureError> {
         let mut erased = Erased::default();
         self.known(&mut erased).await?;
@@ -187,24 +178,26 @@ impl Erasure {
                 AuditError::NotProjected => ErasureError::NotProjected(self.actor.clone()),
             })?;
         }
-        self.views(&scope).await?;
-        Ok(())
+        Ok(self.views(&scope).await?)
     }
 
     /// Erases all that the ledger lists under the person, until it lists nothing more.
     async fn known(&self, erased: &mut Erased) -> Result<(), ErasureError> {
         for _ in 0..ROUNDS {
-            let found =
-                [self.activities().await?, self.followers().await?, self.followees().await?];
-            let [activities, followers, followees] = found;
+            let (activities, followers) = (self.activities().await?, self.followers().await?);
+            let followees = self.followees().await?;
             erased.activities += activities;
             erased.followers += followers;
             erased.followees += followees;
-            if found == [0; 3] {
+            if (activities, followers, followees) == (0, 0, 0) {
                 return Ok(());
             }
         }
         Err(ErasureError::KeepsArriving(self.actor.clone()))
+    }
+
+    async fn mark(&self, tombstone: Tombstone) -> Result<()> {
+        self.marks.mark_expired(&tombstone, self.until).await.map(|_| ())
     }
 
     fn key(&self, activity: &ActivityId) -> ActivityKey {
@@ -212,24 +205,16 @@ impl Erasure {
     }
 }
 
-fn seconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
-}
-
 /// Does something to each of them, several at the same time, and shows the progress.
 async fn for_each<'i, T, F>(
     items: &'i [T],
     what: &'static str,
     work: impl FnMut(&'i T) -> F,
-) -> Result<(), DynamoError>
+) -> Result<()>
 where
-    F: Future<Output = Result<(), DynamoError>>,
+    F: Future<Output = Result<()>>,
 {
     let bar = progress::bar(items.len() as u64, what);
-    let mut done = stream::iter(items).map(work).buffer_unordered(AT_ONCE);
-    while done.try_next().await?.is_some() {
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    Ok(())
+    let done = stream::iter(items).map(work).buffer_unordered(AT_ONCE);
+    done.inspect(|_| bar.inc(1)).try_collect().await
 }

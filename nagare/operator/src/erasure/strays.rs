@@ -3,18 +3,17 @@
 use std::collections::BTreeSet;
 
 use shared::activities::Change;
-use shared::dynamo::DynamoError;
 use shared::rooms::{MessageDeleted, MessageKey};
 
 use super::marks::Tombstone;
 use super::traces::Trace;
 use super::{Erased, Erasure, for_each};
-use crate::progress;
+use crate::{Result, progress};
 
 impl Erasure {
     /// Erases what nothing lists: activities that were updated or deleted but never published, or half
     /// published, the progress of fan-outs, tags of the person, messages, and what is about them alone.
-    pub(super) async fn strays(&self, erased: &mut Erased) -> Result<(), DynamoError> {
+    pub(super) async fn strays(&self, erased: &mut Erased) -> Result<()> {
         let bar = progress::counter("items of the ledger read");
         let traces = self.marks.traces(&self.actor, |read| bar.inc(read)).await?;
         bar.finish_and_clear();
@@ -58,14 +57,10 @@ impl Erasure {
 
     /// Deletes a message, and marks what is left of it. The claim comes last: once it is marked, a delete that comes
     /// again leaves nothing.
-    async fn message(&self, key: &MessageKey) -> Result<(), DynamoError> {
+    async fn message(&self, key: &MessageKey) -> Result<()> {
         let delete = MessageDeleted { key: key.clone() };
         self.rooms.delete(&delete, self.clock.now()).await?;
-        for tombstone in
-            [Tombstone::MessageMarker(key.clone()), Tombstone::MessageClaim(key.clone())]
-        {
-            self.marks.mark_expired(&tombstone, self.until).await?;
-        }
-        Ok(())
+        self.mark(Tombstone::MessageMarker(key.clone())).await?;
+        self.mark(Tombstone::MessageClaim(key.clone())).await
     }
 }

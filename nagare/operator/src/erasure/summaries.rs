@@ -5,7 +5,7 @@
 //! counts      takes out the counts of days whose events are gone for longer, or were in an archive
 //! instants    looks up the first and the last event of each name among the customers who are left
 //! emptied     empties the views, which keep their marks and expire in three days; deletes blocks and list rows
-//! ledger      deletes payloads, rules, scores and alerts                 [`super::tenants`]
+//! ledger      deletes payloads, rules, scores and alerts                 [`super::tenant`]
 //! ```
 //!
 //! # Why it is exact
@@ -35,20 +35,18 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::item::{Key, text};
-use shared::dynamo::{DynamoError, Query};
 use shared::events::{Customer, Period};
 use shared::projection::{View, Write};
-use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use shared::summaries::{
-    Day, MOST_NAMES, NamedDays, Removal, RemovalOutcome, Summaries, SummaryItem, SummaryState,
+    CustomerView, Day, MOST_NAMES, NamedDays, Removal, RemovalOutcome, SummaryItem, SummaryState,
     SummaryView, keys, start_of,
 };
 
-use crate::event_scope::EventScope;
-use crate::progress;
-use crate::scan;
+use super::events::{ErasedEvents, EventErasure};
+use crate::scan::{filtered, partition, scan};
+use crate::{Result, progress};
 
 /// How long to try while others write the same view.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,7 +55,6 @@ const KEPT: Duration = Duration::from_secs(3 * 86_400);
 /// Customers that are erased at once.
 const AT_ONCE: usize = 8;
 
-/// What was erased, in numbers.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct ErasedSummaries {
     /// Views of customers.
@@ -68,27 +65,7 @@ pub struct ErasedSummaries {
     pub left: u64,
 }
 
-/// Whose summaries to erase, and where.
-#[derive(Debug)]
-pub struct SummaryErasure {
-    /// The tenant or the customer.
-    pub scope: EventScope,
-    /// The summaries.
-    pub summaries: Summaries,
-    /// What time it is in the stack.
-    pub clock: Clock,
-}
-
-/// Periods, by what becomes of the counts of their days.
-#[derive(Debug)]
-pub struct Lowered<'p> {
-    /// Periods whose counts are lowered when their events are deleted.
-    pub open: &'p [Period],
-    /// Periods whose events are not deleted yet, so that their witnesses still count them.
-    pub waiting: &'p [Period],
-}
-
-impl Lowered<'_> {
+impl ErasedEvents {
     fn is_open(&self, day: Day) -> bool {
         let at = start_of(day);
         let is_within = |period: &Period| period.from() <= at && at < period.to();
@@ -98,12 +75,9 @@ impl Lowered<'_> {
     }
 }
 
-impl SummaryErasure {
+impl EventErasure {
     /// Takes the events, which are deleted, out of the counts of the views.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; erasing again completes it.
-    pub async fn run(&self, of: &Lowered<'_>) -> Result<ErasedSummaries, DynamoError> {
+    pub(super) async fn uncount(&self, of: &ErasedEvents) -> Result<ErasedSummaries> {
         let mut erased = ErasedSummaries::default();
         let found = self.customers().await?;
         let bar = progress::bar(found.len() as u64, "customers");
@@ -122,30 +96,25 @@ impl SummaryErasure {
     }
 
     /// The customers who have a view, or are listed.
-    async fn customers(&self) -> Result<BTreeSet<Customer>, DynamoError> {
+    async fn customers(&self) -> Result<BTreeSet<Customer>> {
         let tenant = &self.scope.tenant_id;
         let query = match self.scope.customer() {
-            Some(customer) => Query {
-                keys: Some("pk = :pk"),
-                values: vec![(":pk", text(SummaryView::Customer(customer).key().pk))],
-                ..Query::default()
-            },
-            None => Query {
-                filter: Some("begins_with(pk, :views) OR pk = :list"),
-                values: vec![
+            Some(customer) => partition(SummaryView::Customer(customer).key().pk),
+            None => filtered(
+                "begins_with(pk, :views) OR pk = :list",
+                vec![
                     (":views", text(format!("{}{tenant}#", keys::CUSTOMER))),
                     (":list", text(keys::customers(tenant))),
                 ],
-                ..Query::default()
-            },
+            ),
         };
         let mut found = BTreeSet::new();
-        scan::scan(self.summaries.table().table(), "views", query, |row| {
+        scan(self.summaries.table().table(), "views", query, |row| {
             let key = Key::of(row)?;
             let view = SummaryView::of_key(&key);
             found.extend(match (view, SummaryItem::of_key(&key)) {
                 (Some(SummaryView::Customer(customer)), _) => {
-                    let view = View::<shared::summaries::CustomerView>::read_from(row)?;
+                    let view = View::<CustomerView>::read_from(row)?;
                     // It was emptied before.
                     (!view.state.is_nothing() || !view.is_going()).then_some(customer)
                 }
@@ -166,7 +135,7 @@ impl SummaryErasure {
     }
 
     /// Takes the events of a customer out of the views. Returns false if some of them are not folded yet, or have come meanwhile.
-    async fn customer(&self, customer: &Customer, of: &Lowered<'_>) -> Result<bool, DynamoError> {
+    async fn customer(&self, customer: &Customer, of: &ErasedEvents) -> Result<bool> {
         let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
         let mut together = MOST_NAMES;
         loop {
@@ -208,9 +177,9 @@ impl SummaryErasure {
     async fn empty(
         &self,
         customer: &Customer,
-        view: View<shared::summaries::CustomerView>,
+        view: View<CustomerView>,
         blocks: &[Key],
-    ) -> Result<RemovalOutcome, DynamoError> {
+    ) -> Result<RemovalOutcome> {
         let state = view.state.emptied();
         let key = SummaryView::Customer(customer.clone()).key();
         // A bucket of names is read by whoever counts a new one, so none of them may stay.
@@ -223,18 +192,14 @@ impl SummaryErasure {
         self.written(writes).await
     }
 
-    async fn delete_blocks(
-        &self,
-        state: &shared::summaries::CustomerView,
-        blocks: Vec<Key>,
-    ) -> Result<(), DynamoError> {
+    async fn delete_blocks(&self, state: &CustomerView, blocks: Vec<Key>) -> Result<()> {
         for block in blocks.into_iter().filter(|block| state.is_past_block(&block.sk)) {
             self.summaries.table().table().delete(block.into_item(), None).await?;
         }
         Ok(())
     }
 
-    async fn written(&self, writes: Vec<Write>) -> Result<RemovalOutcome, DynamoError> {
+    async fn written(&self, writes: Vec<Write>) -> Result<RemovalOutcome> {
         Ok(match self.summaries.table().write(writes).await? {
             true => RemovalOutcome::Done,
             false => RemovalOutcome::Refused,
@@ -248,7 +213,7 @@ impl SummaryErasure {
 }
 
 /// The counts of days that are not in open periods, of some names.
-fn older(days: &NamedDays, of: &Lowered<'_>, names: usize) -> NamedDays {
+fn older(days: &NamedDays, of: &ErasedEvents, names: usize) -> NamedDays {
     let older =
         days.iter().map(|(name, days)| (name.clone(), days.filtered(|day| !of.is_open(day))));
     older.filter(|(_, days)| !days.is_empty()).take(names).collect()

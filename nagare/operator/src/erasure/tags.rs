@@ -5,22 +5,23 @@
 //! A later tag is a new fact: it writes the items without the mark.
 
 use futures::{StreamExt, TryStreamExt, stream};
+use shared::dynamo::Condition;
 use shared::dynamo::item::{Item, number, text, truth};
-use shared::dynamo::{Condition, DynamoError, Update};
 use shared::ledger::FORGET_AT;
 use shared::tags::{Tags, keys};
 use shared::values::{ActivityId, SortKey, ViewerId};
 
 use super::Erasure;
+use super::marks::marking;
+use crate::Result;
 
-/// The number of tags of an activity on one page.
 const PAGE: usize = 500;
 /// The number of people who are untagged in one activity at the same time. Several activities are erased at the same time, too.
 const TAGS_AT_ONCE: usize = 8;
 
 impl Erasure {
     /// Untags everybody in an activity, if the person published it.
-    pub(super) async fn untag_all(&self, activity: &ActivityId) -> Result<(), DynamoError> {
+    pub(super) async fn untag_all(&self, activity: &ActivityId) -> Result<()> {
         let claimed = self.activities.claimed(activity).await?;
         let Some((_, published_at)) = claimed.filter(|(actor, _)| *actor == self.actor) else {
             return Ok(());
@@ -42,11 +43,7 @@ impl Erasure {
     }
 
     /// Untags one viewer in an activity.
-    pub(super) async fn untag(
-        &self,
-        activity: &ActivityId,
-        tagged: &ViewerId,
-    ) -> Result<(), DynamoError> {
+    pub(super) async fn untag(&self, activity: &ActivityId, tagged: &ViewerId) -> Result<()> {
         let claimed = self.activities.claimed(activity).await?;
         let sort_key = claimed.map(|(_, published_at)| {
             let activity_id = activity.clone();
@@ -61,7 +58,7 @@ impl Erasure {
         activity: &ActivityId,
         tagged: &ViewerId,
         listed_at: Option<&SortKey>,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let Some(at) = self.mark_tag(activity, tagged).await? else { return Ok(()) };
         let Some(sort_key) = listed_at else { return Ok(()) };
         let item =
@@ -74,11 +71,7 @@ impl Erasure {
 
     /// Marks the row of a tag as untagged, whatever it says by now, unless it is marked already. Returns its instant; `None` if there is
     /// no row.
-    async fn mark_tag(
-        &self,
-        activity: &ActivityId,
-        tagged: &ViewerId,
-    ) -> Result<Option<String>, DynamoError> {
+    async fn mark_tag(&self, activity: &ActivityId, tagged: &ViewerId) -> Result<Option<String>> {
         loop {
             let key = keys::tag(activity, tagged);
             let Some(row) = self.ledger.get(key.clone()).await? else { return Ok(None) };
@@ -86,16 +79,9 @@ impl Erasure {
             if row.item.contains_key(FORGET_AT) {
                 return Ok(Some(at));
             }
-            let mark = Update {
-                expression: "SET tagged = :no, #forget = :until",
-                condition: Some("#at = :seen"),
-                names: vec![("#at", "at"), ("#forget", FORGET_AT)],
-                values: vec![
-                    (":no", truth(false)),
-                    (":until", number(self.until)),
-                    (":seen", text(&at)),
-                ],
-            };
+            let mut mark = marking("SET tagged = :no, #forget = :until", "#at = :seen", self.until);
+            mark.names.push(("#at", "at"));
+            mark.values.extend([(":no", truth(false)), (":seen", text(&at))]);
             if self.ledger.table().update(key.into_item(), mark).await?.is_some() {
                 return Ok(Some(at));
             }

@@ -5,7 +5,7 @@ use std::pin::pin;
 use futures::TryStreamExt;
 use shared::activities::keys::record_sort_key;
 use shared::dynamo::item::{Row, text};
-use shared::dynamo::{Condition, DynamoError, Query};
+use shared::dynamo::{Condition, Query};
 use shared::fanout::keys::{RECONCILIATION, of_actor};
 use shared::follows::keys::{follower_of, of_followee};
 use shared::follows::{Follows, marks_of};
@@ -15,6 +15,7 @@ use shared::rooms::{MessageKey, RoomItem};
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::marks::Marks;
+use crate::Result;
 
 /// Something that names a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,25 +35,21 @@ pub enum Trace {
     Reconciliation(LedgerKey),
     /// The note that hides them from a viewer who has unfollowed them.
     Hidden {
-        /// The viewer.
         viewer: ViewerId,
         /// Their own id.
         actor: ActorId,
     },
     /// An activity of theirs among what somebody is tagged in.
     Listing {
-        /// Its key.
         key: LedgerKey,
         /// When it was last changed, as stored.
         at: String,
-        /// The activity.
         activity: ActivityId,
     },
     /// A message of theirs, in a claim, a row, or the marker of a delete.
     Message(MessageKey),
     /// An item about them alone, or the row that says that somebody follows them.
     Person {
-        /// Its key.
         key: LedgerKey,
         /// When it was last changed, as stored.
         at: String,
@@ -62,15 +59,9 @@ pub enum Trace {
 impl Marks {
     /// Scans the whole ledger for what names a person: activities in their name, including those that were never published or whose
     /// publish died half-way, progress records, and items about them alone. Edges and outbox rows are listed by their own partitions.
-    /// An unfollow deletes the row that repeats its edge; a row that a follow has left meanwhile is found here. `read` is called with the number of items that each step has read.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn traces(
-        &self,
-        person: &ActorId,
-        mut read: impl FnMut(u64),
-    ) -> Result<Vec<Trace>, DynamoError> {
+    /// An unfollow deletes the row that repeats its edge; a row that a follow has left meanwhile is found here. `deadline` makes the
+    /// deadline of each step, and `read` is called with the number of items that each step has read.
+    pub async fn traces(&self, person: &ActorId, mut read: impl FnMut(u64)) -> Result<Vec<Trace>> {
         let [left, joining] = marks_of(person);
         let query = Query {
             eventual: true,
@@ -111,10 +102,8 @@ impl Marks {
 
     /// Removes progress that names the person, unless it has advanced since it was read: work in flight begins again, and has the same
     /// result. Empties an item about the person alone, which then expires at the second `forget_at`.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; it may be removed.
-    pub async fn remove(&self, trace: &Trace, forget_at: i64) -> Result<(), DynamoError> {
+    /// If it fails, it may be removed.
+    pub async fn remove(&self, trace: &Trace, forget_at: i64) -> Result<()> {
         match trace {
             Trace::Activity(_) | Trace::Tag(_) | Trace::Message(_) => Ok(()),
             Trace::Reconciliation(key) => self.0.delete(key.clone()).await,
@@ -139,7 +128,7 @@ impl Marks {
         key: &LedgerKey,
         at: &str,
         forget_at: i64,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let mut at = at.to_owned();
         while !self.empty(key, &at, forget_at).await? {
             let row = self.0.get(key.clone()).await?;
@@ -162,7 +151,7 @@ fn message_of(person: &ActorId, item: RoomItem) -> Option<Trace> {
 }
 
 /// Checks an item that the scan has found: `ann` is in the position of `anna` too.
-fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> {
+fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>> {
     let key = LedgerKey::of(row)?;
     let viewer = |viewer: &ViewerId| viewer.as_str() == person.as_str();
     let item = LedgerItem::of(&key.pk, &key.sk);

@@ -13,8 +13,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures::TryStreamExt;
 use shared::battles::keys::{self as battles, BattleView};
 use shared::battles::{BattleState, erasure as hits};
+use shared::dynamo::Condition;
 use shared::dynamo::item::{Item, Key, Row, number, text};
-use shared::dynamo::{Condition, DynamoError, Query, Update};
 use shared::ledger::FORGET_AT;
 use shared::likes;
 use shared::notifications::{ReadNotification, keys};
@@ -25,8 +25,10 @@ use shared::runtime::retry::Backoff;
 use shared::values::{PollId, Timestamp};
 
 use super::facts::Scope;
+use super::marks::marking;
 use super::{Erasure, for_each};
-use crate::progress;
+use crate::scan::filtered;
+use crate::{Result, progress};
 
 /// How long to try while others write the same view.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,16 +43,14 @@ enum Found {
     Own(Key),
     /// A notification of somebody else's, which was read and names them.
     Read { item: Item, likes: AttributeValue },
-    /// What belongs to a poll and names them.
-    InPoll { view: Key, item: Key },
-    /// What belongs to a battle and names them: the view itself, or a block.
-    InBattle { view: Key, item: Key },
+    /// What belongs to a poll or a battle and names them: a block, or the view of a battle itself.
+    Named { view: Key, item: Key },
 }
 
 impl Erasure {
     /// Erases what views say of the person until nothing is found. Nothing lists whose notifications name them, or which battles have
     /// their hits, so all views are scanned.
-    pub(super) async fn views(&self, scope: &Scope) -> Result<(), DynamoError> {
+    pub(super) async fn views(&self, scope: &Scope) -> Result<()> {
         let activities: Vec<_> = scope.activities.iter().collect();
         for_each(&activities, "counts of likes marked", |id| {
             self.mark_view(likes::keys::count(id))
@@ -65,22 +65,19 @@ impl Erasure {
         }
     }
 
-    async fn views_found(&self, scope: &Scope) -> Result<Vec<Found>, DynamoError> {
+    async fn views_found(&self, scope: &Scope) -> Result<Vec<Found>> {
         let bar = progress::counter("views read");
         let now = self.clock.now();
-        let query = Query {
-            filter: Some(
-                "begins_with(pk, :notifications) OR begins_with(pk, :polls) OR begins_with(pk, :battles) \
-                 OR begins_with(pk, :hits)",
-            ),
-            values: vec![
+        let query = filtered(
+            "begins_with(pk, :notifications) OR begins_with(pk, :polls) OR begins_with(pk, :battles) \
+             OR begins_with(pk, :hits)",
+            vec![
                 (":notifications", text(keys::NOTIFICATIONS)),
                 (":polls", text(polls::POLLS)),
                 (":battles", text(battles::BATTLES)),
                 (":hits", text(battles::HITS)),
             ],
-            ..Query::default()
-        };
+        );
         let mut found = Vec::new();
         let mut pages = pin!(self.views.table().pages(query));
         while let Some(page) = pages.try_next().await? {
@@ -96,7 +93,6 @@ impl Erasure {
                 });
             }
         }
-        bar.finish_and_clear();
         Ok(found)
     }
 
@@ -106,10 +102,10 @@ impl Erasure {
         key: Key,
         row: Row<'_>,
         scope: &Scope,
-    ) -> Result<Option<Found>, DynamoError> {
+    ) -> Result<Option<Found>> {
         let (view, is_marked) = (polls::view(poll), row.item.contains_key(FORGET_AT));
         if self.without_votes(poll, row).await?.is_some() {
-            return Ok(Some(Found::InPoll { view, item: key }));
+            return Ok(Some(Found::Named { view, item: key }));
         }
         Ok((scope.polls.contains(poll) && !is_marked).then_some(match key == view {
             true => Found::View(key),
@@ -118,11 +114,7 @@ impl Erasure {
     }
 
     /// A block of changes that wait without the person's votes, if it has any that were erased.
-    async fn without_votes(
-        &self,
-        poll: &PollId,
-        row: Row<'_>,
-    ) -> Result<Option<Item>, DynamoError> {
+    async fn without_votes(&self, poll: &PollId, row: Row<'_>) -> Result<Option<Item>> {
         if !waiting::is_block(&Key::of(&row)?.sk) {
             return Ok(None);
         }
@@ -149,7 +141,7 @@ impl Erasure {
         key: Key,
         row: Row<'_>,
         scope: &Scope,
-    ) -> Result<Option<Found>, DynamoError> {
+    ) -> Result<Option<Found>> {
         let is_marked = row.item.contains_key(FORGET_AT);
         let (battle, is_view) = match of {
             BattleView::ViewerHits(_, viewer) if viewer == self.viewer => {
@@ -164,7 +156,7 @@ impl Erasure {
                     false => self.without_hits(row)?.is_some(),
                 };
                 if names {
-                    return Ok(Some(Found::InBattle { view, item: key }));
+                    return Ok(Some(Found::Named { view, item: key }));
                 }
                 (battle, is_view)
             }
@@ -176,7 +168,7 @@ impl Erasure {
     }
 
     /// A block of a battle without the person's name, if it has it.
-    fn without_hits(&self, mut row: Row<'_>) -> Result<Option<Item>, DynamoError> {
+    fn without_hits(&self, mut row: Row<'_>) -> Result<Option<Item>> {
         let sk = Key::of(&row)?.sk;
         let names = if waiting::is_block(&sk) {
             let without = |change| Some(hits::without_name(change, &self.viewer));
@@ -189,12 +181,7 @@ impl Erasure {
         Ok(names.then_some(row.item))
     }
 
-    fn notification(
-        &self,
-        key: Key,
-        row: Row<'_>,
-        now: Timestamp,
-    ) -> Result<Option<Found>, DynamoError> {
+    fn notification(&self, key: Key, row: Row<'_>, now: Timestamp) -> Result<Option<Found>> {
         let place = keys::of_view(&key);
         let (viewer, place) = place.ok_or_else(|| row.corrupt("pk", "the key of a view"))?;
         let (is_own, is_marked) = (viewer == self.viewer, row.item.contains_key(FORGET_AT));
@@ -207,7 +194,7 @@ impl Erasure {
     }
 
     /// A notification of somebody else's without the person's name, if it has it.
-    fn without_name(&self, row: Row<'_>, now: Timestamp) -> Result<Option<Found>, DynamoError> {
+    fn without_name(&self, row: Row<'_>, now: Timestamp) -> Result<Option<Found>> {
         let Some(mut read) = ReadNotification::read(&row, now)? else { return Ok(None) };
         if !read.group.erase(self.viewer.as_str()) {
             return Ok(None);
@@ -218,17 +205,12 @@ impl Erasure {
         Ok(before.map(|likes| Found::Read { item, likes }))
     }
 
-    async fn erase_view(&self, found: &Found) -> Result<(), DynamoError> {
+    async fn erase_view(&self, found: &Found) -> Result<()> {
         let table = self.views.table();
         match found {
             Found::View(key) => self.mark_view(key.clone()).await,
             Found::Beside(key) => {
-                let update = Update {
-                    expression: "SET #forget = :until",
-                    condition: Some("attribute_exists(pk)"),
-                    names: vec![("#forget", FORGET_AT)],
-                    values: vec![(":until", number(self.until))],
-                };
+                let update = marking("SET #forget = :until", "attribute_exists(pk)", self.until);
                 table.update(key.clone().into_item(), update).await.map(|_| ())
             }
             Found::Own(key) => table.delete(key.clone().into_item(), None).await.map(|_| ()),
@@ -236,69 +218,59 @@ impl Erasure {
                 let unchanged = Condition::new("likes = :seen").value(":seen", likes.clone());
                 table.put_if(item.clone(), unchanged).await.map(|_| ())
             }
-            Found::InPoll { .. } | Found::InBattle { .. } => self.take_name_out(found).await,
+            Found::Named { view, item } => self.take_name_out(view, item).await,
         }
     }
 
     /// Marks a view, so that it expires whatever is folded into it until then.
-    async fn mark_view(&self, key: Key) -> Result<(), DynamoError> {
-        let update = Update {
-            // A projector that has read it before must not write it as it was.
-            expression: "SET #forget = :until ADD version :one",
-            condition: Some("attribute_exists(pk) AND attribute_not_exists(#forget)"),
-            names: vec![("#forget", FORGET_AT)],
-            values: vec![(":until", number(self.until)), (":one", number(1))],
-        };
+    async fn mark_view(&self, key: Key) -> Result<()> {
+        // A projector that has read it before must not write it as it was.
+        let expression = "SET #forget = :until ADD version :one";
+        let unmarked = "attribute_exists(pk) AND attribute_not_exists(#forget)";
+        let mut update = marking(expression, unmarked, self.until);
+        update.values.push((":one", number(1)));
         self.views.table().update(key.into_item(), update).await.map(|_| ())
     }
 
     /// Takes the name out of an item. Tries again until the view is still the one that was read.
-    async fn take_name_out(&self, found: &Found) -> Result<(), DynamoError> {
+    async fn take_name_out(&self, view: &Key, item: &Key) -> Result<()> {
         let (mut backoff, deadline) = (Backoff::default(), Deadline::after(PATIENCE));
         loop {
-            let writes = match found {
-                Found::InPoll { view, item } => self.writes_of_poll(view, item).await?,
-                Found::InBattle { view, item } => self.writes_of_battle(view, item).await?,
-                _ => None,
+            let writes = match polls::of_view(view) {
+                Some(poll) => self.writes_of_poll(view, &poll, item).await?,
+                None => self.writes_of_battle(view, item).await?,
             };
             let Some(writes) = writes else { return Ok(()) };
             match self.views.write(writes).await {
                 Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(failure) if failure.is_retryable() => {}
-                Err(failure) => return Err(failure),
+                Err(failure) if !failure.is_retryable() => return Err(failure),
+                Ok(false) | Err(_) => backoff.wait(deadline).await?,
             }
-            backoff.wait(deadline).await?;
         }
     }
 
     /// Reads the view, which has to be read before the block: if the view is unchanged when it is written, so is the block.
-    async fn seen<S: State>(&self, view: &Key) -> Result<View<S>, DynamoError> {
+    async fn seen<S: State>(&self, view: &Key) -> Result<View<S>> {
         self.views.read(view.clone(), View::read_to_fold).await
     }
 
-    async fn block(&self, key: &Key) -> Result<Option<Row<'_>>, DynamoError> {
+    async fn block(&self, key: &Key) -> Result<Option<Row<'_>>> {
         self.views.table().get(key.clone().into_item()).await
     }
 
     async fn writes_of_poll(
         &self,
         view: &Key,
+        poll: &PollId,
         block: &Key,
-    ) -> Result<Option<Vec<Write>>, DynamoError> {
+    ) -> Result<Option<Vec<Write>>> {
         let seen = self.seen::<PollTally>(view).await?;
-        let (Some(row), Some(poll)) = (self.block(block).await?, polls::of_view(view)) else {
-            return Ok(None);
-        };
-        let item = self.without_votes(&poll, row).await?;
+        let Some(row) = self.block(block).await? else { return Ok(None) };
+        let item = self.without_votes(poll, row).await?;
         Ok(item.map(|item| vec![seen.write(view.clone()), Write::Put(item)]))
     }
 
-    async fn writes_of_battle(
-        &self,
-        view: &Key,
-        item: &Key,
-    ) -> Result<Option<Vec<Write>>, DynamoError> {
+    async fn writes_of_battle(&self, view: &Key, item: &Key) -> Result<Option<Vec<Write>>> {
         let mut seen = self.seen::<BattleState>(view).await?;
         if item == view {
             let is_there = seen.state.forget(&self.viewer);

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use shared::dynamo::DynamoError;
 use shared::summaries::CustomerSummary;
 use shared::tenants::{Alert, Alerts, Rules};
 use shared::values::CustomerId;
 use tokio::time::Instant;
 
 use super::{Audited, PATIENCE, PAUSE, SummaryFault};
+use crate::Result;
 
-/// Alerts that are read together.
 const PAGE: usize = 500;
 
 impl Audited<'_> {
@@ -34,7 +33,7 @@ impl Audited<'_> {
     }
 
     /// Compares the list of alerts with those that rules ask for.
-    pub(super) async fn alerts(&mut self) -> Result<(), DynamoError> {
+    pub(super) async fn alerts(&mut self) -> Result<()> {
         let end = Instant::now() + PATIENCE;
         loop {
             let listed = self.listed().await?;
@@ -60,7 +59,7 @@ impl Audited<'_> {
     }
 
     /// True if events that have come meanwhile ask for an alert: they are counted before the alert is given.
-    async fn is_asked_now(&self, alert: &Alert) -> Result<bool, DynamoError> {
+    async fn is_asked_now(&self, alert: &Alert) -> Result<bool> {
         let customer = self.of(&alert.customer_id);
         let counts = self.auditor.summaries.customer(&customer).await?.unwrap_or_default();
         let asked = self.rules.iter().flat_map(|rule| Rules::asked(rule, &customer, &counts));
@@ -68,7 +67,7 @@ impl Audited<'_> {
     }
 
     /// The alerts of rules in force that count.
-    async fn listed(&self) -> Result<Vec<Alert>, DynamoError> {
+    async fn listed(&self) -> Result<Vec<Alert>> {
         let (alerts, tenant) = (Alerts::new(&self.auditor.ledger), &self.scope.tenant_id);
         let (mut listed, mut behind) = (Vec::new(), None);
         loop {

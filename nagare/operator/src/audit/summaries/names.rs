@@ -2,23 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shared::dynamo::DynamoError;
 use shared::dynamo::item::Key;
 use shared::events::{Period, PeriodRow, Tally};
 use shared::projection::{View, Write};
 use shared::summaries::{
-    Day, NameTally, NameView, PARTS, SHOWN_DAYS, SummaryState, SummaryView, WitnessView, day_of,
+    Day, NameTally, NameView, PARTS, SHOWN_DAYS, Summaries, SummaryState, SummaryView, WitnessView,
+    day_of,
 };
 use shared::values::{EventName, TenantId};
 use tokio::time::Instant;
 
 use super::{Audited, PATIENCE, PAUSE, SummariesAuditor, SummaryFault};
+use crate::Result;
 
-/// Names that are read together.
 const PAGE: usize = 100;
 
 /// A view in parts, each where it is.
-pub(super) type Parts<S> = Vec<(Key, View<S>)>;
+pub(crate) type Parts<S> = Vec<(Key, View<S>)>;
 
 /// What views said before the events were read.
 pub(super) struct Before {
@@ -38,11 +38,7 @@ enum Fit {
 }
 
 impl SummariesAuditor {
-    pub(super) async fn before(
-        &self,
-        tenant: &TenantId,
-        periods: &[PeriodRow],
-    ) -> Result<Before, DynamoError> {
+    pub(super) async fn before(&self, tenant: &TenantId, periods: &[PeriodRow]) -> Result<Before> {
         let (mut names, mut after) = (BTreeMap::new(), None);
         loop {
             let page = self.summaries.names(tenant, after.as_ref(), PAGE).await?;
@@ -57,29 +53,14 @@ impl SummariesAuditor {
         }
         let mut witnesses = BTreeMap::new();
         for row in periods {
-            witnesses.insert(row.period, self.witness(tenant, row.period).await?);
+            witnesses
+                .insert(row.period, parts_of_witness(&self.summaries, tenant, row.period).await?);
         }
         Ok(Before { names, witnesses })
     }
 
-    pub(super) async fn witness(
-        &self,
-        tenant: &TenantId,
-        period: Period,
-    ) -> Result<Parts<WitnessView>, DynamoError> {
-        let key = |part| SummaryView::Witness(period, tenant.clone(), part).key();
-        let keys: Vec<Key> = (0..PARTS).map(key).collect();
-        let read = View::<WitnessView>::read_from;
-        let views = self.summaries.table().read_all(&keys, read).await?;
-        keys.into_iter().zip(views).map(|(key, view)| Ok((key, view?))).collect()
-    }
-
     /// Makes the first part say everything, over the versions that were read. Returns false if somebody has written a part since.
-    async fn rewrite<S: SummaryState>(
-        &self,
-        parts: &[(Key, View<S>)],
-        all: &S,
-    ) -> Result<bool, DynamoError> {
+    async fn rewrite<S: SummaryState>(&self, parts: &[(Key, View<S>)], all: &S) -> Result<bool> {
         let written = parts.iter().enumerate().filter(|(n, (_, part))| *n == 0 || part.is_there());
         let writes: Vec<Write> = written
             .map(|(n, (key, part))| {
@@ -96,7 +77,7 @@ impl Audited<'_> {
         &mut self,
         before: &Before,
         recount: &BTreeMap<Period, Tally>,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let names: BTreeSet<_> = before.names.keys().chain(self.names.keys()).cloned().collect();
         let (mut left, end) = (names, Instant::now() + PATIENCE);
         let mut differing = Vec::new();
@@ -106,8 +87,8 @@ impl Audited<'_> {
                 let tenant = &self.scope.tenant_id;
                 let now = self.auditor.summaries.parts_of_name(tenant, &name).await?;
                 let counted = self.names.remove(&name).unwrap_or_default();
-                let was = before.names.get(&name).map(|parts| sum_of_names(parts));
-                let was = was.unwrap_or_default();
+                let was = before.names.get(&name).map_or(&[][..], |parts| parts.as_slice());
+                let was = sum_of_names(was);
                 let fit = fit_of_name(&was, &counted, &sum_of_names(&now), self.first_shown());
                 if fit == Fit::IsLess && !is_over {
                     self.names.insert(name.clone(), counted);
@@ -131,7 +112,7 @@ impl Audited<'_> {
     }
 
     /// True if everything that exists was counted, and is folded.
-    async fn is_all_folded(&self, recount: &BTreeMap<Period, Tally>) -> Result<bool, DynamoError> {
+    async fn is_all_folded(&self, recount: &BTreeMap<Period, Tally>) -> Result<bool> {
         let folded = self.auditor.folded(&self.scope.tenant_id).await?;
         Ok(folded.is_some_and(|folded| folded.iter().all(|(of, it)| recount.get(of) == Some(it))))
     }
@@ -146,7 +127,7 @@ impl Audited<'_> {
         (before, is_all): (&Before, bool),
         now: &Parts<NameView>,
         mut counted: NameView,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let is_same = before.names.get(name).is_none_or(|before| before == now);
         let count = |view: &NameView| view.tally.map_or(0, |tally| tally.count.cast_signed());
         let detail = format!("{} events instead of {}", count(&sum_of_names(now)), count(&counted));
@@ -166,13 +147,14 @@ impl Audited<'_> {
         &mut self,
         before: &Before,
         counted: &BTreeMap<Period, Tally>,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let end = Instant::now() + PATIENCE;
         for (period, was) in &before.witnesses {
             // Of one that has expired nobody else knows.
             let Some(counted) = counted.get(period) else { continue };
             let now = loop {
-                let now = self.auditor.witness(&self.scope.tenant_id, *period).await?;
+                let (summaries, tenant) = (&self.auditor.summaries, &self.scope.tenant_id);
+                let now = parts_of_witness(summaries, tenant, *period).await?;
                 let fit = fit_of_witness(sum_of_witness(was), *counted, sum_of_witness(&now));
                 match fit {
                     Fit::Fits => break None,
@@ -207,13 +189,26 @@ impl Audited<'_> {
     }
 }
 
-fn sum_of_names(parts: &[(Key, View<NameView>)]) -> NameView {
+/// The parts of the witness of a period.
+pub(crate) async fn parts_of_witness(
+    summaries: &Summaries,
+    tenant: &TenantId,
+    period: Period,
+) -> Result<Parts<WitnessView>> {
+    let key = |part| SummaryView::Witness(period, tenant.clone(), part).key();
+    let keys: Vec<Key> = (0..PARTS).map(key).collect();
+    let read = View::<WitnessView>::read_from;
+    let views = summaries.table().read_all(&keys, read).await?;
+    keys.into_iter().zip(views).map(|(key, view)| Ok((key, view?))).collect()
+}
+
+pub(crate) fn sum_of_names(parts: &[(Key, View<NameView>)]) -> NameView {
     let mut sum = NameView::default();
     parts.iter().for_each(|(_, part)| sum.join(&part.state));
     sum
 }
 
-pub(super) fn sum_of_witness(parts: &[(Key, View<WitnessView>)]) -> Tally {
+pub(crate) fn sum_of_witness(parts: &[(Key, View<WitnessView>)]) -> Tally {
     let mut sum = Tally::default();
     parts.iter().for_each(|(_, part)| sum.add(part.state.tally));
     sum

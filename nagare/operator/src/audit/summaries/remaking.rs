@@ -1,20 +1,30 @@
-//! Makes wrong views of customers again, from what was counted.
+//! Makes wrong views of customers again, from what was counted, once all events that tables hold are in the views.
+//!
+//! The projector folds the witness of a period last, when everything else is folded. So if a table holds what its witness said
+//! before, all of that is in the views of customers and names, and none of it is in the stream. Events that come meanwhile make the
+//! two differ. So a tenant whose events never pause for as long as its tables are read is not found folded.
+//!
+//! A table that takes no more events, and whose stream has nothing left, is folded as far as it ever will be.
 
-use shared::dynamo::DynamoError;
+use std::collections::BTreeMap;
+
+use nagare_client::failure::Failure;
 use shared::dynamo::item::Key;
-use shared::events::Customer;
+use shared::events::{Customer, Period, Tally};
 use shared::projection::{View, Write};
 use shared::summaries::{CustomerSummary, CustomerView, SummaryState, SummaryView, keys};
-use shared::values::CustomerId;
+use shared::values::{CustomerId, TenantId};
+use tokio::time::Instant;
 
-use super::{Audited, Suspect};
-use crate::audit::EventsAuditError;
+use super::names::{parts_of_witness, sum_of_witness};
+use super::{Audited, PATIENCE, PAUSE, SummariesAuditor, Suspect};
+use crate::Result;
 use crate::audit::recount::Counted;
 use crate::event_scope::EventScope;
 
 impl Audited<'_> {
     /// Makes wrong views again, once it is known that nothing of theirs is in the stream.
-    pub(super) async fn make_again(&mut self, archives: &Counted) -> Result<(), EventsAuditError> {
+    pub(super) async fn make_again(&mut self, archives: &Counted) -> Result<(), Failure> {
         let wrong = std::mem::take(&mut self.wrong);
         if wrong.is_empty() {
             return Ok(());
@@ -37,7 +47,7 @@ impl Audited<'_> {
         id: &CustomerId,
         suspect: &Suspect,
         archived: Option<&CustomerSummary>,
-    ) -> Result<bool, EventsAuditError> {
+    ) -> Result<bool, Failure> {
         let (customer, auditor) = (self.of(id), self.auditor);
         let (view, stored, blocks) = auditor.summaries.stored(&customer).await?;
         let counted = auditor.recount.in_tables(&self.scope_of(id)).await?.tables.remove(id);
@@ -57,7 +67,7 @@ impl Audited<'_> {
         view: View<CustomerView>,
         counts: &CustomerSummary,
         blocks: Vec<Key>,
-    ) -> Result<bool, DynamoError> {
+    ) -> Result<bool> {
         let (views, key) =
             (self.auditor.summaries.table(), SummaryView::Customer(customer.clone()).key());
         let limits = views.table().limits();
@@ -88,5 +98,46 @@ impl Audited<'_> {
             views.table().delete(block.into_item(), None).await?;
         }
         Ok(true)
+    }
+}
+
+impl SummariesAuditor {
+    /// The tallies of the tables of a tenant whose streams may still bring something, if all of their events are folded.
+    pub(super) async fn folded(
+        &self,
+        tenant: &TenantId,
+    ) -> Result<Option<BTreeMap<Period, Tally>>> {
+        let scope = EventScope { tenant_id: tenant.clone(), customer_id: None };
+        let mut folded = BTreeMap::new();
+        for row in self.recount.periods().await? {
+            if !row.state.has_table() || self.is_over(row.period) {
+                continue;
+            }
+            let witness =
+                sum_of_witness(&parts_of_witness(&self.summaries, tenant, row.period).await?);
+            // A table that is gone meanwhile is looked at again.
+            if self.recount.tally(&row, &scope).await? != Some(witness) {
+                return Ok(None);
+            }
+            folded.insert(row.period, witness);
+        }
+        Ok(Some(folded))
+    }
+
+    /// True if everything is folded at some moment within [`PATIENCE`].
+    pub(super) async fn is_folded_soon(&self, tenant: &TenantId) -> Result<bool> {
+        let end = Instant::now() + PATIENCE;
+        while self.folded(tenant).await?.is_none() {
+            if Instant::now() >= end {
+                return Ok(false);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(true)
+    }
+
+    /// True if the stream of a period has nothing left to bring.
+    pub(super) fn is_over(&self, period: Period) -> bool {
+        self.recount.events.settings.stream_over_from(period) <= self.clock.now()
     }
 }

@@ -1,13 +1,16 @@
 //! Events that are in archives: objects are put without them, and exchanged together with their rows.
 
-use futures::FutureExt;
+use std::pin::pin;
+
+use futures::{FutureExt, TryStreamExt};
 use shared::crypto::hash::sha256;
 use shared::events::archive::{self, Line, Packed, manifest_key};
 use shared::events::manifest::files;
 use shared::events::{ArchivedObject, Period, PeriodRow};
 use shared::runtime::deadline::Deadline;
 
-use super::{ErasedEvents, EventErasure, EventErasureError, OBJECTS};
+use super::{ErasedEvents, EventErasure, EventErasureError};
+use crate::event_scope::objects_of;
 use crate::{PER_OBJECT, soon};
 
 impl EventErasure {
@@ -17,16 +20,12 @@ impl EventErasure {
         mut row: PeriodRow,
         erased: &mut ErasedEvents,
     ) -> Result<PeriodRow, EventErasureError> {
-        let (period, mut behind, mut objects) = (row.period, None, 0);
-        loop {
-            let page = self.archives.of_period(period, behind, OBJECTS).await?;
-            objects += page.0.len() as u64;
-            for object in page.0.iter().filter(|it| it.tenant_id == self.scope.tenant_id) {
-                row = self.object(row, object, erased).await?;
-            }
-            behind = page.1;
-            if behind.is_none() {
-                break;
+        let (period, mut objects) = (row.period, 0);
+        let mut all = pin!(objects_of(&self.archives, period));
+        while let Some(object) = all.try_next().await? {
+            objects += 1;
+            if object.tenant_id == self.scope.tenant_id {
+                row = self.object(row, &object, erased).await?;
             }
         }
         let tally = row.tally.unwrap_or_default();
@@ -58,9 +57,7 @@ impl EventErasure {
         gone.subtract(edition.tally);
         let lowered = || summaries.lower_witness(period, &object.tenant_id, gone).boxed();
         let next = self.archives.exchange(&row, object, &edition, lowered).await?;
-        let Some(next) = next else {
-            return Err(EventErasureError::Overtaken(row.period));
-        };
+        let next = next.ok_or(EventErasureError::Overtaken(row.period))?;
         self.objects.delete(&object.key(), soon()).await?;
         erased.in_archives += object.tally.events - edition.tally.events;
         erased.objects_rewritten += u64::from(edition.tally.events > 0);
@@ -103,22 +100,20 @@ impl EventErasure {
         period: Period,
         erased: &mut ErasedEvents,
     ) -> Result<u64, EventErasureError> {
-        let (mut dropped, mut behind) = (0, None);
-        loop {
-            let page = self.archives.of_period(period, behind, OBJECTS).await?;
-            for object in page.0.iter().filter(|it| it.tally.events == 0) {
-                if let Some(replaced) = object.replaced_key() {
-                    self.objects.delete(&replaced, soon()).await?;
-                }
-                self.objects.delete(&object.key(), soon()).await?;
-                self.archives.forget(object).await?;
-                dropped += 1;
+        let mut dropped = 0;
+        let mut all = pin!(objects_of(&self.archives, period));
+        while let Some(object) = all.try_next().await? {
+            if object.tally.events > 0 {
+                continue;
             }
-            behind = page.1;
-            if behind.is_none() {
-                erased.objects_deleted += dropped;
-                return Ok(dropped);
+            if let Some(replaced) = object.replaced_key() {
+                self.objects.delete(&replaced, soon()).await?;
             }
+            self.objects.delete(&object.key(), soon()).await?;
+            self.archives.forget(&object).await?;
+            dropped += 1;
         }
+        erased.objects_deleted += dropped;
+        Ok(dropped)
     }
 }

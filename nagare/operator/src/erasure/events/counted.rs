@@ -12,7 +12,7 @@ use shared::runtime::retry::Backoff;
 use shared::summaries::{NamedDays, Removal, RemovalOutcome, day_of};
 
 use super::EventErasure;
-use crate::progress;
+use crate::Result;
 
 /// The number of events that one transaction deletes, together with what counts them.
 const TOGETHER: usize = 16;
@@ -21,9 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl EventErasure {
     /// Deletes the events from the table of a period, each with what counts it. Returns how many there were.
-    pub(super) async fn counted_table(&self, row: &PeriodRow) -> Result<u64, DynamoError> {
-        let bar = progress::counter("events");
-        let mut erased = 0;
+    pub(super) async fn counted_table(&self, row: &PeriodRow) -> Result<u64> {
+        let (table, mut erased) = (self.events.tables().table(row.period), 0);
         let delete = async |rows: Vec<Row<'_>>| {
             let mut of_customers = BTreeMap::<Customer, Vec<(Key, Event)>>::new();
             for found in &rows {
@@ -34,7 +33,7 @@ impl EventErasure {
                         of_customers.entry(customer).or_default().push((key, event));
                     }
                     // Nothing counts what is no event.
-                    Err(_) => self.plainly(row.period, key).await?,
+                    Err(_) => drop(table.delete(key.into_item(), None).await?),
                 }
             }
             for events in of_customers.into_values() {
@@ -44,21 +43,12 @@ impl EventErasure {
             }
             Ok(())
         };
-        self.scope.in_table(self.events.tables(), row, &bar, delete).await?;
-        bar.finish_and_clear();
+        self.scope.in_table(self.events.tables(), row, "events", delete).await?;
         Ok(erased)
     }
 
-    async fn plainly(&self, period: Period, key: Key) -> Result<(), DynamoError> {
-        self.events.tables().table(period).delete(key.into_item(), None).await.map(|_| ())
-    }
-
     /// Deletes the events of one customer that still exist, and lowers what counts them. Returns how many.
-    async fn counted(
-        &self,
-        period: Period,
-        mut events: Vec<(Key, Event)>,
-    ) -> Result<u64, DynamoError> {
+    async fn counted(&self, period: Period, mut events: Vec<(Key, Event)>) -> Result<u64> {
         let (number, mut together) = (events.len() as u64, events.len());
         let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
         while !events.is_empty() {
@@ -94,7 +84,7 @@ impl EventErasure {
         &self,
         period: Period,
         events: &[(Key, Event)],
-    ) -> Result<(Removal, Vec<TransactWriteItem>), DynamoError> {
+    ) -> Result<(Removal, Vec<TransactWriteItem>)> {
         let (mut days, mut tally) = (NamedDays::new(), Tally::default());
         let mut deletes = Vec::with_capacity(events.len());
         let (_, first) = &events[0];

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use shared::dynamo::item::{Key, text};
-use shared::dynamo::{DynamoError, Query};
 use shared::events::{Customer, Period};
 use shared::projection::View;
 use shared::runtime::deadline::Deadline;
@@ -15,16 +14,17 @@ use shared::summaries::{
 };
 use shared::values::{EventName, TenantId};
 
-use super::{ErasedSummaries, Lowered, PATIENCE, SummaryErasure};
-use crate::progress;
-use crate::scan;
+use super::super::events::{ErasedEvents, EventErasure};
+use super::{ErasedSummaries, PATIENCE};
+use crate::audit::summaries::names::{parts_of_witness, sum_of_names, sum_of_witness};
+use crate::scan::{filtered, partition, scan};
+use crate::{Result, progress};
 
 /// The longest time between the first and the last view of an event that one delivery writes.
 const DELIVERY: Duration = Duration::from_secs(2);
-/// Customers that are read together.
 const PAGE: usize = 100;
 
-impl SummaryErasure {
+impl EventErasure {
     /// Makes each name of a customer say the first and the last event of the customers who are left. Returns false if the view of the
     /// customer has changed.
     pub(super) async fn instants(
@@ -32,7 +32,7 @@ impl SummaryErasure {
         customer: &Customer,
         mut view: View<CustomerView>,
         of: &BTreeMap<EventName, NameTally>,
-    ) -> Result<bool, DynamoError> {
+    ) -> Result<bool> {
         let mut stale = BTreeSet::new();
         for (name, theirs) in of {
             let tenant = &customer.tenant_id;
@@ -62,11 +62,7 @@ impl SummaryErasure {
     }
 
     /// Makes names forget their first and last instants, and then takes these from all customers but one.
-    async fn relearn(
-        &self,
-        but: &Customer,
-        names: &BTreeSet<EventName>,
-    ) -> Result<(), DynamoError> {
+    async fn relearn(&self, but: &Customer, names: &BTreeSet<EventName>) -> Result<()> {
         let tenant = &but.tenant_id;
         for name in names {
             self.name_changed(tenant, name, NameView::forget_instants).await?;
@@ -100,15 +96,13 @@ impl SummaryErasure {
         tenant: &TenantId,
         name: &EventName,
         change: impl Fn(&mut NameView),
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
         loop {
             let parts = self.summaries.parts_of_name(tenant, name).await?;
             let there = parts.into_iter().filter(|(_, part)| part.is_there());
             let there: Vec<_> = there.collect();
-            let mut sum = NameView::default();
-            there.iter().for_each(|(_, part)| sum.join(&part.state));
-            let is_gone = sum.is_nothing();
+            let is_gone = sum_of_names(&there).is_nothing();
             if is_gone && there.iter().all(|(_, part)| part.is_going()) {
                 return Ok(());
             }
@@ -130,17 +124,13 @@ impl SummaryErasure {
     /// Makes the names of a tenant count only what is in open periods.
     pub(super) async fn names(
         &self,
-        of: &Lowered<'_>,
+        of: &ErasedEvents,
         erased: &mut ErasedSummaries,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let mut found = BTreeSet::new();
         for part in 0..PARTS {
-            let query = Query {
-                keys: Some("pk = :pk"),
-                values: vec![(":pk", text(keys::names(&self.scope.tenant_id, part)))],
-                ..Query::default()
-            };
-            scan::scan(self.summaries.table().table(), "names", query, |row| {
+            let query = partition(keys::names(&self.scope.tenant_id, part));
+            scan(self.summaries.table().table(), "names", query, |row| {
                 let view = View::<NameView>::read_from(row)?;
                 if !view.is_going() {
                     found.insert(row.parsed::<EventName>("sk", "the name of an event")?);
@@ -164,17 +154,16 @@ impl SummaryErasure {
     /// Empties the witnesses of a tenant that count nothing, or what is gone.
     pub(super) async fn witnesses(
         &self,
-        of: &Lowered<'_>,
+        of: &ErasedEvents,
         erased: &mut ErasedSummaries,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<()> {
         let tenant = &self.scope.tenant_id;
-        let query = Query {
-            filter: Some("begins_with(pk, :witness) AND sk = :tenant"),
-            values: vec![(":witness", text(keys::WITNESS)), (":tenant", text(tenant.to_string()))],
-            ..Query::default()
-        };
+        let query = filtered(
+            "begins_with(pk, :witness) AND sk = :tenant",
+            vec![(":witness", text(keys::WITNESS)), (":tenant", text(tenant.to_string()))],
+        );
         let mut periods = BTreeSet::new();
-        scan::scan(self.summaries.table().table(), "views", query, |row| {
+        scan(self.summaries.table().table(), "views", query, |row| {
             let view = View::<WitnessView>::read_from(row)?;
             if let Some(SummaryView::Witness(period, ..)) = SummaryView::of_key(&Key::of(row)?)
                 && !view.is_going()
@@ -193,21 +182,15 @@ impl SummaryErasure {
     }
 
     /// False if a period that takes events has some that are not lowered yet.
-    async fn witness(&self, period: Period, of: &Lowered<'_>) -> Result<bool, DynamoError> {
-        let tenant = &self.scope.tenant_id;
-        let key = |part| SummaryView::Witness(period, tenant.clone(), part).key();
-        let keys: Vec<Key> = (0..PARTS).map(key).collect();
+    async fn witness(&self, period: Period, of: &ErasedEvents) -> Result<bool> {
         let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
         loop {
-            let read = View::<WitnessView>::read_from;
-            let parts = self.summaries.table().read_all(&keys, read).await?;
-            let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
-            let mut sum = WitnessView::default();
-            parts.iter().for_each(|part| sum.tally.add(part.state.tally));
+            let parts = parts_of_witness(&self.summaries, &self.scope.tenant_id, period).await?;
+            let sum = WitnessView { tally: sum_of_witness(&parts) };
             if !sum.is_nothing() && of.open.contains(&period) {
                 return Ok(false);
             }
-            let there = keys.iter().cloned().zip(parts).filter(|(_, part)| part.is_there());
+            let there = parts.into_iter().filter(|(_, part)| part.is_there());
             let writes = there.map(|(key, part)| {
                 part.with(WitnessView::default()).until(self.forget_at()).write(key)
             });
