@@ -32,6 +32,7 @@ impl EventScope {
         self.holds(tenant_id.as_str(), customer_id.as_str())
     }
 
+    /// The same, by ids as they stand in a line.
     pub fn holds(&self, tenant: &str, customer: &str) -> bool {
         let is_theirs = |id: &CustomerId| id.as_str() == customer;
         tenant == self.tenant_id.as_str() && self.customer_id.as_ref().is_none_or(is_theirs)

@@ -124,27 +124,25 @@ impl ViewsAuditor {
         );
         scan(self.views.table(), "views read", query, |row| {
             let key = Key::of(row)?;
-            match BattleView::of(&key) {
-                Some(BattleView::Itself(battle)) => {
-                    if let (Some(told), Some(first)) =
-                        (told.get_mut(&battle), keys::first_of_log(&key.sk))
-                    {
+            let Some(of) = BattleView::of(&key) else { return Ok(()) };
+            let (BattleView::Itself(battle)
+            | BattleView::ViewerHits(battle, _)
+            | BattleView::Numbered(battle, _)) = &of;
+            let Some(told) = told.get_mut(battle) else { return Ok(()) };
+            match of {
+                BattleView::Itself(_) => {
+                    if let Some(first) = keys::first_of_log(&key.sk) {
                         told.blocks.push((first, log::read(row)?));
                     }
                 }
-                Some(BattleView::ViewerHits(battle, viewer)) => {
-                    if let Some(told) = told.get_mut(&battle) {
-                        let share = ViewerHitsItem::read(row).ok();
-                        told.shares.entry(viewer).or_default().insert(key.sk, share);
-                    }
+                BattleView::ViewerHits(_, viewer) => {
+                    let share = ViewerHitsItem::read(row).ok();
+                    told.shares.entry(viewer).or_default().insert(key.sk, share);
                 }
-                Some(BattleView::Numbered(battle, hit)) => {
-                    if let Some(told) = told.get_mut(&battle) {
-                        // One that cannot be read is as wrong as any other.
-                        told.numbers.insert(hit, read_number(row).unwrap_or(u64::MAX));
-                    }
+                BattleView::Numbered(_, hit) => {
+                    // One that cannot be read is as wrong as any other.
+                    told.numbers.insert(hit, read_number(row).unwrap_or(u64::MAX));
                 }
-                None => {}
             }
             Ok(())
         })

@@ -124,10 +124,8 @@ impl EventsAuditor {
         scope: &EventScope,
     ) -> Result<Vec<EventDifference>, Failure> {
         let mut found = OfPeriod { scope, period: row.period, differences: Vec::new() };
-        let table = match row.state.has_table() {
-            true => self.table(row, &mut found).await?,
-            false => None,
-        };
+        let has_table = row.state.has_table();
+        let table = if has_table { self.table(row, &mut found).await? } else { None };
         if row.tally.is_none() || row.expired {
             return Ok(found.differences);
         }

@@ -108,11 +108,8 @@ impl ViewsAuditor {
     ) -> Result<bool> {
         let listings: Vec<_> = tally.listings.values().cloned().collect();
         let recounted = Inbox::recounted(&listings);
-        let mut rows: BTreeMap<NotificationKey, Write> = tally
-            .rows
-            .keys()
-            .map(|place| (place.clone(), Write::Delete(place.key(viewer))))
-            .collect();
+        let delete = |place: &NotificationKey| (place.clone(), Write::Delete(place.key(viewer)));
+        let mut rows: BTreeMap<_, _> = tally.rows.keys().map(delete).collect();
         for (place, listed) in recounted.spills() {
             if let Some(listed) = listed {
                 rows.insert(place.clone(), Write::Put(listed.write(viewer)));

@@ -8,7 +8,7 @@
 //! A repair never writes what it computed. It reconciles the pair of viewer and actor with the writer's
 //! own code, with all the second checks that a follow command gets, and removes what no command accounts
 //! for only while that is still so. So a repair may run beside any traffic, and readers, who check every
-//! entry anyway, notice nothing but the entries that were missing.
+//! entry anyway, notice nothing but the entries that were missing. An audit or a repair that fails is completed by another one.
 
 mod battles;
 mod events;
@@ -217,9 +217,8 @@ impl Auditor {
             let (listed_since, follows_since) = (since(rows.get(&actor)), since(edge.as_ref()));
             if listed_since != follows_since {
                 let (viewer_id, actor_id) = (viewer.clone(), actor);
-                let since =
-                    FollowingDifference { viewer_id, actor_id, listed_since, follows_since };
-                differences.push(since);
+                let row = FollowingDifference { viewer_id, actor_id, listed_since, follows_since };
+                differences.push(row);
             }
         }
         Ok(differences)

@@ -98,8 +98,8 @@ impl ViewsAuditor {
                 Some(PollRow::Vote(..)) | None => {}
             }
         }
-        let recount = |rules| Box::new(Recount::new(rules, ends, keeps_events));
-        Ok(rules.map(|rules| Tally::Opened(recount(rules))))
+        let recount = rules.map(|rules| Recount::new(rules, ends, keeps_events));
+        Ok(recount.map(|recount| Tally::Opened(Box::new(recount))))
     }
 
     /// Checks a poll that was not opened. Votes may wait for it, but its view may say nothing else. There is nothing to repair that

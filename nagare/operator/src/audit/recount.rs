@@ -142,9 +142,8 @@ impl Recount {
         let mut objects = pin!(scope.objects(&self.archives, row.period));
         while let Some(object) = objects.try_next().await? {
             let bytes = self.objects.get(&object.key(), Deadline::after(PER_OBJECT)).await;
-            let Some(bytes) =
-                bytes.map_err(unreadable)?.filter(|bytes| sha256(bytes) == object.sha256)
-            else {
+            let bytes = bytes.map_err(unreadable)?;
+            let Some(bytes) = bytes.filter(|bytes| sha256(bytes) == object.sha256) else {
                 damaged.push(object.key());
                 continue;
             };

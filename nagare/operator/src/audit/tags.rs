@@ -92,11 +92,8 @@ impl TagsAuditor {
             None => Some(Kind::Extra),
             Some((actor, _)) => compare(tag.as_ref(), Some(listing), &actor),
         };
-        Ok(difference.map(|difference| TagDifference {
-            tagged_id: viewer.clone(),
-            difference,
-            sort_key: listing.sort_key.to_string(),
-        }))
+        let (tagged_id, sort_key) = (viewer.clone(), listing.sort_key.to_string());
+        Ok(difference.map(|difference| TagDifference { tagged_id, difference, sort_key }))
     }
 
     /// Makes each listing say what the tag says by now.

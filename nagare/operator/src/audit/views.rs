@@ -40,7 +40,7 @@ pub struct Found<D, I> {
 /// The result of comparing a view that does not say what it should.
 pub(super) enum Compared<D> {
     Differs(D),
-    /// It did, and was repaired.
+    /// It was repaired.
     Mended(D),
     /// It has changed meanwhile.
     Busy,

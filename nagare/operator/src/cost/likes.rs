@@ -29,12 +29,12 @@ impl LikeRates {
     /// A month of such days.
     pub(super) fn month(&self, viewer: f64, activity: &Activity) -> LikeMonth {
         let (likes, undos) = (self.likes * DAYS, self.undos * DAYS);
-        let together = self.together;
         LikeMonth {
             changes: likes + undos,
             writing: like(viewer, activity) * likes + undo(viewer, activity) * undos,
-            folding: fold_likes() * (likes / together) + fold_undos() * (undos / together),
-            folds: (likes + undos) / together,
+            folding: fold_likes() * (likes / self.together)
+                + fold_undos() * (undos / self.together),
+            folds: (likes + undos) / self.together,
         }
     }
 }

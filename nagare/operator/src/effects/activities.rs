@@ -152,11 +152,7 @@ impl Effects {
             let holders: HashSet<_> = holders.into_iter().collect();
             for Edge { follower, following, sort_key } in page.edges {
                 let there = holders.contains(&follower);
-                let right = match kind {
-                    FanOutKind::Insert => there || !following,
-                    FanOutKind::Remove => !there || !following,
-                };
-                if !right {
+                if following && there != (kind == FanOutKind::Insert) {
                     return Ok(CommandStatus::Pending);
                 }
                 seen.entries += u64::from(there && following);

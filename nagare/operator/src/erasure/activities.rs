@@ -58,12 +58,11 @@ impl Erasure {
                 let written = timelines.write(deletions, deadline).await?;
                 bar.inc(written.whole()?.written);
             }
-            match page.next {
-                None => break,
-                next => after = next,
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Marks all that is left of an activity. The outbox row, by which it is found again, comes last.

@@ -35,13 +35,12 @@ impl Erasure {
     pub(super) async fn followees(&self) -> Result<usize> {
         let found = followees(&self.ledger, &self.viewer).await?;
         let bar = progress::bar(found.len() as u64, "followees unfollowed");
-        let left = stream::iter(&found)
+        stream::iter(&found)
             .map(|followee| self.leave_followee(followee))
             .buffer_unordered(AT_ONCE)
             .inspect(|_| bar.inc(1))
             .try_fold(0, async |sum, left| Ok(sum + usize::from(left)))
-            .await?;
-        Ok(left)
+            .await
     }
 
     /// Makes the person unfollow an actor. False if that was done before.

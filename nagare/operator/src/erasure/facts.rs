@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::activities::owner;
 use shared::battles::{BattleRow, VIEWER, keys as battles};
-use shared::dynamo::item::{Item, Key, Row, number, text, truth};
+use shared::dynamo::item::{Key, Row, number, text, truth};
 use shared::dynamo::{Query, Update};
 use shared::ledger::FORGET_AT;
 use shared::likes::{self, Like, LikeList};
@@ -224,21 +224,17 @@ impl Erasure {
         let table = self.facts.table();
         let Some(row) = table.get(key.clone().into_item()).await? else { return Ok(()) };
         let votes = Votes::of(&row.item);
-        let erased_at = self.erased_at(&row.item, &votes);
+        let before = row.item.get(ERASED_AT).and_then(|at| at.as_s().ok());
+        let before = before.and_then(|at| Timestamp::parse(at).ok());
+        // Up to the latest vote, because votes may lie ahead of the clock.
+        let latest = votes.last().into_iter().chain(before);
+        let erased_at = latest.fold(self.clock.now(), Timestamp::max);
         let mut chunks: Vec<_> = votes.instants.chunks(VOTES_AT_ONCE).collect();
         let last = chunks.pop().unwrap_or_default();
         for chunk in chunks {
             self.take_out(key, chunk, erased_at, None).await?;
         }
         self.take_out(key, last, erased_at, Some(votes.elements)).await
-    }
-
-    /// The instant up to which votes are erased: now, or the latest vote, because votes may lie ahead of the clock.
-    fn erased_at(&self, row: &Item, votes: &Votes) -> Timestamp {
-        let before = row.get(ERASED_AT).and_then(|at| at.as_s().ok());
-        let before = before.and_then(|at| Timestamp::parse(at).ok());
-        let now = self.clock.now();
-        votes.last().into_iter().chain(before).fold(now, Timestamp::max)
     }
 
     /// Takes out attributes of instants, and with the last of them elements of the set, of which there are no more than

@@ -111,23 +111,16 @@ impl EventErasure {
         let mut found = BTreeSet::new();
         scan(self.summaries.table().table(), "views", query, |row| {
             let key = Key::of(row)?;
-            let view = SummaryView::of_key(&key);
-            found.extend(match (view, SummaryItem::of_key(&key)) {
-                (Some(SummaryView::Customer(customer)), _) => {
-                    let view = View::<CustomerView>::read_from(row)?;
-                    // It was emptied before.
-                    (!view.state.is_nothing() || !view.is_going()).then_some(customer)
-                }
-                (
-                    _,
-                    Some(
-                        SummaryItem::Days(customer)
-                        | SummaryItem::Names(customer)
-                        | SummaryItem::Listed(customer),
-                    ),
-                ) => Some(customer),
-                (Some(SummaryView::Name(..) | SummaryView::Witness(..)) | None, None) => None,
-            });
+            if let Some(SummaryView::Customer(customer)) = SummaryView::of_key(&key) {
+                let view = View::<CustomerView>::read_from(row)?;
+                // It was emptied before.
+                found.extend((!view.state.is_nothing() || !view.is_going()).then_some(customer));
+            } else if let Some(
+                SummaryItem::Days(of) | SummaryItem::Names(of) | SummaryItem::Listed(of),
+            ) = SummaryItem::of_key(&key)
+            {
+                found.insert(of);
+            }
             Ok(())
         })
         .await?;

@@ -107,10 +107,8 @@ impl Erasure {
         if self.without_votes(poll, row).await?.is_some() {
             return Ok(Some(Found::Named { view, item: key }));
         }
-        Ok((scope.polls.contains(poll) && !is_marked).then_some(match key == view {
-            true => Found::View(key),
-            false => Found::Beside(key),
-        }))
+        let found = if key == view { Found::View } else { Found::Beside };
+        Ok((scope.polls.contains(poll) && !is_marked).then(|| found(key)))
     }
 
     /// A block of changes that wait without the person's votes, if it has any that were erased.
@@ -161,10 +159,8 @@ impl Erasure {
                 (battle, is_view)
             }
         };
-        Ok((scope.battles.contains(&battle) && !is_marked).then_some(match is_view {
-            true => Found::View(key),
-            false => Found::Beside(key),
-        }))
+        let found = if is_view { Found::View } else { Found::Beside };
+        Ok((scope.battles.contains(&battle) && !is_marked).then(|| found(key)))
     }
 
     /// A block of a battle without the person's name, if it has it.

@@ -88,8 +88,8 @@ impl Audited<'_> {
                 let now = self.auditor.summaries.parts_of_name(tenant, &name).await?;
                 let counted = self.names.remove(&name).unwrap_or_default();
                 let was = before.names.get(&name).map_or(&[][..], |parts| parts.as_slice());
-                let was = sum_of_names(was);
-                let fit = fit_of_name(&was, &counted, &sum_of_names(&now), self.first_shown());
+                let shown = day_of(self.auditor.clock.now()).saturating_sub(SHOWN_DAYS);
+                let fit = fit_of_name(&sum_of_names(was), &counted, &sum_of_names(&now), shown);
                 if fit == Fit::IsLess && !is_over {
                     self.names.insert(name.clone(), counted);
                     left.insert(name);
@@ -104,21 +104,17 @@ impl Audited<'_> {
         if differing.is_empty() {
             return Ok(());
         }
-        let is_all = self.mends && self.is_all_folded(recount).await?;
+        let folded = match self.mends {
+            true => self.auditor.folded(&self.scope.tenant_id).await?,
+            false => None,
+        };
+        // Everything that exists was counted, and is folded.
+        let is_all =
+            folded.is_some_and(|folded| folded.iter().all(|(of, it)| recount.get(of) == Some(it)));
         for (name, now, counted) in differing {
             self.name_differs(&name, (before, is_all), &now, counted).await?;
         }
         Ok(())
-    }
-
-    /// True if everything that exists was counted, and is folded.
-    async fn is_all_folded(&self, recount: &BTreeMap<Period, Tally>) -> Result<bool> {
-        let folded = self.auditor.folded(&self.scope.tenant_id).await?;
-        Ok(folded.is_some_and(|folded| folded.iter().all(|(of, it)| recount.get(of) == Some(it))))
-    }
-
-    fn first_shown(&self) -> Day {
-        day_of(self.auditor.clock.now()).saturating_sub(SHOWN_DAYS)
     }
 
     async fn name_differs(
