@@ -21,7 +21,7 @@
 //!
 //! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Removal`]). An event that is only
 //! in a table lowers all three of its views. The events of an object lower the witness of their period, together with the object's
-//! row. [`super::summaries`] takes out what else views count of them.
+//! row. The module `summaries` takes out what else views count of them.
 
 mod archived;
 mod counted;
