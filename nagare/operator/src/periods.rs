@@ -1,5 +1,6 @@
 //! What operators are shown of periods of events.
 
+use futures::future::BoxFuture;
 use serde::Serialize;
 use shared::dynamo::DynamoError;
 use shared::events::keeping;
@@ -29,24 +30,26 @@ pub struct PeriodReport {
 
 impl PeriodReport {
     /// The reports of all periods, the newest first.
-    pub async fn all(events: &Events, now: Timestamp) -> Result<Vec<Self>> {
-        let mut reports = Vec::new();
-        for row in events.periods().newest_until(|_| false).await? {
-            let size = size(events, &row).await?;
-            let due = keeping::next(&row, &events.settings, now);
-            reports.push(Self {
-                period: row.period.to_string(),
-                from: row.period.from(),
-                to: row.period.to(),
-                state: row.state.to_string(),
-                events: size.map(|(events, _)| events),
-                bytes: size.map(|(_, bytes)| bytes),
-                next: due.map(|due| format!("{:?}", due.step).to_lowercase()),
-                next_at: due.map(|due| due.at),
-                dispute: row.dispute,
-            });
-        }
-        Ok(reports)
+    pub fn all<'a>(events: &'a Events, now: Timestamp) -> BoxFuture<'a, Result<Vec<Self>>> {
+        Box::pin(async move {
+            let mut reports = Vec::new();
+            for row in events.periods().newest_until(|_| false).await? {
+                let size = size(events, &row).await?;
+                let due = keeping::next(&row, &events.settings, now);
+                reports.push(Self {
+                    period: row.period.to_string(),
+                    from: row.period.from(),
+                    to: row.period.to(),
+                    state: row.state.to_string(),
+                    events: size.map(|(events, _)| events),
+                    bytes: size.map(|(_, bytes)| bytes),
+                    next: due.map(|due| format!("{:?}", due.step).to_lowercase()),
+                    next_at: due.map(|due| due.at),
+                    dispute: row.dispute,
+                });
+            }
+            Ok(reports)
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::ledger::FORGET_AT;
 use crate::values::{ActivityId, ActorId, Payload, Timestamp};
+use futures::future::BoxFuture;
 
 /// The attributes of a record: those that it lacks are removed where it is written over another.
 const RECORD: [&str; 10] = [
@@ -112,20 +113,26 @@ impl Activities {
     ///
     /// # Errors
     /// [`DynamoError`]; the change may have been merged.
-    pub async fn merge(&self, key: &ActivityKey, change: Change) -> Result<Merged, DynamoError> {
-        let is_publish = matches!(change, Change::Publish(_));
-        let (merged, leaving) = self.merge_only(key, change).await?;
-        // What is not published yet, nobody has kept.
-        let edited = !is_publish && merged.now.published.is_some();
-        let edited = edited.then(|| Fingerprint::of(key));
-        let left = leaving.is_elsewhere().then(|| Fingerprint::of_lists(&key.actor_id));
-        let changes = edited.into_iter().chain(left).collect();
-        self.log.append(&self.ledger, changes).await?;
-        if left.is_some() {
-            self.hold.wait().await;
-        }
-        self.unlist(leaving).await?;
-        Ok(merged)
+    pub fn merge<'a>(
+        &'a self,
+        key: &'a ActivityKey,
+        change: Change,
+    ) -> BoxFuture<'a, Result<Merged, DynamoError>> {
+        Box::pin(async move {
+            let is_publish = matches!(change, Change::Publish(_));
+            let (merged, leaving) = self.merge_only(key, change).await?;
+            // What is not published yet, nobody has kept.
+            let edited = !is_publish && merged.now.published.is_some();
+            let edited = edited.then(|| Fingerprint::of(key));
+            let left = leaving.is_elsewhere().then(|| Fingerprint::of_lists(&key.actor_id));
+            let changes = edited.into_iter().chain(left).collect();
+            self.log.append(&self.ledger, changes).await?;
+            if left.is_some() {
+                self.hold.wait().await;
+            }
+            self.unlist(leaving).await?;
+            Ok(merged)
+        })
     }
 
     async fn merge_only(
@@ -168,27 +175,29 @@ impl Activities {
     }
 
     /// An activity as readers are given it, with its actor, if it was published and not deleted: of any age.
-    pub async fn published(
-        &self,
-        activity: &ActivityId,
-    ) -> Result<Option<(ActorId, Published)>, DynamoError> {
-        let query = Query {
-            keys: Some("pk = :pk"),
-            values: vec![(":pk", text(keys::claim(activity).pk))],
-            ..Query::default()
-        };
-        let (mut owner, mut records) = (None, HashMap::new());
-        for row in self.ledger.table().all(query).await? {
-            match keys::of_key(row.text("pk")?, row.text("sk")?) {
-                Some(ActivityItem::Claim(_)) => owner = Some(read_owner(&row)?.0),
-                Some(ActivityItem::Record(key)) => {
-                    records.insert(key.actor_id, read_record(&row)?);
+    pub fn published<'a>(
+        &'a self,
+        activity: &'a ActivityId,
+    ) -> BoxFuture<'a, Result<Option<(ActorId, Published)>, DynamoError>> {
+        Box::pin(async move {
+            let query = Query {
+                keys: Some("pk = :pk"),
+                values: vec![(":pk", text(keys::claim(activity).pk))],
+                ..Query::default()
+            };
+            let (mut owner, mut records) = (None, HashMap::new());
+            for row in self.ledger.table().all(query).await? {
+                match keys::of_key(row.text("pk")?, row.text("sk")?) {
+                    Some(ActivityItem::Claim(_)) => owner = Some(read_owner(&row)?.0),
+                    Some(ActivityItem::Record(key)) => {
+                        records.insert(key.actor_id, read_record(&row)?);
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
-        }
-        let record = owner.and_then(|owner| records.remove_entry(&owner));
-        Ok(record.and_then(|(actor, record)| Some((actor, record.visible()?))))
+            let record = owner.and_then(|owner| records.remove_entry(&owner));
+            Ok(record.and_then(|(actor, record)| Some((actor, record.visible()?))))
+        })
     }
 
     /// The same for several, none of them twice, and at most [`BATCH_GET`](crate::dynamo::BATCH_GET), in two calls.

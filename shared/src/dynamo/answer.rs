@@ -1,4 +1,4 @@
-//! Items in JSON, as in DynamoDB's responses and streams, where the SDK does not read them.
+//! Items in JSON, as in DynamoDB's requests, responses and streams.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use aws_smithy_types::Blob;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::item::Item;
@@ -74,25 +74,50 @@ impl From<Answered> for AttributeValue {
 /// The JSON of an item that [`AnsweredItem`] reads. Names are sorted, so an item always has the same text.
 #[must_use]
 pub fn to_json(item: &Item) -> Value {
-    item.iter().map(|(name, value)| (name.clone(), value_to_json(value))).collect()
+    item.iter().map(|(name, value)| (name.clone(), json!(Written(value)))).collect()
 }
 
-fn value_to_json(value: &AttributeValue) -> Value {
-    let bytes = |bytes: &Blob| STANDARD.encode(bytes);
-    match value {
-        AttributeValue::S(text) => json!({"S": text}),
-        AttributeValue::N(number) => json!({"N": number}),
-        AttributeValue::Bool(truth) => json!({"BOOL": truth}),
-        AttributeValue::B(blob) => json!({"B": bytes(blob)}),
-        AttributeValue::M(values) => json!({"M": to_json(values)}),
-        AttributeValue::L(values) => {
-            json!({"L": values.iter().map(value_to_json).collect::<Vec<_>>()})
+/// A value or an item, written as [`AnsweredItem`] reads it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written<'a, T>(pub(super) &'a T);
+
+impl Serialize for Written<'_, Item> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (name, Written(value))))
+    }
+}
+
+impl Serialize for Written<'_, Vec<AttributeValue>> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(Written))
+    }
+}
+
+impl Serialize for Written<'_, AttributeValue> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        fn typed<S: Serializer>(
+            to: S,
+            name: &str,
+            value: impl Serialize,
+        ) -> Result<S::Ok, S::Error> {
+            to.collect_map([(name, value)])
         }
-        AttributeValue::Ss(texts) => json!({"SS": texts}),
-        AttributeValue::Ns(numbers) => json!({"NS": numbers}),
-        AttributeValue::Bs(blobs) => json!({"BS": blobs.iter().map(bytes).collect::<Vec<_>>()}),
-        // The SDK may add types; nothing here reads one.
-        _ => json!({"NULL": true}),
+        let bytes = |bytes: &Blob| STANDARD.encode(bytes);
+        match self.0 {
+            AttributeValue::S(text) => typed(to, "S", text),
+            AttributeValue::N(number) => typed(to, "N", number),
+            AttributeValue::Bool(truth) => typed(to, "BOOL", truth),
+            AttributeValue::B(blob) => typed(to, "B", bytes(blob)),
+            AttributeValue::M(values) => typed(to, "M", Written(values)),
+            AttributeValue::L(values) => typed(to, "L", Written(values)),
+            AttributeValue::Ss(texts) => typed(to, "SS", texts),
+            AttributeValue::Ns(numbers) => typed(to, "NS", numbers),
+            AttributeValue::Bs(blobs) => {
+                typed(to, "BS", blobs.iter().map(bytes).collect::<Vec<_>>())
+            }
+            // The SDK may add types; nothing here reads one.
+            _ => typed(to, "NULL", true),
+        }
     }
 }
 

@@ -42,7 +42,7 @@ impl Table {
                 let rest = left.split_off(taken);
                 let body = body(self.name(), consistency, &left)?;
                 let read = |answer: &bytes::Bytes| read_answer::<Answer>(answer);
-                let mut answer = self.call("BatchGetItem", &body, read).await?;
+                let mut answer = self.call("BatchGetItem", body, read).await?;
                 let items = answer.responses.remove(self.name()).unwrap_or_default();
                 found.extend(items.into_iter().map(|item| self.row(item.into())));
                 let unprocessed = answer.unprocessed_keys.remove(self.name()).unwrap_or_default();

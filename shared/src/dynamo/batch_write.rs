@@ -70,7 +70,7 @@ pub(super) async fn write<'a, I: BatchItem<'a>>(
     table: &str,
     batch: &[I],
 ) -> Result<Vec<I>, DynamoError> {
-    let answer = template.call("BatchWriteItem", body(table, batch)).await?;
+    let answer = template.call("BatchWriteItem", body(table, batch).into()).await?;
     if answer == ALL_WRITTEN { Ok(Vec::new()) } else { unprocessed(batch, &answer) }
 }
 

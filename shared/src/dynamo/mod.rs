@@ -8,12 +8,13 @@
 //! query           queries and scans, page by page
 //! batch_get       up to a hundred items in one call
 //! batch_write     up to 25 items in one call, with a body written by hand
+//! request         the bodies of all other calls
 //! paced           many items, as fast as the table takes them
 //! pacing/         finds out how fast that is
-//! transport/      a request of the SDK, captured once and repeated with other bodies
+//! transport/      a request of the SDK, captured once and repeated with other bodies; failed calls
 //! item            attributes of items
 //! limits          the limits of items and requests
-//! answer          items in JSON that the SDK does not read
+//! answer          items in JSON
 //! usage           what calls have cost
 //! error           errors, and whether a retry helps
 //! ```
@@ -32,6 +33,7 @@ mod paced;
 pub mod pacing;
 mod query;
 mod replace;
+mod request;
 mod table;
 mod transport;
 mod update;
@@ -47,7 +49,7 @@ pub use error::DynamoError;
 pub use limits::Limits;
 pub use paced::{PacedTable, Written};
 pub use query::{Page, Query};
-pub use table::{Condition, Put, Table, cancelled_by_condition};
+pub use table::{Condition, Put, Table};
 pub use transport::{Attribute, read_answer};
 pub use update::{Changed, Update};
 pub use usage::Usage;
@@ -57,7 +59,7 @@ pub use usage::Usage;
 pub const IN_FLIGHT: usize = 64;
 
 /// A boxed call of a table. An `async fn` is compiled in every crate that awaits it, together with what it awaits. The box ends
-/// that: the SDK's part of a call is compiled once, here.
+/// that: a call is compiled once, here.
 pub type Calling<'a, T> = BoxFuture<'a, Result<T, DynamoError>>;
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{Stream, TryStreamExt, stream};
+use serde::Deserialize;
 
+use super::answer::{AnsweredItem, Written};
 use super::item::{Item, Row};
-use super::table::{names, values};
+use super::request::{Request, pairs};
+use super::transport::read_answer;
 use super::{Calling, DynamoError, Table};
 
 /// A query or a scan. Reads are strongly consistent unless they are of an index, or `eventual`.
@@ -47,44 +50,42 @@ pub struct Page<'a> {
     pub scanned: u64,
 }
 
+/// The response of DynamoDB. Its items are required: without them, rows would be taken for missing.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    items: Vec<AnsweredItem>,
+    last_evaluated_key: Option<AnsweredItem>,
+    #[serde(default)]
+    scanned_count: u64,
+}
+
 impl Table {
     /// Makes one call of a query.
     pub fn page<'c, 't: 'c>(&'t self, query: &'c Query<'_>) -> Calling<'c, Page<'t>> {
         Box::pin(async move {
-            let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
-            let consistent = query.is_consistent().then_some(true);
-            // The two builders have different types and the same settings.
-            macro_rules! call {
-                ($builder:expr) => {
-                    $builder
-                        .table_name(self.name())
-                        .set_index_name(owned(query.index))
-                        .set_filter_expression(owned(query.filter))
-                        .set_projection_expression(owned(query.projection))
-                        .set_expression_attribute_names(names(&query.names))
-                        .set_expression_attribute_values(values(&query.values))
-                        .set_exclusive_start_key(query.start.clone())
-                        .set_consistent_read(consistent)
-                        .set_limit(query.limit)
-                };
-            }
-            let (items, next, scanned) = match query.keys {
-                Some(keys) => {
-                    let call = || call!(self.client().query()).key_condition_expression(keys);
-                    let order = query.descending.then_some(false);
-                    let answer =
-                        self.attempt(|| call().set_scan_index_forward(order).send()).await?;
-                    (answer.items, answer.last_evaluated_key, answer.scanned_count)
-                }
-                None => {
-                    let (segment, of) = query.segment.unzip();
-                    let call = || call!(self.client().scan()).set_segment(segment);
-                    let answer = self.attempt(|| call().set_total_segments(of).send()).await?;
-                    (answer.items, answer.last_evaluated_key, answer.scanned_count)
-                }
+            let (operation, order) = match query.keys {
+                Some(_) => ("Query", query.descending.then_some(false)),
+                None => ("Scan", None),
             };
-            let rows = items.unwrap_or_default().into_iter().map(|item| self.row(item)).collect();
-            Ok(Page { rows, next, scanned: u64::try_from(scanned).unwrap_or(0) })
+            let (segment, segments) = query.segment.unzip();
+            let body = Request::of(self.name())
+                .maybe("IndexName", query.index)
+                .maybe("KeyConditionExpression", query.keys)
+                .maybe("FilterExpression", query.filter)
+                .maybe("ProjectionExpression", query.projection)
+                .placeholders(query.names.iter().copied(), pairs(&query.values))
+                .maybe("ExclusiveStartKey", query.start.as_ref().map(Written))
+                .maybe("ConsistentRead", query.is_consistent().then_some(true))
+                .maybe("ScanIndexForward", order)
+                .maybe("Limit", query.limit)
+                .maybe("Segment", segment)
+                .maybe("TotalSegments", segments)
+                .body()?;
+            let answer = self.call(operation, body, |answer| read_answer::<Answer>(answer)).await?;
+            let rows = answer.items.into_iter().map(|item| self.row(item.into())).collect();
+            let next = answer.last_evaluated_key.map(Item::from);
+            Ok(Page { rows, next, scanned: answer.scanned_count })
         })
     }
 

@@ -6,13 +6,14 @@
 //!
 //! Placeholders are numbers, `#0` and `:0`, because expressions have a size limit. Those of conditions have names.
 
+use std::collections::HashMap;
+
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnValue, TransactWriteItem, Update as TransactUpdate,
 };
 
 use super::item::Item;
-use super::table::{names, values};
 use super::update::Update;
 use super::{Calling, Changed, Condition, Put, Table};
 
@@ -107,4 +108,17 @@ impl Replacing {
         }
         update
     }
+}
+
+/// The names of placeholders for the SDK: `None` instead of an empty map, which is refused.
+fn names(names: &[(&str, &str)]) -> Option<HashMap<String, String>> {
+    let owned = |(placeholder, name): &(&str, &str)| ((*placeholder).into(), (*name).into());
+    (!names.is_empty()).then(|| names.iter().map(owned).collect())
+}
+
+/// The values of placeholders, likewise.
+fn values(values: &[(&str, AttributeValue)]) -> Option<Item> {
+    let owned =
+        |(placeholder, value): &(&str, AttributeValue)| ((*placeholder).into(), value.clone());
+    (!values.is_empty()).then(|| values.iter().map(owned).collect())
 }

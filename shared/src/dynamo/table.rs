@@ -1,23 +1,17 @@
 //! One table, and the calls that read and change single items. [Queries](super::Query) have a file of their own.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{
-    AttributeValue, ReturnValuesOnConditionCheckFailure as OnFailure, ThrottlingReason,
-    TransactWriteItem,
-};
-use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use bytes::Bytes;
+use serde::Deserialize;
 
+use super::answer::AnsweredItem;
 use super::client::once;
 use super::item::{Item, Row};
-use super::transport::RequestTemplate;
+use super::request::Request;
+use super::transport::{Failed, RequestTemplate, read_answer};
 use super::{Calling, Dynamo, DynamoError, Limits};
 use crate::runtime::deadline::Deadline;
 
@@ -135,15 +129,19 @@ impl Table {
     pub async fn call<T>(
         &self,
         operation: &str,
-        body: &str,
+        body: impl Into<Bytes>,
         read: impl Fn(&Bytes) -> Result<T, DynamoError>,
     ) -> Result<T, DynamoError> {
+        let body = body.into();
         self.attempt(|| async {
-            let answer = self.template().await?.call(operation, body.to_owned()).await?;
             // Read within the retry, so that an incomplete response is requested again.
-            read(&answer)
+            read(&self.call_once(operation, &body).await?)
         })
         .await
+    }
+
+    pub(super) async fn call_once(&self, operation: &str, body: &Bytes) -> Result<Bytes, Failed> {
+        self.template().await?.call(operation, body.clone()).await
     }
 
     pub(super) async fn template(&self) -> Result<&RequestTemplate, DynamoError> {
@@ -152,12 +150,15 @@ impl Table {
 
     /// The item at a key, if there is one.
     pub fn get(&self, key: Item) -> Calling<'_, Option<Row<'_>>> {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(rename = "Item")]
+            item: Option<AnsweredItem>,
+        }
         Box::pin(async move {
-            let answer = self.attempt(|| {
-                let get = self.client().get_item().table_name(self.name());
-                get.set_key(Some(key.clone())).consistent_read(true).send()
-            });
-            Ok(answer.await?.item.map(|item| self.row(item)))
+            let get = Request::of(self.name()).key(&key).with("ConsistentRead", true).body()?;
+            let answer = self.call("GetItem", get, |answer| read_answer::<Answer>(answer)).await?;
+            Ok(answer.item.map(|item| self.row(item.into())))
         })
     }
 
@@ -168,12 +169,8 @@ impl Table {
     /// [`DynamoError`]; it may have been written.
     pub fn put(&self, item: Item) -> Calling<'_, ()> {
         Box::pin(async move {
-            self.attempt(|| {
-                let put = self.client().put_item().table_name(self.name());
-                put.set_item(Some(item.clone())).send()
-            })
-            .await?;
-            Ok(())
+            let put = Request::of(self.name()).item(&item).body()?;
+            self.call("PutItem", put, |_| Ok(())).await
         })
     }
 
@@ -182,9 +179,10 @@ impl Table {
     /// # Errors
     /// [`DynamoError`]; it may have been written.
     pub fn put_if<'a>(&'a self, item: Item, condition: Condition<'a>) -> Calling<'a, Put> {
-        Box::pin(
-            async move { self.attempt(|| async { self.put_once(&item, &condition).await }).await },
-        )
+        Box::pin(async move {
+            let put = Request::of(self.name()).item(&item).under(&condition).body()?;
+            self.attempt(|| async { put_of(self.call_once("PutItem", &put).await) }).await
+        })
     }
 
     /// Like [`Self::put_if`]; returns `None`, and writes nothing, if the partition is throttled. A table that is throttled as a
@@ -198,40 +196,18 @@ impl Table {
         condition: Condition<'a>,
     ) -> Calling<'a, Option<Put>> {
         Box::pin(async move {
+            let put = Request::of(self.name()).item(&item).under(&condition).body()?;
             self.attempt(|| async {
-                match self.put_once(&item, &condition).await {
-                    Err(error) if error.as_service_error().is_some_and(is_hot_partition) => {
+                match self.call_once("PutItem", &put).await {
+                    Err(failed) if failed.is_hot_partition() => {
                         self.dynamo.usage.failed(&DynamoError::Throttled);
                         Ok(None)
                     }
-                    put => put.map(Some),
+                    answer => put_of(answer).map(Some),
                 }
             })
             .await
         })
-    }
-
-    async fn put_once(
-        &self,
-        item: &Item,
-        condition: &Condition<'_>,
-    ) -> Result<Put, SdkError<PutItemError, HttpResponse>> {
-        let put = self.client().put_item().table_name(self.name());
-        let put = put
-            .set_item(Some(item.clone()))
-            .condition_expression(condition.expression)
-            .set_expression_attribute_names(names(&condition.names))
-            .set_expression_attribute_values(values(&condition.values))
-            .return_values_on_condition_check_failure(OnFailure::AllOld);
-        match put.send().await {
-            Ok(_) => Ok(Put::Done),
-            Err(error) => match error.as_service_error() {
-                Some(PutItemError::ConditionalCheckFailedException(failure)) => {
-                    Ok(Put::Refused(failure.item().cloned().unwrap_or_default()))
-                }
-                _ => Err(error),
-            },
-        }
     }
 
     /// Deletes an item, if the condition holds when one is given. Returns false if it did not hold.
@@ -240,24 +216,15 @@ impl Table {
     /// [`DynamoError`]; it may have been deleted.
     pub fn delete<'a>(&'a self, key: Item, condition: Option<Condition<'a>>) -> Calling<'a, bool> {
         Box::pin(async move {
-            self.attempt(|| async {
-                let mut delete = self.client().delete_item().table_name(self.name());
-                delete = delete.set_key(Some(key.clone()));
-                if let Some(condition) = &condition {
-                    delete = delete
-                        .condition_expression(condition.expression)
-                        .set_expression_attribute_names(names(&condition.names))
-                        .set_expression_attribute_values(values(&condition.values));
-                }
-                match delete.send().await {
-                    Ok(_) => Ok(true),
-                    Err(error) => match error.as_service_error() {
-                        Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                        _ => Err(error),
-                    },
-                }
-            })
-            .await
+            let delete = Request::of(self.name()).key(&key);
+            let delete = match &condition {
+                Some(condition) => delete.under(condition),
+                None => delete,
+            };
+            let delete = delete.body()?;
+            let put =
+                self.attempt(|| async { put_of(self.call_once("DeleteItem", &delete).await) });
+            Ok(put.await? == Put::Done)
         })
     }
 
@@ -267,15 +234,29 @@ impl Table {
     /// [`DynamoError`]; it may have been committed.
     pub fn transact(&self, items: Vec<TransactWriteItem>) -> Calling<'_, bool> {
         Box::pin(async move {
-            let call = self.client().transact_write_items().set_transact_items(Some(items));
-            let committed = once(self.deadline(), async {
-                match call.send().await {
-                    Ok(_) => Ok(true),
-                    Err(error) => cancelled_by_condition(error).map(|()| false),
-                }
-            });
-            committed.await.inspect_err(|error| self.dynamo.usage.failed(error))
+            let body = Request::transaction(&items)?;
+            let committed = once(self.deadline(), self.transact_once(&body)).await;
+            committed.inspect_err(|error| self.dynamo.usage.failed(error))
         })
+    }
+
+    /// Commits a transaction that may be committed several times. Returns false if one of its conditions did not hold, which a
+    /// former attempt may have caused.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been committed.
+    pub fn transact_until_known(&self, items: Vec<TransactWriteItem>) -> Calling<'_, bool> {
+        Box::pin(async move {
+            let body = Request::transaction(&items)?;
+            self.attempt(|| self.transact_once(&body)).await
+        })
+    }
+
+    async fn transact_once(&self, body: &Bytes) -> Result<bool, DynamoError> {
+        match self.call_once("TransactWriteItems", body).await {
+            Ok(_) => Ok(true),
+            Err(failed) => failed.cancelled_by_condition().map(|()| false),
+        }
     }
 
     /// Counts items that a transaction has written.
@@ -285,75 +266,7 @@ impl Table {
     }
 }
 
-/// True if a put was throttled by its partition, or for an unknown reason.
-fn is_hot_partition(error: &PutItemError) -> bool {
-    let reasons = match error {
-        PutItemError::ProvisionedThroughputExceededException(error) => error.throttling_reasons(),
-        PutItemError::ThrottlingException(error) => error.throttling_reasons(),
-        _ => return false,
-    };
-    let is_partition = |reason: &ThrottlingReason| {
-        reason.reason().is_some_and(|reason| reason.ends_with("KeyRangeThroughputExceeded"))
-    };
-    reasons.is_empty() || reasons.iter().any(is_partition)
-}
-
-/// The names of placeholders for the SDK: `None` instead of an empty map, which is refused.
-pub(super) fn names(names: &[(&str, &str)]) -> Option<HashMap<String, String>> {
-    let owned = |(placeholder, name): &(&str, &str)| ((*placeholder).into(), (*name).into());
-    (!names.is_empty()).then(|| names.iter().map(owned).collect())
-}
-
-/// The values of placeholders, likewise.
-pub(super) fn values(values: &[(&str, AttributeValue)]) -> Option<Item> {
-    let owned =
-        |(placeholder, value): &(&str, AttributeValue)| ((*placeholder).into(), value.clone());
-    (!values.is_empty()).then(|| values.iter().map(owned).collect())
-}
-
-/// Succeeds if a transaction was cancelled because a condition did not hold.
-///
-/// # Errors
-/// [`DynamoError`] for any other reason.
-pub fn cancelled_by_condition<R>(
-    error: SdkError<TransactWriteItemsError, R>,
-) -> Result<(), DynamoError>
-where
-    DynamoError: From<SdkError<TransactWriteItemsError, R>>,
-{
-    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) =
-        error.as_service_error()
-    else {
-        return Err(error.into());
-    };
-    let codes = || cancelled.cancellation_reasons().iter().map(|r| r.code().unwrap_or_default());
-    if codes().any(|code| code == "ConditionalCheckFailed") {
-        return Ok(());
-    }
-    Err(DynamoError::of_cancellation(codes()))
-}
-
-#[cfg(test)]
-mod tests {
-    use aws_sdk_dynamodb::types::error::{RequestLimitExceeded, ThrottlingException};
-
-    use super::*;
-
-    #[test]
-    fn a_partition_is_hot_where_that_is_said_or_nothing_is() {
-        let throttled = |reasons: &[&str]| {
-            let reason = |reason: &&str| ThrottlingReason::builder().reason(*reason).build();
-            let reasons = reasons.iter().map(reason).collect();
-            let error = ThrottlingException::builder().set_throttling_reasons(Some(reasons));
-            is_hot_partition(&PutItemError::ThrottlingException(error.build()))
-        };
-        assert!(throttled(&[]));
-        assert!(throttled(&["TableWriteKeyRangeThroughputExceeded"]));
-        let both = ["TableWriteAccountLimitExceeded", "TableWriteKeyRangeThroughputExceeded"];
-        assert!(throttled(&both));
-        assert!(!throttled(&both[..1]));
-        assert!(!throttled(&["TableWriteMaxOnDemandThroughputExceeded"]));
-        let account = RequestLimitExceeded::builder().build();
-        assert!(!is_hot_partition(&PutItemError::RequestLimitExceeded(account)));
-    }
+/// How a conditional change ended.
+fn put_of(answer: Result<Bytes, Failed>) -> Result<Put, Failed> {
+    answer.map_or_else(|failed| failed.refused().map(Put::Refused), |_| Ok(Put::Done))
 }

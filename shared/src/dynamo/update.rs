@@ -1,12 +1,12 @@
 //! Changes some attributes of an item.
 
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::{
-    AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure as OnFailure,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use serde::Deserialize;
 
+use super::answer::AnsweredItem;
 use super::item::Item;
-use super::table::{names, values};
+use super::request::{ALL_OLD, Request, pairs};
+use super::transport::read_answer;
 use super::{Calling, DynamoError, Table};
 
 /// An update, with its condition.
@@ -29,6 +29,12 @@ pub enum Changed {
     Refused(Item),
 }
 
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(rename = "Attributes")]
+    attributes: Option<AnsweredItem>,
+}
+
 impl Table {
     /// Changes an item. A retry may be refused by what the first attempt wrote, or be applied twice.
     ///
@@ -45,24 +51,21 @@ impl Table {
         update: Update<'_>,
         answer: ReturnValue,
     ) -> Result<Changed, DynamoError> {
+        let change = Request::of(self.name())
+            .key(&key)
+            .with("UpdateExpression", update.expression)
+            .maybe("ConditionExpression", update.condition)
+            .placeholders(update.names.iter().copied(), pairs(&update.values))
+            .with("ReturnValues", answer.as_str())
+            .with("ReturnValuesOnConditionCheckFailure", ALL_OLD)
+            .body()?;
         self.attempt(|| async {
-            let call = self.client().update_item().table_name(self.name());
-            let call = call
-                .set_key(Some(key.clone()))
-                .update_expression(update.expression)
-                .set_condition_expression(update.condition.map(ToOwned::to_owned))
-                .set_expression_attribute_names(names(&update.names))
-                .set_expression_attribute_values(values(&update.values))
-                .return_values(answer.clone())
-                .return_values_on_condition_check_failure(OnFailure::AllOld);
-            match call.send().await {
-                Ok(answer) => Ok(Changed::Done(answer.attributes.unwrap_or_default())),
-                Err(error) => match error.as_service_error() {
-                    Some(UpdateItemError::ConditionalCheckFailedException(failure)) => {
-                        Ok(Changed::Refused(failure.item().cloned().unwrap_or_default()))
-                    }
-                    _ => Err(error),
-                },
+            match self.call_once("UpdateItem", &change).await {
+                Ok(answer) => {
+                    let answer: Answer = read_answer(&answer)?;
+                    Ok(Changed::Done(answer.attributes.map(Item::from).unwrap_or_default()))
+                }
+                Err(failed) => failed.refused().map(Changed::Refused),
             }
         })
         .await

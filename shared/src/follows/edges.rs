@@ -112,7 +112,7 @@ impl Follows {
         let table = self.ledger.table();
         let body = asked.body(table.name());
         let read = |answer: &Bytes| read_answer::<Answer<'_>>(answer)?.page(table.name());
-        table.call("Query", &body, read).await
+        table.call("Query", body, read).await
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{DerivedItem, Views};
@@ -54,23 +55,28 @@ impl Views {
     ///
     /// # Errors
     /// [`DynamoError`]; some of them may be written.
-    pub async fn put_all(&self, items: &[DerivedItem]) -> Result<(), DynamoError> {
-        let mut whole = Vec::with_capacity(items.len());
-        // Items with the same sort key are in different partitions.
-        let mut by_place: BTreeMap<&str, Vec<&DerivedItem>> = BTreeMap::new();
-        for item in items {
-            match item.goes_on {
-                true => by_place.entry(&item.key.sk).or_default().push(item),
-                false => whole.push(item.clone()),
+    pub fn put_all<'a>(
+        &'a self,
+        items: &'a [DerivedItem],
+    ) -> BoxFuture<'a, Result<(), DynamoError>> {
+        Box::pin(async move {
+            let mut whole = Vec::with_capacity(items.len());
+            // Items with the same sort key are in different partitions.
+            let mut by_place: BTreeMap<&str, Vec<&DerivedItem>> = BTreeMap::new();
+            for item in items {
+                match item.goes_on {
+                    true => by_place.entry(&item.key.sk).or_default().push(item),
+                    false => whole.push(item.clone()),
+                }
             }
-        }
-        self.put_whole(&whole).await?;
-        for items in by_place.into_values() {
-            let totals = items.into_iter().map(|item| self.going_on(item));
-            let totals = stream::iter(totals.collect::<Vec<_>>()).buffer_unordered(IN_FLIGHT);
-            self.put_whole(&totals.try_collect::<Vec<_>>().await?).await?;
-        }
-        Ok(())
+            self.put_whole(&whole).await?;
+            for items in by_place.into_values() {
+                let totals = items.into_iter().map(|item| self.going_on(item));
+                let totals = stream::iter(totals.collect::<Vec<_>>()).buffer_unordered(IN_FLIGHT);
+                self.put_whole(&totals.try_collect::<Vec<_>>().await?).await?;
+            }
+            Ok(())
+        })
     }
 
     async fn going_on(&self, item: &DerivedItem) -> Result<DerivedItem, DynamoError> {

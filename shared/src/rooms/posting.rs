@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use futures::future::try_join;
+use futures::future::{BoxFuture, try_join};
 
 use super::arrivals::{Arrival, ArrivalPosition};
 use super::{MessageDeleted, MessageKey, MessagePosted, Rooms, Shards, keys};
@@ -106,30 +106,35 @@ impl Rooms {
     ///
     /// # Errors
     /// [`DynamoError`]; parts of it may be recorded, and posting it again completes it.
-    pub async fn post(&self, post: &MessagePosted) -> Result<Posted, DynamoError> {
-        let room = self.room(&post.key.room_id).await?;
-        if post.private && !room.private {
-            self.make_private(&post.key.room_id).await?;
-        }
-        let claimed = match self.claim(post, room.shards).await? {
-            there if !there.is_of(post) => return Ok(Posted::Taken),
-            there if !there.says(&post.payload) => return Ok(Posted::Repeated),
-            there => there,
-        };
-        let arrival = Arrival::of(post, claimed.shards);
-        let ([row, authors], marker) = (arrival.rows(), keys::marker(&post.key));
-        let keys = vec![row.clone(), authors.clone(), marker.clone()];
-        let there = self.items_at(keys).await?;
-        if there.contains_key(&marker) {
-            self.take_out_last(&post.key).await?;
-            return Ok(Posted::Deleted);
-        }
-        match there.get(&row).or(there.get(&authors)) {
-            // It was delivered before, and keeps its position.
-            Some(row) => self.put_rows(&arrival, ArrivalPosition::read(row)?).await?,
-            None => self.arrive(arrival).await?,
-        }
-        Ok(Posted::Done)
+    pub fn post<'a>(
+        &'a self,
+        post: &'a MessagePosted,
+    ) -> BoxFuture<'a, Result<Posted, DynamoError>> {
+        Box::pin(async move {
+            let room = self.room(&post.key.room_id).await?;
+            if post.private && !room.private {
+                self.make_private(&post.key.room_id).await?;
+            }
+            let claimed = match self.claim(post, room.shards).await? {
+                there if !there.is_of(post) => return Ok(Posted::Taken),
+                there if !there.says(&post.payload) => return Ok(Posted::Repeated),
+                there => there,
+            };
+            let arrival = Arrival::of(post, claimed.shards);
+            let ([row, authors], marker) = (arrival.rows(), keys::marker(&post.key));
+            let keys = vec![row.clone(), authors.clone(), marker.clone()];
+            let there = self.items_at(keys).await?;
+            if there.contains_key(&marker) {
+                self.take_out_last(&post.key).await?;
+                return Ok(Posted::Deleted);
+            }
+            match there.get(&row).or(there.get(&authors)) {
+                // It was delivered before, and keeps its position.
+                Some(row) => self.put_rows(&arrival, ArrivalPosition::read(row)?).await?,
+                None => self.arrive(arrival).await?,
+            }
+            Ok(Posted::Done)
+        })
     }
 
     /// Claims the id of a message. Returns the claim in force.

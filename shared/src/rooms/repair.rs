@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 use super::record::{OnRecord, Reason};
 use super::{Claimed, MessageDeleted, MessageKey, MessagePosted, Rooms, keys};
 use crate::dynamo::item::{number, text, truth};
-use crate::dynamo::{DynamoError, Query, cancelled_by_condition};
+use crate::dynamo::{DynamoError, Query};
 use crate::ledger::LedgerKey;
 use crate::values::{MessageId, Payload, RoomId, Timestamp};
 
@@ -143,14 +143,6 @@ impl Rooms {
                 .condition_expression("attribute_not_exists(pk)");
             items.push(TransactWriteItem::builder().condition_check(unmarked.build()?).build());
         }
-        table
-            .attempt(|| async {
-                let call = table.client().transact_write_items();
-                match call.set_transact_items(Some(items.clone())).send().await {
-                    Ok(_) => Ok(()),
-                    Err(error) => cancelled_by_condition(error),
-                }
-            })
-            .await
+        table.transact_until_known(items).await.map(|_| ())
     }
 }

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use futures::future::try_join;
+use futures::future::{BoxFuture, try_join};
 
 use super::{EntryWrite, Purge, Timelines};
 use crate::activities::{Activities, OutboxPage, OutboxRow};
@@ -58,16 +58,18 @@ impl Reconciler {
     ///
     /// # Errors
     /// [`DynamoError`]; reconciling again completes it.
-    pub async fn reconcile(
-        &self,
-        viewer: &ViewerId,
-        actor: &ActorId,
+    pub fn reconcile<'a>(
+        &'a self,
+        viewer: &'a ViewerId,
+        actor: &'a ActorId,
         state: Register,
-    ) -> Result<(), DynamoError> {
-        let mut pair = self.pair(viewer, actor, state, None);
-        let slice = || self.timelines.table().deadline().within(STEP);
-        while pair.go_on(slice()).await? == Step::Stopped {}
-        Ok(())
+    ) -> BoxFuture<'a, Result<(), DynamoError>> {
+        Box::pin(async move {
+            let mut pair = self.pair(viewer, actor, state, None);
+            let slice = || self.timelines.table().deadline().within(STEP);
+            while pair.go_on(slice()).await? == Step::Stopped {}
+            Ok(())
+        })
     }
 
     /// One viewer and one actor with this edge, from a position on.

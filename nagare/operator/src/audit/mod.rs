@@ -27,6 +27,7 @@ mod views;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use shared::activities::Activities;
@@ -114,29 +115,34 @@ impl Auditor {
     }
 
     /// The differences between a viewer's timeline and what it should be.
-    pub async fn differences(&self, viewer: &ViewerId) -> Result<Vec<Difference>> {
-        let start = self.retention.start(self.clock.now());
-        let mut expected = self.expected(viewer, start).await?;
-        let mut differences = Vec::new();
-        let mut differs = |difference, sort_key: String, actor_id: Option<String>| {
-            let viewer_id = viewer.clone();
-            differences.push(Difference { viewer_id, difference, sort_key, actor_id });
-        };
-        for row in stored_entries(&self.timelines, viewer).await? {
-            let sort_key = SortKey::parse(&row.sort_key).ok();
-            if sort_key.as_ref().is_some_and(|sort_key| sort_key.published_at < start) {
-                continue;
+    pub fn differences<'a>(
+        &'a self,
+        viewer: &'a ViewerId,
+    ) -> BoxFuture<'a, Result<Vec<Difference>>> {
+        Box::pin(async move {
+            let start = self.retention.start(self.clock.now());
+            let mut expected = self.expected(viewer, start).await?;
+            let mut differences = Vec::new();
+            let mut differs = |difference, sort_key: String, actor_id: Option<String>| {
+                let viewer_id = viewer.clone();
+                differences.push(Difference { viewer_id, difference, sort_key, actor_id });
+            };
+            for row in stored_entries(&self.timelines, viewer).await? {
+                let sort_key = SortKey::parse(&row.sort_key).ok();
+                if sort_key.as_ref().is_some_and(|sort_key| sort_key.published_at < start) {
+                    continue;
+                }
+                match sort_key.and_then(|sort_key| Some((expected.remove(&sort_key)?, sort_key))) {
+                    None => differs(Kind::Extra, row.sort_key, row.actor_id),
+                    Some((actor, sort_key)) if self.is_right(&row, &sort_key, &actor) => {}
+                    Some((actor, _)) => differs(Kind::Stale, row.sort_key, Some(actor.to_string())),
+                }
             }
-            match sort_key.and_then(|sort_key| Some((expected.remove(&sort_key)?, sort_key))) {
-                None => differs(Kind::Extra, row.sort_key, row.actor_id),
-                Some((actor, sort_key)) if self.is_right(&row, &sort_key, &actor) => {}
-                Some((actor, _)) => differs(Kind::Stale, row.sort_key, Some(actor.to_string())),
+            for (sort_key, actor) in expected {
+                differs(Kind::Missing, sort_key.to_string(), Some(actor.to_string()));
             }
-        }
-        for (sort_key, actor) in expected {
-            differs(Kind::Missing, sort_key.to_string(), Some(actor.to_string()));
-        }
-        Ok(differences)
+            Ok(differences)
+        })
     }
 
     fn is_right(&self, row: &EntryRow, sort_key: &SortKey, actor: &ActorId) -> bool {
@@ -172,34 +178,40 @@ impl Auditor {
         Ok(expected)
     }
 
-    pub async fn repair(&self, viewer: &ViewerId, differences: &[Difference]) -> Result<()> {
-        let named = differences.iter().filter_map(|difference| difference.actor_id.as_deref());
-        let actors: HashSet<_> = named.filter_map(|id| ActorId::new(id).ok()).collect();
-        for difference in differences.iter().filter(|d| d.difference == Kind::Extra) {
-            let row = EntryRow {
-                sort_key: difference.sort_key.clone(),
-                actor_id: difference.actor_id.clone(),
-                expires_at: None,
-            };
-            delete_unaccounted(&self.timelines, &self.ledger, viewer, &row).await?;
-        }
-        let (timelines, clock) = (self.timelines.clone(), self.clock.clone());
-        let (retention, hold) = (self.retention, Hold::default());
-        let reconciler = Reconciler::new(&self.ledger, timelines, retention, clock, hold);
-        let (follows, timelines) = (&self.follows, &self.timelines);
-        let repairs = actors.into_iter().map(async |actor| {
-            if let Some(state) = follows.state(viewer, &actor).await? {
-                return reconciler.reconcile(viewer, &actor, state).await;
+    pub fn repair<'a>(
+        &'a self,
+        viewer: &'a ViewerId,
+        differences: &'a [Difference],
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let named = differences.iter().filter_map(|difference| difference.actor_id.as_deref());
+            let actors: HashSet<_> = named.filter_map(|id| ActorId::new(id).ok()).collect();
+            for difference in differences.iter().filter(|d| d.difference == Kind::Extra) {
+                let row = EntryRow {
+                    sort_key: difference.sort_key.clone(),
+                    actor_id: difference.actor_id.clone(),
+                    expires_at: None,
+                };
+                delete_unaccounted(&self.timelines, &self.ledger, viewer, &row).await?;
             }
-            // They never followed that actor. There is no edge to reconcile with, and a follow that comes meanwhile inserts its own
-            // entries afterwards.
-            let of_actor = |d: &&Difference| d.actor_id.as_deref() == Some(actor.as_str());
-            let theirs = differences.iter().filter(of_actor);
-            let sort_keys: Vec<_> =
-                theirs.filter_map(|d| SortKey::parse(&d.sort_key).ok()).collect();
-            timelines.purge_strangers(viewer, &actor, &sort_keys).await?.whole()
-        });
-        stream::iter(repairs).buffer_unordered(ACTORS_AT_ONCE).try_collect().await
+            let (timelines, clock) = (self.timelines.clone(), self.clock.clone());
+            let (retention, hold) = (self.retention, Hold::default());
+            let reconciler = Reconciler::new(&self.ledger, timelines, retention, clock, hold);
+            let (follows, timelines) = (&self.follows, &self.timelines);
+            let repairs = actors.into_iter().map(async |actor| {
+                if let Some(state) = follows.state(viewer, &actor).await? {
+                    return reconciler.reconcile(viewer, &actor, state).await;
+                }
+                // They never followed that actor. There is no edge to reconcile with, and a follow that comes meanwhile inserts its own
+                // entries afterwards.
+                let of_actor = |d: &&Difference| d.actor_id.as_deref() == Some(actor.as_str());
+                let theirs = differences.iter().filter(of_actor);
+                let sort_keys: Vec<_> =
+                    theirs.filter_map(|d| SortKey::parse(&d.sort_key).ok()).collect();
+                timelines.purge_strangers(viewer, &actor, &sort_keys).await?.whole()
+            });
+            stream::iter(repairs).buffer_unordered(ACTORS_AT_ONCE).try_collect().await
+        })
     }
 
     /// The differences between the list of whom a viewer follows and their edges.

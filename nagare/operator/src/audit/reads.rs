@@ -4,8 +4,8 @@
 use crate::Result;
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 use shared::activities::{ActivityKey, keys};
+use shared::dynamo::Query;
 use shared::dynamo::item::{text, truth};
-use shared::dynamo::{Query, cancelled_by_condition};
 use shared::ledger::{BY_FOLLOWER, Ledger};
 use shared::timelines::{EntryRow, Timelines, entry_key, entry_row};
 use shared::values::{ActorId, SortKey, ViewerId};
@@ -70,13 +70,5 @@ pub(crate) async fn delete_unaccounted(
         items.push(TransactWriteItem::builder().condition_check(check).build());
     }
     let table = timelines.table();
-    table
-        .attempt(|| async {
-            let call = table.client().transact_write_items();
-            match call.set_transact_items(Some(items.clone())).send().await {
-                Ok(_) => Ok(()),
-                Err(error) => cancelled_by_condition(error),
-            }
-        })
-        .await
+    table.transact_until_known(items).await.map(|_| ())
 }

@@ -47,6 +47,7 @@ mod viewers;
 
 use std::cmp::Ordering;
 
+use futures::future::BoxFuture;
 use nagare_client::clock::clock;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
@@ -214,38 +215,40 @@ pub struct Watch<'a> {
 impl Watch<'_> {
     /// Looks up what has become of the command by now.
     /// If it fails, it is safe to look again.
-    pub async fn look(&mut self) -> Looked {
-        if let Some(letter) = self.effects.letter(&self.message_id, &self.body).await? {
-            return Ok(letter);
-        }
-        let (effects, followers, rows) = (self.effects, &mut self.followers, &mut self.rows);
-        match &self.command {
-            Command::Publish(publish) => effects.published(publish, followers).await,
-            Command::Update(update) => effects.updated(update).await,
-            Command::Delete(delete) => effects.deleted(delete, followers).await,
-            Command::Follow(change) => effects.followed(change, rows).await,
-            Command::Profile(update) => effects.profile(update).await,
-            Command::Like(change) => effects.liked(change).await,
-            Command::MarkRead(mark) => effects.marked(mark, &self.message_id).await,
-            Command::OpenPoll(opened) => effects.poll_opened(opened).await,
-            Command::ClosePoll(closed) => effects.poll_closed(closed).await,
-            Command::Vote(vote) => effects.voted(vote).await,
-            Command::OpenBattle(opened) => effects.battle_opened(opened).await,
-            Command::Hit(hit) => effects.hit(hit).await,
-            Command::Tag(change) => effects.tagged(change).await,
-            Command::Post(post) => effects.posted(post).await,
-            Command::DeleteMessage(delete) => effects.message_deleted(delete).await,
-            Command::Membership(change) => effects.membership(change).await,
-            Command::RecordEvent(EventRecorded(event)) => effects.event(event).await,
-            Command::RecordEvents(events) => effects.events(events).await,
-            Command::UpdateCustomer(update) => effects.customer(update).await,
-            Command::Rule(rule) => effects.rule(rule).await,
-            Command::Score(score) => effects.score(score).await,
-            Command::ReadAlerts(read) => effects.alerts_read(read).await,
-            // The functions alone make these; what they do belongs to another command.
-            Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
-                Ok(CommandStatus::Pending)
+    pub fn look(&mut self) -> BoxFuture<'_, Looked> {
+        Box::pin(async move {
+            if let Some(letter) = self.effects.letter(&self.message_id, &self.body).await? {
+                return Ok(letter);
             }
-        }
+            let (effects, followers, rows) = (self.effects, &mut self.followers, &mut self.rows);
+            match &self.command {
+                Command::Publish(publish) => effects.published(publish, followers).await,
+                Command::Update(update) => effects.updated(update).await,
+                Command::Delete(delete) => effects.deleted(delete, followers).await,
+                Command::Follow(change) => effects.followed(change, rows).await,
+                Command::Profile(update) => effects.profile(update).await,
+                Command::Like(change) => effects.liked(change).await,
+                Command::MarkRead(mark) => effects.marked(mark, &self.message_id).await,
+                Command::OpenPoll(opened) => effects.poll_opened(opened).await,
+                Command::ClosePoll(closed) => effects.poll_closed(closed).await,
+                Command::Vote(vote) => effects.voted(vote).await,
+                Command::OpenBattle(opened) => effects.battle_opened(opened).await,
+                Command::Hit(hit) => effects.hit(hit).await,
+                Command::Tag(change) => effects.tagged(change).await,
+                Command::Post(post) => effects.posted(post).await,
+                Command::DeleteMessage(delete) => effects.message_deleted(delete).await,
+                Command::Membership(change) => effects.membership(change).await,
+                Command::RecordEvent(EventRecorded(event)) => effects.event(event).await,
+                Command::RecordEvents(events) => effects.events(events).await,
+                Command::UpdateCustomer(update) => effects.customer(update).await,
+                Command::Rule(rule) => effects.rule(rule).await,
+                Command::Score(score) => effects.score(score).await,
+                Command::ReadAlerts(read) => effects.alerts_read(read).await,
+                // The functions alone make these; what they do belongs to another command.
+                Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
+                    Ok(CommandStatus::Pending)
+                }
+            }
+        })
     }
 }

@@ -1,8 +1,7 @@
-//! A request template: a request that the SDK has made once. Calls that are made by the thousand repeat it with other bodies.
+//! A request template: a request that the SDK has made once. All calls of items repeat it with other bodies.
 //!
 //! The SDK builds each call from scratch: it resolves the endpoint, collects its configuration, runs its interceptors, derives the
-//! signing key, and needs a map of maps for each item. For a million entries that happens forty thousand times, and is most of
-//! the writer's work. So the SDK makes one call, and an interceptor captures the signed request and stops it. From then on that
+//! signing key, and needs a map of maps for each item. That takes longer than all else that a function does for most calls. So the SDK makes one call, and an interceptor captures the signed request and stops it. From then on that
 //! request is repeated with another body, date and signature, over the connector that the SDK would have used. Credentials come
 //! from the SDK's own cache for each call, so they are renewed as usual, and its deserialiser reads every error.
 //!
@@ -40,7 +39,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use self::signature::Signer;
+use super::answer::AnsweredItem;
 use super::client::CONNECT_TIMEOUT;
+use super::item::Item;
 use super::{Calling, DynamoError};
 
 /// The name and version of DynamoDB's API in the header `x-amz-target`.
@@ -96,23 +97,23 @@ impl RequestTemplate {
     /// Calls an operation and returns the JSON of its response.
     ///
     /// # Errors
-    /// [`DynamoError`], the same one as if the SDK had made the call.
-    pub(super) async fn call(&self, operation: &str, body: String) -> Result<Bytes, DynamoError> {
+    /// [`Failed`], with the same error as if the SDK had made the call.
+    pub(super) async fn call(&self, operation: &str, body: Bytes) -> Result<Bytes, Failed> {
         let mut request =
             self.common.try_clone().ok_or_else(|| DynamoError::not_built("it has a body"))?;
         request.headers_mut().insert("x-amz-target", format!("{API}.{operation}"));
         request.headers_mut().insert("content-length", body.len().to_string());
         if let Some(signing) = &self.signing {
-            signing.sign(&mut request, body.as_bytes()).await?;
+            signing.sign(&mut request, &body).await?;
         }
-        *request.body_mut() = SdkBody::from(Bytes::from(body));
+        *request.body_mut() = SdkBody::from(body);
         let mut response = self.connector.call(request).await.map_err(not_reached)?;
         let answer = whole(response.take_body()).await?;
         if response.status().is_success() {
             return Ok(answer);
         }
-        *response.body_mut() = SdkBody::from(answer);
-        Err(self.error(&response))
+        *response.body_mut() = SdkBody::from(answer.clone());
+        Err(Failed { error: self.error(&response), answer })
     }
 
     /// Reads an error like the SDK does. All operations have the same errors.
@@ -126,6 +127,100 @@ impl RequestTemplate {
         error.map_or_else(unreadable, |error: &BatchWriteItemError| {
             DynamoError::answered(error, response.status().as_u16())
         })
+    }
+}
+
+/// A call that failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) error: DynamoError,
+    /// The JSON of the response; empty if there is none.
+    answer: Bytes,
+}
+
+/// What else the response of a failed call has.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    #[serde(rename = "__type")]
+    code: String,
+    #[serde(rename = "Item")]
+    item: Option<AnsweredItem>,
+    #[serde(rename = "CancellationReasons")]
+    cancellations: Vec<Cancellation>,
+    #[serde(rename = "ThrottlingReasons", alias = "throttlingReasons")]
+    throttlings: Vec<Throttling>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Cancellation {
+    #[serde(rename = "Code", default)]
+    code: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Throttling {
+    #[serde(default)]
+    reason: String,
+}
+
+impl Failed {
+    fn details(&self) -> Details {
+        let mut details: Details = serde_json::from_slice(&self.answer).unwrap_or_default();
+        if let Some((_, code)) = details.code.rsplit_once('#') {
+            details.code = code.to_owned();
+        }
+        details
+    }
+
+    /// The item that is there, if the condition of the call did not hold.
+    ///
+    /// # Errors
+    /// [`Failed`] for any other reason.
+    pub(super) fn refused(self) -> Result<Item, Self> {
+        match self.details() {
+            details if details.code == "ConditionalCheckFailedException" => {
+                Ok(details.item.map(Item::from).unwrap_or_default())
+            }
+            _ => Err(self),
+        }
+    }
+
+    /// Succeeds if a transaction was cancelled because a condition did not hold.
+    ///
+    /// # Errors
+    /// [`DynamoError`] for any other reason.
+    pub(super) fn cancelled_by_condition(self) -> Result<(), DynamoError> {
+        let details = self.details();
+        if details.code != "TransactionCanceledException" {
+            return Err(self.error);
+        }
+        let codes = || details.cancellations.iter().map(|reason| reason.code.as_str());
+        if codes().any(|code| code == "ConditionalCheckFailed") {
+            return Ok(());
+        }
+        Err(DynamoError::of_cancellation(codes()))
+    }
+
+    /// True if a call was throttled by its partition, or for an unknown reason.
+    pub(super) fn is_hot_partition(&self) -> bool {
+        let Details { code, throttlings, .. } = self.details();
+        let is_partition =
+            |throttling: &Throttling| throttling.reason.ends_with("KeyRangeThroughputExceeded");
+        matches!(&*code, "ProvisionedThroughputExceededException" | "ThrottlingException")
+            && (throttlings.is_empty() || throttlings.iter().any(is_partition))
+    }
+}
+
+impl From<DynamoError> for Failed {
+    fn from(error: DynamoError) -> Self {
+        Self { error, answer: Bytes::new() }
+    }
+}
+
+impl From<Failed> for DynamoError {
+    fn from(failed: Failed) -> Self {
+        failed.error
     }
 }
 

@@ -38,6 +38,10 @@ impl Wiretap {
         Self { sent: Arc::default(), status: 200, answer: answer.to_string() }
     }
 
+    pub(crate) fn failing(status: u16, answer: impl ToString) -> Self {
+        Self { status, ..Self::answering(answer) }
+    }
+
     fn config(&self) -> config::Builder {
         let connector = SharedHttpConnector::new(self.clone());
         Config::builder()
@@ -109,7 +113,7 @@ proptest! {
             let credentials = Credentials::new(access_key, secret, token, None, "test");
             purse.put(credentials.clone());
             clock.put(seconds);
-            run(template.call("Query", body.clone())).unwrap();
+            run(template.call("Query", body.clone().into())).unwrap();
             let request = tap.request();
             let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
             let expected = signed_by_the_sdk(&request, credentials, at);
@@ -141,9 +145,9 @@ fn an_error_is_what_the_sdk_says_it_is() {
         (503, ""),
     ];
     for (status, answer) in cases {
-        let client = Wiretap { status, ..Wiretap::answering(answer) }.client();
+        let client = Wiretap::failing(status, answer).client();
         let template = run(RequestTemplate::capture(&client, "entries")).unwrap();
-        let ours = run(template.call("Query", "{}".to_owned())).unwrap_err();
+        let ours = run(template.call("Query", "{}".into())).unwrap_err().error;
         let theirs = run(client.query().table_name("entries").send());
         let theirs = DynamoError::from(theirs.unwrap_err());
         assert_eq!(format!("{ours:?}"), format!("{theirs:?}"), "{status} {answer}");
