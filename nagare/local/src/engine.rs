@@ -29,7 +29,7 @@ use dynoxide::actions::transact_write_items::{
 use dynoxide::actions::update_item::{UpdateItemRequest, UpdateItemResponse};
 use dynoxide::actions::{
     batch_get_item, delete_item, describe_time_to_live, get_item, import_items, list_tables, scan,
-    transact_get_items, update_item,
+    transact_get_items,
 };
 use dynoxide::storage::Storage;
 use dynoxide::{DynoxideError, ImportOptions};
@@ -49,6 +49,9 @@ use super::schema;
 
 /// The most items that one page of a scan reads.
 const MOST_SCANNED: usize = 2_000;
+
+/// Prepared statements that are kept.
+const STATEMENTS: usize = 256;
 
 /// A clock, in unix milliseconds.
 type Now = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -118,6 +121,8 @@ impl Engine {
         stream::create_missing(&storage)?;
         mappings::create_missing(&storage)?;
         let with_policy = Mutex::new(control::create_missing(&storage)?);
+        // More than there are kinds of statements.
+        storage.conn().set_prepared_statement_cache_capacity(STATEMENTS);
         let tables = Tables {
             storage: Mutex::new(storage),
             file,
@@ -247,7 +252,7 @@ impl Engine {
         if let Some(rehearsal) = &self.rehearsal {
             rehearsal.lock().update(storage, &q)?;
         }
-        run(update_item::execute(storage, q))
+        fast_path::update(storage, q)
     }
 
     fn transact(

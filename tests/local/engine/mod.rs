@@ -137,6 +137,7 @@ fn theirs(database: &Database, operation: &str, request: Value) -> Result<Value,
         "PutItem" => answer(request, |q| database.put_item(q)),
         "Query" => answer(request, |q| database.query(q)),
         "Scan" => answer(request, |q| database.scan(q)),
+        "UpdateItem" => answer(request, |q| database.update_item(q)),
         other => panic!("{other} is not compared"),
     }
 }
@@ -162,7 +163,8 @@ fn call(random: &mut Rng) -> (&'static str, Value) {
     let tables = schema::names();
     let ledger = tables.ledger;
     match random.u8(0..100) {
-        0..40 => ("PutItem", put(random, &ledger)),
+        0..25 => ("PutItem", put(random, &ledger)),
+        25..40 => ("UpdateItem", update(random, &ledger)),
         40..60 => ("Query", query(random, &ledger)),
         60..75 => ("BatchWriteItem", json!({"RequestItems": {tables.timelines: batch(random)}})),
         75..80 => ("Scan", json!({"TableName": random.choice([ledger, tables.timelines])})),
@@ -220,6 +222,58 @@ fn put(random: &mut Rng, table: &str) -> Value {
     if random.u8(0..5) == 0 {
         request["ReturnValues"] = "ALL_OLD".into();
     }
+    request
+}
+
+/// An update as the store writes an item; or one that is a little different.
+fn update(random: &mut Rng, table: &str) -> Value {
+    let mut values = json!({":0": {"S": digit(random)}, ":1": {"BOOL": random.bool()}});
+    let mut names = json!({"#0": "changed_at", "#1": "following"});
+    let mut expression = "SET #0=:0,#1=:1".to_owned();
+    if random.u8(0..4) > 0 {
+        expression.push_str(",#2=:2,#3=:3");
+        let id = json!({"S": digit(random)});
+        let of_another_type = json!({"N": "1"});
+        values[":2"] = if random.u8(0..20) == 0 { of_another_type } else { id };
+        values[":3"] = json!({"S": digit(random)});
+        (names["#2"], names["#3"]) = (json!("follower_id"), json!("followee_id"));
+    }
+    if random.u8(0..3) == 0 {
+        expression.push_str(" REMOVE #4");
+        let removed = ["joining", "joining", "joining", "pk", "following"];
+        names["#4"] = random.choice(removed).unwrap().into();
+    }
+    match random.u8(0..20) {
+        // Each is refused: a key, an attribute twice, placeholders that are not there or not used.
+        0 => names["#0"] = "sk".into(),
+        1 => names["#0"] = "following".into(),
+        2 => expression.push_str(",#9"),
+        3 => values[":9"] = json!({"S": "x"}),
+        4 => values[":0"] = json!({"SS": []}),
+        _ => {}
+    }
+    let mut request =
+        json!({"TableName": table, "Key": key(random), "UpdateExpression": expression});
+    let conditions = [
+        None,
+        Some("attribute_not_exists(pk)"),
+        Some("attribute_exists(pk)"),
+        Some("attribute_not_exists(changed_at) OR changed_at < :at"),
+        Some("attribute_not_exists(changed_at) OR changed_at < :at"),
+    ];
+    if let Some(condition) = random.choice(conditions).unwrap() {
+        request["ConditionExpression"] = condition.into();
+        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD".into();
+        if condition.contains(":at") {
+            values[":at"] = json!({"S": digit(random)});
+        }
+    }
+    let answers = [None, Some("NONE"), Some("NONE"), Some("ALL_NEW")];
+    if let Some(answer) = random.choice(answers).unwrap() {
+        request["ReturnValues"] = answer.into();
+    }
+    request["ExpressionAttributeNames"] = names;
+    request["ExpressionAttributeValues"] = values;
     request
 }
 

@@ -1,8 +1,8 @@
 //! The fast path: the most frequent calls skip what they do not need.
 //!
-//! A batch of entries, and the put of a new item under a condition that a new item meets, use the
-//! engine's import. A query of an empty partition ends with the check that finds it empty. The engine
-//! executes every other call itself.
+//! A batch of entries, and what makes a new item under a condition that a new item meets (a put, or an update that sets attributes),
+//! use the engine's import. A query of an empty partition ends with the check that finds it empty. The engine executes every other
+//! call itself.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,11 @@ use dynoxide::actions::batch_write_item::{
 use dynoxide::actions::import_items;
 use dynoxide::actions::put_item::{self, PutItemRequest, PutItemResponse};
 use dynoxide::actions::query::{self, QueryRequest, QueryResponse};
+use dynoxide::actions::update_item::{self, UpdateItemRequest, UpdateItemResponse};
 use dynoxide::storage::Storage;
 use dynoxide::types::{
-    AttributeValue, Item, consumed_capacity, item_size, read_capacity_units_with_consistency,
-    write_capacity_units,
+    AttributeValue, ConsumedCapacity, Item, consumed_capacity, item_size,
+    read_capacity_units_with_consistency, write_capacity_units,
 };
 use dynoxide::{DynoxideError, ImportOptions};
 use rusqlite::params_from_iter;
@@ -38,23 +39,93 @@ pub(super) fn put(
     storage: &Storage,
     request: PutItemRequest,
 ) -> Result<PutItemResponse, DynoxideError> {
-    let ledger = schema::names().ledger;
-    let key = request.item.get("pk").zip(request.item.get("sk"));
-    let new = request.table_name == ledger
+    let new = request.table_name == schema::names().ledger
         && request.condition_expression.as_deref().is_some_and(is_met_by_a_new_item)
         && request.return_values.is_none()
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && request.return_item_collection_metrics.is_none()
         && keeps_within(&request.item, request.condition_expression.as_deref())
-        && key.is_some_and(|(pk, sk)| !ledger_holds(storage, "pk = ?1 AND sk = ?2", &[pk, sk]));
+        && is_new(storage, &request.item);
     if !new {
         return run(put_item::execute(storage, request));
     }
-    let units = of_new_ledger_item(&request.item);
-    let (item, options) = (vec![request.item], ImportOptions::default());
-    run(import_items::execute_skip_gsi_deletes(storage, &ledger, item, &options))?;
-    let consumed_capacity = consumed_capacity(&ledger, units, &request.return_consumed_capacity);
+    let consumed_capacity = import(storage, request.item, &request.return_consumed_capacity)?;
     Ok(PutItemResponse { consumed_capacity, ..PutItemResponse::default() })
+}
+
+/// Updates an item. If there is none at its key, the condition holds for that, and the update sets attributes to values, the item is
+/// imported.
+pub(super) fn update(
+    storage: &Storage,
+    request: UpdateItemRequest,
+) -> Result<UpdateItemResponse, DynoxideError> {
+    let made = made(&request).filter(|item| {
+        keeps_within(item, request.condition_expression.as_deref()) && is_new(storage, item)
+    });
+    let Some(item) = made else { return run(update_item::execute(storage, request)) };
+    let consumed_capacity = import(storage, item, &request.return_consumed_capacity)?;
+    Ok(UpdateItemResponse { consumed_capacity, ..UpdateItemResponse::default() })
+}
+
+/// The item that an update makes if there is none, as far as that is determined here: it sets attributes (`#a=:a,#b=:b`), and may remove
+/// others.
+fn made(request: &UpdateItemRequest) -> Option<Item> {
+    let condition = request.condition_expression.as_deref().filter(|c| is_met_by_a_new_item(c))?;
+    let says_nothing_else = request.table_name == schema::names().ledger
+        && matches!(request.return_values.as_deref(), None | Some("NONE"))
+        && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
+        && request.return_item_collection_metrics.is_none()
+        && request.attribute_updates.is_none()
+        && request.expected.is_none()
+        && request.conditional_operator.is_none();
+    let expression = request.update_expression.as_deref().filter(|_| says_nothing_else)?;
+    let sets = expression.strip_prefix("SET ")?;
+    let (sets, removes) = sets.split_once(" REMOVE ").unwrap_or((sets, ""));
+    let (names, values) = (
+        request.expression_attribute_names.as_ref()?,
+        request.expression_attribute_values.as_ref()?,
+    );
+    let is_key = |name: &str| request.key.contains_key(name);
+    let (mut item, mut used) = (request.key.clone(), HashSet::new());
+    for set in sets.split(',') {
+        let (name, value) = set.split_once('=')?;
+        let (name, value) = (names.get_key_value(name)?, values.get_key_value(value)?);
+        if item.insert(name.1.clone(), value.1.clone()).is_some() {
+            return None;
+        }
+        used.extend([name.0.as_str(), value.0.as_str()]);
+    }
+    for name in removes.split(',').filter(|name| !name.is_empty()) {
+        let (name, of) = names.get_key_value(name)?;
+        if is_key(of) || item.contains_key(of) || !used.insert(name) {
+            return None;
+        }
+    }
+    // The engine refuses placeholders that nothing uses.
+    let is_used = |name: &str| used.contains(name) || condition.contains(name);
+    names.keys().chain(values.keys()).all(|name| is_used(name)).then_some(item)
+}
+
+/// True if the ledger has no item at the key of this one.
+fn is_new(storage: &Storage, item: &Item) -> bool {
+    let key = item.get("pk").zip(item.get("sk"));
+    key.is_some_and(|(pk, sk)| !ledger_holds(storage, "pk = ?1 AND sk = ?2", &[pk, sk]))
+}
+
+/// Puts a new item into the ledger. Returns what it has consumed, if that is asked.
+fn import(
+    storage: &Storage,
+    item: Item,
+    asked: &Option<String>,
+) -> Result<Option<ConsumedCapacity>, DynoxideError> {
+    let (ledger, units) = (schema::names().ledger, of_new_ledger_item(&item));
+    run(import_items::execute_skip_gsi_deletes(
+        storage,
+        &ledger,
+        vec![item],
+        &ImportOptions::default(),
+    ))?;
+    Ok(consumed_capacity(&ledger, units, asked))
 }
 
 /// Queries a partition. An empty one, as most outboxes and most lists of followers are, is answered at

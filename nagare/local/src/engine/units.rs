@@ -213,6 +213,10 @@ mod tests {
         let put = |item: Value| json!({"TableName": names.ledger, "Item": item, "ConditionExpression": "attribute_not_exists(pk)"});
         let edge = put(json!({"pk": text("e#anna"), "sk": text("bob"), "follower_id": text("bob"),
             "followee_id": text("anna")}));
+        let update = json!({"TableName": names.ledger, "Key": {"pk": text("e#anna"), "sk": text("eve")},
+            "UpdateExpression": "SET #0=:0,#1=:1", "ConditionExpression": "attribute_not_exists(pk)",
+            "ExpressionAttributeNames": {"#0": "follower_id", "#1": "followee_id"},
+            "ExpressionAttributeValues": {":0": text("eve"), ":1": text("anna")}});
         let large =
             put(json!({"pk": text("a#1"), "sk": text("a"), "payload": text(&"x".repeat(2_500))}));
         let entries: Vec<_> = (0..25)
@@ -231,6 +235,7 @@ mod tests {
         for (operation, body, name, units) in [
             ("PutItem", edge, WRITE_UNITS, 2.0),
             ("PutItem", large, WRITE_UNITS, 3.0),
+            ("UpdateItem", update, WRITE_UNITS, 2.0),
             ("BatchWriteItem", batch, WRITE_UNITS, 25.0),
             ("TransactWriteItems", transaction, WRITE_UNITS, 2.0),
             ("GetItem", get, READ_UNITS, 0.5),
