@@ -211,12 +211,17 @@ fn put(random: &mut Rng, table: &str) -> Value {
         Some(("attribute_not_exists(changed_at) AND attribute_exists(pk)", false)),
         Some(("attribute_not_exists(changed_at) OR changed_at < :at", true)),
         Some(("changed_at < :at OR attribute_not_exists(changed_at)", true)),
+        Some(("attribute_not_exists(#at) OR changed_at < :at", true)),
+        Some(("attribute_not_exists(#at)", false)),
     ];
     if let Some((condition, valued)) = random.choice(conditions).unwrap() {
         request["ConditionExpression"] = condition.into();
         request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD".into();
         if valued {
             request["ExpressionAttributeValues"] = json!({":at": at});
+        }
+        if condition.contains('#') && random.u8(0..9) > 0 {
+            request["ExpressionAttributeNames"] = json!({"#at": "changed_at"});
         }
     }
     if random.u8(0..5) == 0 {
@@ -259,11 +264,14 @@ fn update(random: &mut Rng, table: &str) -> Value {
         Some("attribute_not_exists(pk)"),
         Some("attribute_exists(pk)"),
         Some("attribute_not_exists(changed_at) OR changed_at < :at"),
-        Some("attribute_not_exists(changed_at) OR changed_at < :at"),
+        Some("attribute_not_exists(#at) OR #at < :at"),
     ];
     if let Some(condition) = random.choice(conditions).unwrap() {
         request["ConditionExpression"] = condition.into();
         request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD".into();
+        if condition.contains('#') {
+            names["#at"] = "changed_at".into();
+        }
         if condition.contains(":at") {
             values[":at"] = json!({"S": digit(random)});
         }

@@ -4,7 +4,7 @@
 //! use the engine's import. A query of an empty partition ends with the check that finds it empty. The engine executes every other
 //! call itself.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use dynoxide::actions::batch_write_item::{
     self, BatchWriteItemRequest, BatchWriteItemResponse, WriteRequest,
@@ -40,7 +40,9 @@ pub(super) fn put(
     request: PutItemRequest,
 ) -> Result<PutItemResponse, DynoxideError> {
     let new = request.table_name == schema::names().ledger
-        && request.condition_expression.as_deref().is_some_and(is_met_by_a_new_item)
+        && request.condition_expression.as_deref().is_some_and(|condition| {
+            is_met_by_a_new_item(condition, request.expression_attribute_names.as_ref())
+        })
         && request.return_values.is_none()
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && request.return_item_collection_metrics.is_none()
@@ -70,7 +72,10 @@ pub(super) fn update(
 /// The item that an update makes if there is none, as far as that is determined here: it sets attributes (`#a=:a,#b=:b`), and may remove
 /// others.
 fn made(request: &UpdateItemRequest) -> Option<Item> {
-    let condition = request.condition_expression.as_deref().filter(|c| is_met_by_a_new_item(c))?;
+    let names = request.expression_attribute_names.as_ref()?;
+    let values = request.expression_attribute_values.as_ref()?;
+    let condition = request.condition_expression.as_deref();
+    let condition = condition.filter(|text| is_met_by_a_new_item(text, Some(names)))?;
     let says_nothing_else = request.table_name == schema::names().ledger
         && matches!(request.return_values.as_deref(), None | Some("NONE"))
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
@@ -81,10 +86,6 @@ fn made(request: &UpdateItemRequest) -> Option<Item> {
     let expression = request.update_expression.as_deref().filter(|_| says_nothing_else)?;
     let sets = expression.strip_prefix("SET ")?;
     let (sets, removes) = sets.split_once(" REMOVE ").unwrap_or((sets, ""));
-    let (names, values) = (
-        request.expression_attribute_names.as_ref()?,
-        request.expression_attribute_values.as_ref()?,
-    );
     let is_key = |name: &str| request.key.contains_key(name);
     let (mut item, mut used) = (request.key.clone(), HashSet::new());
     for set in sets.split(',') {
@@ -171,11 +172,12 @@ fn ledger_holds(storage: &Storage, condition: &str, key: &[&AttributeValue]) -> 
     look(&sql).unwrap_or(true)
 }
 
-/// True for `attribute_not_exists(name)`, alone or before an `OR`, which binds weakest.
-fn is_met_by_a_new_item(condition: &str) -> bool {
+/// True for `attribute_not_exists(name)`, alone or before an `OR`, which binds weakest. The name may be a placeholder.
+fn is_met_by_a_new_item(condition: &str, names: Option<&HashMap<String, String>>) -> bool {
     let name_and_rest = condition.strip_prefix("attribute_not_exists(");
     name_and_rest.and_then(|text| text.split_once(')')).is_some_and(|(name, rest)| {
-        name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        (is_plain || names.is_some_and(|names| names.contains_key(name)))
             && (rest.is_empty() || rest.starts_with(" OR "))
     })
 }
