@@ -1,6 +1,6 @@
 //! The embedded tables: a DynamoDB-compatible engine over SQLite, in this process.
 //!
-//! Every operation runs in the engine's own implementation; the most frequent ones take a fast path (`fast_path`, `edges`). One lock
+//! Every operation runs in the engine's own implementation; the most frequent ones take a fast path (`fast_path`, `edges`, `get`). One lock
 //! is held during an operation, so no other call comes between a check and its put. Only pages of followers are read in several
 //! steps, with other calls in between.
 //!
@@ -10,6 +10,7 @@
 mod control;
 pub mod edges;
 mod fast_path;
+mod get;
 mod limits;
 pub mod mappings;
 pub mod stream;
@@ -43,6 +44,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Notify;
 
 use self::edges::EdgesQuery;
+use self::get::Get;
 use self::limits::{Limited, Rehearsal};
 use self::units::{Asking, Reporting};
 use super::schema;
@@ -214,7 +216,10 @@ impl Engine {
             "BatchWriteItem" => self.answer(body, fast_path::batch_write),
             "DeleteItem" => self.answer(body, |s, q| run(delete_item::execute(s, q))),
             "DescribeTimeToLive" => self.answer(body, |s, q| run(describe_time_to_live::execute(s, q))),
-            "GetItem" => self.answer(body, |s, q| run(get_item::execute(s, q))),
+            "GetItem" => match Get::read(body).map(|get| get.answer(self)).transpose()?.flatten() {
+                Some(answer) => Ok(answer),
+                None => self.answer(body, |s, q| run(get_item::execute(s, q))),
+            }
             "ListTables" => self.answer(body, |s, q| run(list_tables::execute(s, q))),
             "PutItem" => self.answer(body, fast_path::put),
             "Query" => match EdgesQuery::read(body) {

@@ -169,9 +169,26 @@ fn call(random: &mut Rng) -> (&'static str, Value) {
         60..75 => ("BatchWriteItem", json!({"RequestItems": {tables.timelines: batch(random)}})),
         75..80 => ("Scan", json!({"TableName": random.choice([ledger, tables.timelines])})),
         80..85 => ("Scan", json!({"TableName": ledger, "IndexName": "by_follower"})),
-        85..92 => ("GetItem", json!({"TableName": ledger, "Key": key(random)})),
+        85..92 => ("GetItem", get(random, &ledger)),
         _ => ("DeleteItem", json!({"TableName": ledger, "Key": key(random)})),
     }
+}
+
+fn get(random: &mut Rng, table: &str) -> Value {
+    let mut get = json!({"TableName": table, "Key": key(random)});
+    if random.bool() {
+        get["ConsistentRead"] = random.bool().into();
+    }
+    match random.u8(0..20) {
+        0 => get["Key"]["sk"] = json!({"N": "1"}),
+        1 => get["Key"]["sk"] = json!({"S": ""}),
+        2 => get["Key"]["more"] = json!({"S": "x"}),
+        3 => get["TableName"] = "no-such-table".into(),
+        4 => get["ProjectionExpression"] = "changed_at".into(),
+        5 => get["Key"]["pk"] = json!({"S": "é\"\\"}),
+        _ => {}
+    }
+    get
 }
 
 fn key(random: &mut Rng) -> Value {
@@ -191,6 +208,15 @@ fn put(random: &mut Rng, table: &str) -> Value {
     let at = json!({"S": digit(random)});
     item["changed_at"] = at.clone();
     item["following"] = json!({"BOOL": random.bool()});
+    let others = [
+        json!({"N": "01.50"}),
+        json!({"NS": ["2", "1.0"]}),
+        json!({"SS": ["b", "a"]}),
+        json!({"L": [{"NULL": true}, {"M": {"n": {"N": "-0"}}}]}),
+    ];
+    if random.u8(0..4) == 0 {
+        item["other"] = random.choice(others).unwrap();
+    }
     if random.u8(0..4) > 0 {
         item["follower_id"] = json!({"S": digit(random)});
         item["followee_id"] = json!({"S": digit(random)});
@@ -291,6 +317,12 @@ fn query(random: &mut Rng, table: &str) -> Value {
     if random.bool() {
         condition.push_str(" AND sk >= :from");
         values[":from"] = json!({"S": digit(random)});
+    }
+    if condition.len() == "pk = :pk".len() && random.bool() {
+        condition.push_str(" AND sk BETWEEN :first AND :last");
+        values[":first"] = json!({"S": digit(random)});
+        let last = [json!({"S": digit(random)}), json!({"S": "~"}), json!({"N": "9"})];
+        values[":last"] = random.choice(last).unwrap();
     }
     let mut request = json!({"TableName": table, "KeyConditionExpression": condition});
     if random.u8(0..3) == 0 {

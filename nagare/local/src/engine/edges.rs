@@ -17,7 +17,7 @@ use super::{Engine, units};
 /// The number of edges that are read before other calls are let in: all of them, for most actors.
 const AT_ONCE: usize = 200;
 /// The prefix that the engine stores before a key of type text.
-const TEXT: &str = "S:";
+pub(super) const TEXT: &str = "S:";
 /// A stored `false`.
 const FALSE: &str = r#"{"BOOL":false}"#;
 
@@ -51,16 +51,16 @@ struct Values<'a> {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Key<'a> {
+pub(super) struct Key<'a> {
     #[serde(borrow)]
-    pk: Text<&'a str>,
-    sk: Text<&'a str>,
+    pub(super) pk: Text<&'a str>,
+    pub(super) sk: Text<&'a str>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Text<T> {
+pub(super) struct Text<T> {
     #[serde(rename = "S")]
-    text: T,
+    pub(super) text: T,
 }
 
 #[derive(Debug, Deserialize)]

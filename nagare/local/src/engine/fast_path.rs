@@ -140,11 +140,11 @@ pub(super) fn query(
     let empty = request.table_name == schema::names().ledger
         && request.index_name.is_none()
         && request.key_condition_expression.as_deref().is_some_and(|keys| {
-            // The engine checks whether a range between two sort keys is valid.
             keys.strip_prefix("pk = :pk").is_some_and(|rest| {
+                let may_be_a_range = rest.contains(" BETWEEN ");
                 (rest.is_empty() || rest.starts_with(' '))
-                    && !rest.contains(" BETWEEN ")
                     && rest.len() < SHORT
+                    && (!may_be_a_range || values.is_some_and(|values| is_range(rest, values)))
             })
         })
         && request.filter_expression.as_deref().is_none_or(|filter| filter.len() < SHORT)
@@ -159,6 +159,14 @@ pub(super) fn query(
     let mode = &request.return_consumed_capacity;
     let consumed_capacity = consumed_capacity(&request.table_name, units, mode);
     Ok(QueryResponse { items: Some(Vec::new()), consumed_capacity, ..QueryResponse::default() })
+}
+
+/// True for a range of sort keys that the engine takes.
+fn is_range(condition: &str, values: &HashMap<String, AttributeValue>) -> bool {
+    let bounds = values.get(":first").zip(values.get(":last"));
+    condition == " AND sk BETWEEN :first AND :last"
+        && matches!(bounds, Some((AttributeValue::S(first), AttributeValue::S(last)))
+            if !first.is_empty() && first <= last && last.len().max(first.len()) < SHORT)
 }
 
 /// True if the ledger has such an item, or if that cannot be determined here: then the engine finds out.
