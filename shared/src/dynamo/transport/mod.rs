@@ -165,8 +165,10 @@ struct Throttling {
 }
 
 impl Failed {
+    /// The details; none if the response cannot be read.
     fn details(&self) -> Details {
-        let mut details: Details = serde_json::from_slice(&self.answer).unwrap_or_default();
+        let details = serde_json::from_slice(&self.answer);
+        let mut details: Details = details.unwrap_or_else(|_| Details::default());
         if let Some((_, code)) = details.code.rsplit_once('#') {
             details.code = code.to_owned();
         }
