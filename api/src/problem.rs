@@ -11,6 +11,32 @@ use shared::queue::SendError;
 
 use crate::response;
 
+/// What a problem is called: its status, the last part of its type, and its title.
+pub type ProblemKind = (u16, &'static str, &'static str);
+
+macro_rules! kinds {
+    ($($kind:ident: $status:literal, $name:literal, $title:literal;)*) => {
+        $(const $kind: ProblemKind = ($status, $name, $title);)*
+        /// All kinds of problems.
+        pub const KINDS: &[ProblemKind] = &[$($kind),*];
+    };
+}
+
+kinds! {
+    INVALID: 400, "invalid-parameter", "A parameter is invalid";
+    INVALID_EVENTS: 400, "invalid-events", "The events are invalid";
+    UNAUTHENTICATED: 401, "unauthenticated", "The caller is not known";
+    FORBIDDEN: 403, "forbidden", "Not the caller's own";
+    NOT_FOUND: 404, "not-found", "There is nothing here";
+    METHOD_NOT_ALLOWED: 405, "method-not-allowed", "The method is not allowed";
+    TOO_LARGE: 413, "too-large", "The body is too large";
+    UNKNOWN_ENCODING: 415, "unknown-encoding", "The encoding is not supported";
+    THROTTLED: 429, "throttled", "Too many requests";
+    TOO_MANY_EVENTS: 429, "too-many-events", "Too many events";
+    UNSENT: 503, "unavailable", "The events cannot be queued now";
+    UNREAD: 503, "unavailable", "The answer cannot be read now";
+}
+
 /// The reason why a request failed.
 #[derive(Debug)]
 pub enum Problem {
@@ -116,22 +142,20 @@ impl Problem {
         }
     }
 
-    fn kind(&self) -> (u16, &'static str, &'static str) {
+    fn kind(&self) -> ProblemKind {
         match self {
-            Self::Invalid { .. } => (400, "invalid-parameter", "A parameter is invalid"),
-            Self::Unauthenticated => (401, "unauthenticated", "The caller is not known"),
-            Self::Forbidden => (403, "forbidden", "Not the caller's own"),
-            Self::NotFound(_) => (404, "not-found", "There is nothing here"),
-            Self::MethodNotAllowed(_) => (405, "method-not-allowed", "The method is not allowed"),
-            Self::Rejected(_) => (400, "invalid-events", "The events are invalid"),
-            Self::TooLarge(_) => (413, "too-large", "The body is too large"),
-            Self::UnknownEncoding => (415, "unknown-encoding", "The encoding is not supported"),
-            Self::Unread(DynamoError::Throttled) => (429, "throttled", "Too many requests"),
-            Self::TooMuch(_) => (429, "too-many-events", "Too many events"),
-            Self::Unsent(_) => (503, "unavailable", "The events cannot be queued now"),
-            Self::Unread(_) | Self::Unwritten(_) => {
-                (503, "unavailable", "The answer cannot be read now")
-            }
+            Self::Invalid { .. } => INVALID,
+            Self::Unauthenticated => UNAUTHENTICATED,
+            Self::Forbidden => FORBIDDEN,
+            Self::NotFound(_) => NOT_FOUND,
+            Self::MethodNotAllowed(_) => METHOD_NOT_ALLOWED,
+            Self::Rejected(_) => INVALID_EVENTS,
+            Self::TooLarge(_) => TOO_LARGE,
+            Self::UnknownEncoding => UNKNOWN_ENCODING,
+            Self::Unread(DynamoError::Throttled) => THROTTLED,
+            Self::TooMuch(_) => TOO_MANY_EVENTS,
+            Self::Unsent(_) => UNSENT,
+            Self::Unread(_) | Self::Unwritten(_) => UNREAD,
         }
     }
 

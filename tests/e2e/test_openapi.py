@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -81,19 +80,6 @@ def test_its_examples_obey_its_schemas():
     assert len(found) > 10
     for schema, example in found:
         validator(schema).validate(example)
-
-
-@pytest.mark.parametrize("path", ["template.yaml", "api/src/problem.rs"])
-def test_it_names_what_the_code_names(path):
-    """The routes of the template; the sorts of problem of the reader."""
-    code = (ROOT / path).read_text()
-    if path.endswith(".yaml"):
-        routes = {route for route in re.findall(r'RouteKey: "?([^"\n]+?)"?(?: }|,|$)', code, re.MULTILINE) if route not in ("$default", "OPTIONS /{proxy+}")}
-        assert routes == {f"{method.upper()} {at}" for at, one in DOCUMENT["paths"].items() for method in one}
-    else:
-        names = {f"urn:nagare:problem:{name}" for name in re.findall(r'\(\d{3}, "([a-z-]+)"', code)}
-        described = set(DOCUMENT["components"]["schemas"]["Problem"]["properties"]["type"]["enum"])
-        assert described == names | {"about:blank"}
 
 
 # Answers ----------------------------------------------------------------------------------------------------

@@ -80,6 +80,7 @@ fn api() -> Value {
     let read = timeline_reader::ROUTES.iter().map(|path| format!("GET {path}"));
     json!({
         "routes": read.chain(posted).collect::<Vec<_>>(),
+        "problems": ::api::problem::KINDS.iter().map(|(_, name, _)| name).collect::<BTreeSet<_>>(),
         "preflight": ::api::preflight::ROUTE,
         "modes": ::api::Authorization::MODES.map(|(name, _)| name),
         "tenant_claim": ::api::TenantClaim::default().as_str(),

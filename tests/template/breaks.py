@@ -1156,6 +1156,18 @@ CODE_BREAKS = {
         remove_from("api", "routes", "POST /v1/tenants/{tenant_id}/events"),
         check.test_every_route_has_an_authorizer,
     ),
+    "a path that the document of the API does not describe": (
+        append_to("api", "routes", "GET /v1/debug"),
+        check.test_the_document_of_the_api_names_what_the_code_names,
+    ),
+    "a problem that it does not describe": (
+        append_to("api", "problems", "out-of-luck"),
+        check.test_the_document_of_the_api_names_what_the_code_names,
+    ),
+    "a problem that is gone": (
+        remove_from("api", "problems", "throttled"),
+        check.test_the_document_of_the_api_names_what_the_code_names,
+    ),
     "preflights that the reader does not know": (
         set_at("api", "preflight", "OPTIONS /"),
         check.test_a_preflight_needs_no_token_and_reaches_nothing,
@@ -1369,5 +1381,5 @@ def test_it_is_noticed_of_the_code(name, whole, monkeypatch):
 
 def test_every_check_is_broken_once():
     checks = {name for name in vars(check) if name.startswith("test_")}
-    broken = {checked.__name__ for _, checked in BREAKS.values()}
+    broken = {checked.__name__ for _, checked in [*BREAKS.values(), *CODE_BREAKS.values()]}
     assert checks <= broken, f"nothing breaks {checks - broken}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import pytest
+import yaml
 from expand import ROOT, expand, source
 
 # Each with what wakes it: a queue, or the stream of a table; or the API, or a schedule.
@@ -257,6 +258,14 @@ def test_every_route_has_an_authorizer(stack):
     assert stack.expanded["Conditions"]["UseScopes"] == wanted
     jwt = authorizer["Properties"]["JwtConfiguration"]
     assert named(jwt["Issuer"]) == "JwtIssuer" and names_in(jwt["Audience"]) == {"JwtAudience"}
+
+
+def test_the_document_of_the_api_names_what_the_code_names(stack):
+    """docs/openapi.yaml: the routes, and the types of problems."""
+    document = yaml.safe_load(read("docs/openapi.yaml"))
+    assert {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods} == set(code()["api"]["routes"])
+    described = document["components"]["schemas"]["Problem"]["properties"]["type"]["enum"]
+    assert set(described) == {f"urn:nagare:problem:{name}" for name in code()["api"]["problems"]} | {"about:blank"}
 
 
 def test_pages_of_the_named_origins_may_call_and_no_others(stack):
