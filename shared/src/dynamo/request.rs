@@ -8,7 +8,6 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::answer::Written;
-use super::batch_write::push_text;
 use super::item::Item;
 use super::{Condition, DynamoError};
 
@@ -20,7 +19,7 @@ const BYTES: usize = 512;
 /// A request that is being written: an object, member by member.
 #[derive(Debug)]
 pub(super) struct Request {
-    body: String,
+    body: Vec<u8>,
     /// The first value that could not be written. None of the types that are given here is one.
     failure: Option<serde_json::Error>,
 }
@@ -28,15 +27,15 @@ pub(super) struct Request {
 impl Request {
     /// About one table.
     pub(super) fn of(table: &str) -> Self {
-        let mut body = String::with_capacity(BYTES);
-        body.push_str(r#"{"TableName":"#);
-        push_text(&mut body, table);
-        Self { body, failure: None }
+        let mut request = Self { body: Vec::with_capacity(BYTES), failure: None };
+        request.body.push(b'{');
+        request.member("TableName", table);
+        request
     }
 
     /// Adds a member.
     pub(super) fn with(mut self, name: &str, value: impl Serialize) -> Self {
-        self.body.push(',');
+        self.body.push(b',');
         self.member(name, value);
         self
     }
@@ -80,7 +79,7 @@ impl Request {
     /// # Errors
     /// [`DynamoError::Rejected`]: a value could not be written.
     pub(super) fn body(mut self) -> Result<Bytes, DynamoError> {
-        self.body.push('}');
+        self.body.push(b'}');
         match self.failure {
             None => Ok(self.body.into()),
             Some(failure) => Err(DynamoError::not_built(&failure.to_string())),
@@ -92,18 +91,16 @@ impl Request {
     /// # Errors
     /// As of [`Self::body`].
     pub(super) fn transaction(items: &[TransactWriteItem]) -> Result<Bytes, DynamoError> {
-        let mut body = String::with_capacity(BYTES * items.len());
+        let mut body = Vec::with_capacity(BYTES * items.len());
         let mut separator = r#"{"TransactItems":["#;
         for item in items {
             let (kind, request) = part(item)?;
-            let request = request.body()?;
-            for text in [separator, r#"{""#, kind, r#"":"#, &String::from_utf8_lossy(&request), "}"]
-            {
-                body.push_str(text);
-            }
+            body.extend(format!(r#"{separator}{{"{kind}":"#).bytes());
+            body.extend(request.body()?);
+            body.push(b'}');
             separator = ",";
         }
-        body.push_str("]}");
+        body.extend(b"]}");
         Ok(body.into())
     }
 
@@ -117,25 +114,27 @@ impl Request {
         if members.peek().is_none() {
             return self;
         }
-        self.body.push(',');
-        push_text(&mut self.body, name);
-        let mut separator = ":{";
+        self.body.push(b',');
+        self.text(name);
+        let mut separator: &[u8] = b":{";
         for (name, value) in members {
-            self.body.push_str(separator);
+            self.body.extend(separator);
             self.member(name, value);
-            separator = ",";
+            separator = b",";
         }
-        self.body.push('}');
+        self.body.push(b'}');
         self
     }
 
     fn member(&mut self, name: &str, value: impl Serialize) {
-        push_text(&mut self.body, name);
-        self.body.push(':');
-        match serde_json::to_string(&value) {
-            Ok(text) => self.body.push_str(&text),
-            Err(failure) => self.failure = self.failure.take().or(Some(failure)),
-        }
+        self.text(name);
+        self.body.push(b':');
+        self.text(value);
+    }
+
+    fn text(&mut self, value: impl Serialize) {
+        let written = serde_json::to_writer(&mut self.body, &value);
+        self.failure = self.failure.take().or(written.err());
     }
 }
 

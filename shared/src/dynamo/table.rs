@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::answer::AnsweredItem;
 use super::client::once;
@@ -148,6 +149,16 @@ impl Table {
         self.dynamo.template(&self.name).await
     }
 
+    /// Calls a write, whose answer says nothing but that it was done. What is no answer of DynamoDB is no success.
+    async fn write_once(&self, operation: &str, body: &Bytes) -> Result<(), Failed> {
+        let answer = self.call_once(operation, body).await?;
+        // As the SDK has it, no body stands for an empty object.
+        if !answer.is_empty() {
+            read_answer::<Map<String, Value>>(&answer)?;
+        }
+        Ok(())
+    }
+
     /// The item at a key, if there is one.
     pub fn get(&self, key: Item) -> Calling<'_, Option<Row<'_>>> {
         #[derive(Deserialize)]
@@ -170,7 +181,7 @@ impl Table {
     pub fn put(&self, item: Item) -> Calling<'_, ()> {
         Box::pin(async move {
             let put = Request::of(self.name()).item(&item).body()?;
-            self.call("PutItem", put, |_| Ok(())).await
+            self.attempt(|| self.write_once("PutItem", &put)).await
         })
     }
 
@@ -181,7 +192,7 @@ impl Table {
     pub fn put_if<'a>(&'a self, item: Item, condition: Condition<'a>) -> Calling<'a, Put> {
         Box::pin(async move {
             let put = Request::of(self.name()).item(&item).under(&condition).body()?;
-            self.attempt(|| async { put_of(self.call_once("PutItem", &put).await) }).await
+            self.attempt(|| async { put_of(self.write_once("PutItem", &put).await) }).await
         })
     }
 
@@ -198,7 +209,7 @@ impl Table {
         Box::pin(async move {
             let put = Request::of(self.name()).item(&item).under(&condition).body()?;
             self.attempt(|| async {
-                match self.call_once("PutItem", &put).await {
+                match self.write_once("PutItem", &put).await {
                     Err(failed) if failed.is_hot_partition() => {
                         self.dynamo.usage.failed(&DynamoError::Throttled);
                         Ok(None)
@@ -223,7 +234,7 @@ impl Table {
             };
             let delete = delete.body()?;
             let put =
-                self.attempt(|| async { put_of(self.call_once("DeleteItem", &delete).await) });
+                self.attempt(|| async { put_of(self.write_once("DeleteItem", &delete).await) });
             Ok(put.await? == Put::Done)
         })
     }
@@ -240,21 +251,21 @@ impl Table {
         })
     }
 
-    /// Commits a transaction that may be committed several times. Returns false if one of its conditions did not hold, which a
-    /// former attempt may have caused.
+    /// Commits a transaction, which may be committed several times, unless one of its conditions does not hold: a former attempt may
+    /// be why.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been committed.
-    pub fn transact_until_known(&self, items: Vec<TransactWriteItem>) -> Calling<'_, bool> {
+    pub fn transact_until_known(&self, items: Vec<TransactWriteItem>) -> Calling<'_, ()> {
         Box::pin(async move {
             let body = Request::transaction(&items)?;
-            self.attempt(|| self.transact_once(&body)).await
+            self.attempt(|| self.transact_once(&body)).await.map(|_| ())
         })
     }
 
     async fn transact_once(&self, body: &Bytes) -> Result<bool, DynamoError> {
-        match self.call_once("TransactWriteItems", body).await {
-            Ok(_) => Ok(true),
+        match self.write_once("TransactWriteItems", body).await {
+            Ok(()) => Ok(true),
             Err(failed) => failed.cancelled_by_condition().map(|()| false),
         }
     }
@@ -267,6 +278,6 @@ impl Table {
 }
 
 /// How a conditional change ended.
-fn put_of(answer: Result<Bytes, Failed>) -> Result<Put, Failed> {
-    answer.map_or_else(|failed| failed.refused().map(Put::Refused), |_| Ok(Put::Done))
+fn put_of(answer: Result<(), Failed>) -> Result<Put, Failed> {
+    answer.map_or_else(|failed| failed.refused().map(Put::Refused), |()| Ok(Put::Done))
 }

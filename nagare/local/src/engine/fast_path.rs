@@ -29,7 +29,7 @@ use super::units::{asks_at_most_a_sum, of_new_ledger_item};
 /// The most items of one batch.
 const BATCH: usize = 25;
 /// Expressions and keys shorter than this are within every limit.
-const SHORT: usize = 1_024;
+pub(super) const SHORT: usize = 1_024;
 /// The attributes of an entry as the writer stores it, all of them short.
 const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expires_at"];
 
@@ -86,7 +86,6 @@ fn made(request: &UpdateItemRequest) -> Option<Item> {
     let expression = request.update_expression.as_deref().filter(|_| says_nothing_else)?;
     let sets = expression.strip_prefix("SET ")?;
     let (sets, removes) = sets.split_once(" REMOVE ").unwrap_or((sets, ""));
-    let is_key = |name: &str| request.key.contains_key(name);
     let (mut item, mut used) = (request.key.clone(), HashSet::new());
     for set in sets.split(',') {
         let (name, value) = set.split_once('=')?;
@@ -98,7 +97,7 @@ fn made(request: &UpdateItemRequest) -> Option<Item> {
     }
     for name in removes.split(',').filter(|name| !name.is_empty()) {
         let (name, of) = names.get_key_value(name)?;
-        if is_key(of) || item.contains_key(of) || !used.insert(name) {
+        if item.contains_key(of) || !used.insert(name) {
             return None;
         }
     }

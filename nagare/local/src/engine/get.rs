@@ -8,10 +8,9 @@ use serde::Deserialize;
 
 use super::super::schema;
 use super::edges::{Key, TEXT};
+use super::fast_path::SHORT;
 use super::{Engine, units};
 
-/// Keys shorter than this are within every limit.
-const SHORT: usize = 1_024;
 /// A set of numbers, which the engine sorts.
 const NUMBERS: &str = r#"{"NS":"#;
 

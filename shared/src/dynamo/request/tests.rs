@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::types::{
     ConditionCheck, Delete, Put as TransactPut, ReturnValue,
     ReturnValuesOnConditionCheckFailure as OnFailure, Update as TransactUpdate,
@@ -11,6 +13,7 @@ use super::*;
 use crate::dynamo::item::{list, number, text, truth};
 use crate::dynamo::tests::{Wiretap, run};
 use crate::dynamo::{Changed, Dynamo, Put, Query, Table, Update};
+use crate::runtime::deadline::Deadline;
 
 const TABLE: &str = "a \"table\"";
 
@@ -211,12 +214,37 @@ fn a_condition_that_does_not_hold_is_an_answer() {
     assert!(cancelled(&[]).unwrap_err().is_retryable());
 }
 
+/// A proxy says 200 too, and a body may be cut.
+#[test]
+fn what_is_no_answer_is_no_success() {
+    for answer in ["<html></html>", "{\"Items\"", "[]", "null"] {
+        let table = table(&Wiretap::answering(answer)).until(soon());
+        let failures = [
+            run(table.get(item())).err(),
+            run(table.put(item())).err(),
+            run(table.put_if(item(), condition())).err(),
+            run(table.put_unless_hot(item(), condition())).err(),
+            run(table.delete(item(), None)).err(),
+            run(table.change(item(), update())).err(),
+            run(table.page(&Query::default())).err(),
+            run(table.transact(Vec::new())).err(),
+            run(table.transact_until_known(Vec::new())).err(),
+        ];
+        for failure in failures {
+            assert!(matches!(failure, Some(DynamoError::Unavailable(_))), "{answer}: {failure:?}");
+        }
+    }
+}
+
+fn soon() -> Deadline {
+    Deadline::after(Duration::from_millis(20))
+}
+
 #[test]
 fn a_partition_is_hot_where_that_is_said_or_nothing_is() {
     let is_hot = |answer: Value| {
         let table = table(&Wiretap::failing(400, answer));
-        let table =
-            table.until(crate::runtime::deadline::Deadline::after(std::time::Duration::ZERO));
+        let table = table.until(soon());
         matches!(run(table.put_unless_hot(item(), condition())), Ok(None))
     };
     let throttled = |code: &str, member: &str, reasons: &[&str]| {
