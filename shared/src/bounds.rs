@@ -6,11 +6,12 @@
 //!
 //! An id takes 128 bytes, an instant 24, a payload 4,096, names and numbers of one item less than 256.
 
-use crate::activities::owner;
+use crate::activities::{ActivityItem, owner};
 use crate::battles::BattleRow;
 use crate::battles::keys::{self as battles, BattleView};
 use crate::dynamo::item::Key;
 use crate::events::keys::EventItem;
+use crate::fanout::ProgressItem;
 use crate::ledger::PERSON;
 use crate::ledger_item::LedgerItem;
 use crate::likes::keys as likes;
@@ -19,6 +20,7 @@ use crate::polls::keys::{self as polls, PollRow};
 use crate::projection::{Barrier, checkpoints, redriven};
 use crate::rooms::RoomItem;
 use crate::summaries::{SummaryItem, SummaryView};
+use crate::tags::TagItem;
 use crate::tenants::TenantItem;
 
 /// A table, and what is in it.
@@ -153,16 +155,16 @@ impl Kind {
 
     fn of_ledger(pk: &str, sk: &str) -> Option<Self> {
         Some(match LedgerItem::of(pk, sk)? {
-            LedgerItem::Claim(_) => Self::Claim,
-            LedgerItem::Record(_) => Self::Record,
-            LedgerItem::OutboxRow(_) => Self::OutboxRow,
+            LedgerItem::Activity(ActivityItem::Claim(_)) => Self::Claim,
+            LedgerItem::Activity(ActivityItem::Record(_)) => Self::Record,
+            LedgerItem::Activity(ActivityItem::OutboxRow(_)) => Self::OutboxRow,
             LedgerItem::Edge(..) => Self::Edge,
-            LedgerItem::FanOut(_) => Self::FanOut,
-            LedgerItem::Reconciliation(..) => Self::Reconciliation,
-            LedgerItem::Tag(..) => Self::Tag,
-            LedgerItem::Listing(..) => Self::Listing,
-            LedgerItem::ListingProgress(_) => Self::ListingProgress,
-            LedgerItem::Changes => Self::Changes,
+            LedgerItem::Progress(ProgressItem::FanOut(_)) => Self::FanOut,
+            LedgerItem::Progress(ProgressItem::Reconciliation(..)) => Self::Reconciliation,
+            LedgerItem::Tag(TagItem::Tag(..)) => Self::Tag,
+            LedgerItem::Tag(TagItem::Listing(..)) => Self::Listing,
+            LedgerItem::Tag(TagItem::Progress(_)) => Self::ListingProgress,
+            LedgerItem::Activity(ActivityItem::Changes) => Self::Changes,
             LedgerItem::Room(RoomItem::Claim(..)) => Self::MessageClaim,
             LedgerItem::Room(RoomItem::Marker(_)) => Self::MessageDelete,
             LedgerItem::Room(RoomItem::Room(_)) => Self::Room,
@@ -216,12 +218,13 @@ impl Kind {
                 BattleRow::Hit(..) => Self::Hit,
             })
         };
+        let Key { pk, sk } = key;
         let others = [
             (redriven::brought_back(key).is_some(), Self::Changed),
-            (likes::of_key(key).is_some(), Self::Like),
-            (notifications::of_mark(key).is_some(), Self::ReadMark),
+            (likes::of_like(pk, sk).is_some(), Self::Like),
+            (notifications::of_mark(pk, sk).is_some(), Self::ReadMark),
             (notifications::is_all_mark(key), Self::AllRead),
-            (owner::of_key(key).is_some(), Self::Owner),
+            (owner::of_key(pk, sk).is_some(), Self::Owner),
             (Barrier::of_key(key).is_some(), Self::BarrierRow),
         ];
         let other = others.into_iter().find_map(|(is, kind)| is.then_some(kind));
@@ -252,16 +255,12 @@ impl Kind {
         };
         let likes = likes::counted(key).map(|_| Self::Likes);
         let barrier = || Barrier::is_view(key).then_some(Self::BarrierView);
-        let checkpoint = || checkpoints::of_key(key).map(|_| Self::Checkpoint);
+        let checkpoint = || checkpoints::of_key(&key.pk, &key.sk).map(|_| Self::Checkpoint);
         let summary = || {
-            Some(match SummaryView::of_key(key)? {
-                SummaryView::Customer(_) => Self::CustomerSummary,
-                SummaryView::Name(..) => Self::EventNames,
-                SummaryView::Witness(..) => Self::Witness,
-            })
-        };
-        let of_customer = || {
             Some(match SummaryItem::of_key(key)? {
+                SummaryItem::View(SummaryView::Customer(_)) => Self::CustomerSummary,
+                SummaryItem::View(SummaryView::Name(..)) => Self::EventNames,
+                SummaryItem::View(SummaryView::Witness(..)) => Self::Witness,
                 SummaryItem::Days(_) => Self::CustomerDays,
                 SummaryItem::Names(_) => Self::CustomerNames,
                 SummaryItem::Listed(_) => Self::CustomerListed,
@@ -269,7 +268,7 @@ impl Kind {
         };
         let view = likes.or_else(notification).or_else(battle).or_else(poll);
         let view = view.or_else(barrier).or_else(checkpoint);
-        view.or_else(summary).or_else(of_customer)
+        view.or_else(summary)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an item of the ledger is, by its key.
 
-use crate::activities::{ActivityItem, ActivityKey, keys as activities};
+use crate::activities::{ActivityItem, keys as activities};
 use crate::events::keys::{self as events, EventItem};
 use crate::fanout::{ProgressItem, keys as fanout};
 use crate::follows::keys as follows;
@@ -8,29 +8,18 @@ use crate::ledger::PERSON;
 use crate::rooms::{RoomItem, keys as rooms};
 use crate::tags::{TagItem, keys as tags};
 use crate::tenants::{TenantItem, keys as tenants};
-use crate::values::{ActivityId, ActorId, SortKey, ViewerId};
+use crate::values::{ActorId, ViewerId};
 
 /// What an item of the ledger is. An erasure goes through all of these, so a new kind of item is either about a single person,
 /// or a new variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LedgerItem {
-    Claim(ActivityId),
-    Record(ActivityKey),
-    OutboxRow(ActorId),
+    Activity(ActivityItem),
     Edge(ViewerId, ActorId),
-    /// The progress of a fan-out of an activity, or of a segment of it.
-    FanOut(ActivityKey),
-    /// The progress of a follow or unfollow in the viewer's timeline.
-    Reconciliation(ViewerId, ActorId),
-    /// Whether somebody is tagged in an activity.
-    Tag(ActivityId, ViewerId),
-    /// An activity that somebody is tagged in: about that person, and about its actor.
-    Listing(ViewerId, SortKey),
-    /// The progress of a publish with the tags of its activity.
-    ListingProgress(ActivityId),
+    /// How far long work has come.
+    Progress(ProgressItem),
+    Tag(TagItem),
     Person(ViewerId),
-    /// Digests of activities that were changed a moment ago: about nobody.
-    Changes,
     Room(RoomItem),
     /// A period of events or its archive: about nobody, or about a tenant.
     Events(EventItem),
@@ -42,45 +31,29 @@ impl LedgerItem {
     /// What the item with this key is; `None` if no feature writes it.
     #[must_use]
     pub fn of(pk: &str, sk: &str) -> Option<Self> {
-        let activity = || {
-            Some(match activities::of_key(pk, sk)? {
-                ActivityItem::Claim(activity) => Self::Claim(activity),
-                ActivityItem::Record(key) => Self::Record(key),
-                ActivityItem::OutboxRow(actor) => Self::OutboxRow(actor),
-                ActivityItem::Changes => Self::Changes,
-            })
-        };
         let edge = || follows::of_key(pk, sk).map(|(from, to)| Self::Edge(from, to));
-        let progress = || {
-            Some(match fanout::of_key(pk, sk)? {
-                ProgressItem::FanOut(key) => Self::FanOut(key),
-                ProgressItem::Reconciliation(viewer, actor) => Self::Reconciliation(viewer, actor),
-            })
-        };
-        let tag = || {
-            Some(match tags::of_key(pk, sk)? {
-                TagItem::Tag(activity, tagged) => Self::Tag(activity, tagged),
-                TagItem::Listing(tagged, sort_key) => Self::Listing(tagged, sort_key),
-                TagItem::Progress(activity) => Self::ListingProgress(activity),
-            })
-        };
         let person = || {
             let viewer = pk.strip_prefix(PERSON)?.split('#').next()?;
             ViewerId::new(viewer).ok().map(Self::Person)
         };
-        let room = || rooms::of_key(pk, sk).map(Self::Room);
-        let events = || events::of_key(pk, sk).map(Self::Events);
-        let timeline = activity().or_else(edge).or_else(progress).or_else(tag);
-        let tenant = || tenants::of_key(pk, sk).map(Self::Tenant);
-        timeline.or_else(person).or_else(room).or_else(events).or_else(tenant)
+        let activity = activities::of_key(pk, sk).map(Self::Activity);
+        activity
+            .or_else(edge)
+            .or_else(|| fanout::of_key(pk, sk).map(Self::Progress))
+            .or_else(|| tags::of_key(pk, sk).map(Self::Tag))
+            .or_else(person)
+            .or_else(|| rooms::of_key(pk, sk).map(Self::Room))
+            .or_else(|| events::of_key(pk, sk).map(Self::Events))
+            .or_else(|| tenants::of_key(pk, sk).map(Self::Tenant))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::activities::ActivityKey;
     use crate::ledger::LedgerKey;
-    use crate::values::RoomId;
+    use crate::values::{ActivityId, RoomId, SortKey};
 
     #[test]
     fn every_key_says_what_its_item_is() {
@@ -89,30 +62,40 @@ mod tests {
         let live = ActivityId::new("live:1").expect("an id");
         let key = ActivityKey { activity_id: live.clone(), actor_id: anna.clone() };
         let of = |key: LedgerKey| LedgerItem::of(&key.pk, &key.sk);
-        assert_eq!(of(activities::claim(&live)), Some(LedgerItem::Claim(live.clone())));
-        assert_eq!(of(activities::record(&key)), Some(LedgerItem::Record(key.clone())));
+        assert_eq!(
+            of(activities::claim(&live)),
+            Some(LedgerItem::Activity(ActivityItem::Claim(live.clone())))
+        );
+        assert_eq!(
+            of(activities::record(&key)),
+            Some(LedgerItem::Activity(ActivityItem::Record(key.clone())))
+        );
         assert_eq!(
             of(follows::edge(&bob, &anna)),
             Some(LedgerItem::Edge(bob.clone(), anna.clone()))
         );
         let row = LedgerItem::of(&activities::outbox(&anna), "2026-11-20T12:00:00.000Z#live:1");
-        assert_eq!(row, Some(LedgerItem::OutboxRow(anna.clone())));
+        assert_eq!(row, Some(LedgerItem::Activity(ActivityItem::OutboxRow(anna.clone()))));
         for sk in ["actor#anna#spread", "actor#anna#spread#0000-0fff"] {
             let found = LedgerItem::of(&fanout::fan_outs(&live), sk);
-            assert_eq!(found, Some(LedgerItem::FanOut(key.clone())));
+            assert_eq!(found, Some(LedgerItem::Progress(ProgressItem::FanOut(key.clone()))));
         }
-        let reconciliation = Some(LedgerItem::Reconciliation(bob.clone(), anna));
+        let reconciliation =
+            Some(LedgerItem::Progress(ProgressItem::Reconciliation(bob.clone(), anna)));
         assert_eq!(LedgerItem::of("settle#bob#anna", "any"), reconciliation);
         assert_eq!(of(follows::hidden(&bob)), Some(LedgerItem::Person(bob.clone())));
         assert_eq!(LedgerItem::of("person#bob#profile", "any"), Some(LedgerItem::Person(bob)));
-        let sort_key = SortKey::parse("2026-11-20T12:00:00.000Z#live:1").expect("a sort key");
+        let sort_key = "2026-11-20T12:00:00.000Z#live:1".parse::<SortKey>().expect("a sort key");
         let bob = ViewerId::new("bob").expect("an id");
         let listing = of(tags::listing(&bob, &sort_key));
-        assert_eq!(listing, Some(LedgerItem::Listing(bob.clone(), sort_key)));
-        assert_eq!(of(tags::tag(&live, &bob)), Some(LedgerItem::Tag(live.clone(), bob)));
+        assert_eq!(listing, Some(LedgerItem::Tag(TagItem::Listing(bob.clone(), sort_key))));
+        assert_eq!(
+            of(tags::tag(&live, &bob)),
+            Some(LedgerItem::Tag(TagItem::Tag(live.clone(), bob)))
+        );
         let progress = LedgerItem::of(&tags::progress_of(&live), "any");
-        assert_eq!(progress, Some(LedgerItem::ListingProgress(live)));
-        assert_eq!(of(crate::activities::changes::copy(3)), Some(LedgerItem::Changes));
+        assert_eq!(progress, Some(LedgerItem::Tag(TagItem::Progress(live))));
+        assert_eq!(of(activities::copy(&3)), Some(LedgerItem::Activity(ActivityItem::Changes)));
         let room = RoomId::new("r").expect("an id");
         let item = RoomItem::Room(room.clone());
         assert_eq!(of(rooms::room(&room)), Some(LedgerItem::Room(item)));

@@ -139,7 +139,7 @@ fn row(world: &World) -> PeriodRow {
 
 /// The row, if there is one: read past the functions, and past whatever goes wrong at their edge.
 fn find(world: &World) -> Option<PeriodRow> {
-    let key = keys::period(period());
+    let key = keys::period(&period());
     let key = json!({"pk": {"S": key.pk}, "sk": {"S": key.sk}});
     let ledger = world.tables.ledger.table();
     let get = json!({"TableName": ledger.name(), "Key": key});

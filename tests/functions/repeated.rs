@@ -158,7 +158,7 @@ async fn the_rest_of_a_command_removes_what_it_has_noted() {
     world.done(&tags).await;
     let (viewer, actor) = (ViewerId::new("bob").unwrap(), ActorId::new("anna").unwrap());
     let activity = ActivityId::new("000").unwrap();
-    let origin = Origin::new("handed-on".to_owned()).unwrap();
+    let origin = "handed-on".parse::<Origin>().unwrap();
     let rest =
         Delivery { origin: origin.clone(), continued: true, ..Delivery::only(tests::soon()) };
     let of = Reconciliation { viewer: &viewer, actor: &actor, origin: &origin };

@@ -236,7 +236,7 @@ async fn tick(world: &World, now: &str) {
 /// What is noted by work that takes longer than a test.
 async fn progress(world: &World, n: u32) {
     let (fan_outs, segment) = (FanOuts::new(&world.writer.ledger), FollowerRange::ALL);
-    let (activity, origin) = (ActivityId::new("a").unwrap(), Origin::new("m".to_owned()).unwrap());
+    let (activity, origin) = (ActivityId::new("a").unwrap(), "m".parse::<Origin>().unwrap());
     let (actor, viewer) = (ActorId::new("anna").unwrap(), ViewerId::new("bob").unwrap());
     let key = ActivityKey { activity_id: activity.clone(), actor_id: actor.clone() };
     let progress = Progress { position: Some("x".to_owned()), written: u64::from(n), done: n > 1 };

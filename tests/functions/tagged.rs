@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::ledger_item::LedgerItem;
+use shared::tags::TagItem;
 use tests::{World, delete, publish, unfollow};
 use timeline_reader::Authorization;
 
@@ -204,8 +205,14 @@ async fn what_is_stored_has_a_name() {
             .unwrap_or_else(|| panic!("{item}"))
     });
     let kinds: Vec<_> = kinds.collect();
-    assert_eq!(kinds.iter().filter(|kind| matches!(kind, LedgerItem::Tag(..))).count(), 10);
-    assert_eq!(kinds.iter().filter(|kind| matches!(kind, LedgerItem::Listing(..))).count(), 10);
+    assert_eq!(
+        kinds.iter().filter(|kind| matches!(kind, LedgerItem::Tag(TagItem::Tag(..)))).count(),
+        10
+    );
+    assert_eq!(
+        kinds.iter().filter(|kind| matches!(kind, LedgerItem::Tag(TagItem::Listing(..)))).count(),
+        10
+    );
 }
 
 /// The record says of which kind an activity is, so an edit takes it from one page to the other.

@@ -65,7 +65,7 @@ impl Delivery {
         let first =
             message.message_attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
         let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
-        let origin = Origin::new(origin.to_owned()).unwrap_or_else(|_| Origin::unknown());
+        let origin = origin.parse::<Origin>().unwrap_or_else(|_| Origin::unknown());
         let sent_millis = sent_millis(message).to_owned();
         Self { origin, redelivered, receives, sent_millis, ..Self::only(hard_deadline) }
     }

@@ -165,7 +165,8 @@ impl<'p> Attempt<'p> {
         // Nothing is known of an activity that nobody has liked.
         let lack = |(task, view): &(&Task<'_>, &Result<View<ActivityLikes>, _>)| {
             let view = view.as_ref().ok().filter(|view| view.state.actor().is_none())?;
-            let is_liked = |change: &&Change| owner::of_key(&change.key).is_none();
+            let is_liked =
+                |change: &&Change| owner::of_key(&change.key.pk, &change.key.sk).is_none();
             let is_needed = view.is_there() || task.changes.iter().any(is_liked);
             is_needed.then(|| task.activity.clone())
         };
@@ -180,7 +181,7 @@ impl<'p> Attempt<'p> {
         for some in activities.chunks(BATCH_GET) {
             let keys = some.iter().map(|activity| owner::key(activity).into_item()).collect();
             for row in table.batch_get(keys).await? {
-                let activity = owner::of_key(&Key::of(&row)?);
+                let activity = owner::of_key(row.text("pk")?, row.text("sk")?);
                 let activity = activity.ok_or_else(|| row.corrupt("pk", "the key of an owner"))?;
                 match Owner::read(&row) {
                     Ok(owner) => drop(known.owners.insert(activity, owner)),
@@ -192,7 +193,7 @@ impl<'p> Attempt<'p> {
         for some in own.chunks(BATCH_GET) {
             let keys = some.iter().cloned().map(Key::into_item).collect();
             for row in table.batch_get(keys).await? {
-                let like = likes::keys::of_key(&Key::of(&row)?);
+                let like = likes::keys::of_like(row.text("pk")?, row.text("sk")?);
                 let (_, activity) = like.ok_or_else(|| row.corrupt("pk", "the key of a like"))?;
                 match Recorded::read(&row) {
                     Ok(own) => drop(known.own_likes.insert(activity, own)),

@@ -61,9 +61,10 @@ impl Subject {
             return Some(Self::Summary(view));
         }
         let key = &change.key;
-        let liked = likes::keys::of_key(key).map(|(_, activity)| activity);
-        let read = || notifications::keys::of_mark(key).map(|(_, activity)| activity);
-        let activity = liked.or_else(read).or_else(|| owner::of_key(key)).map(Self::Activity);
+        let liked = likes::keys::of_like(&key.pk, &key.sk).map(|(_, activity)| activity);
+        let read = || notifications::keys::of_mark(&key.pk, &key.sk).map(|(_, activity)| activity);
+        let activity =
+            liked.or_else(read).or_else(|| owner::of_key(&key.pk, &key.sk)).map(Self::Activity);
         let poll = || PollRow::of(key).map(|row| Self::Poll(row.poll().clone()));
         let battle = || BattleRow::of(key).map(|row| Self::Battle(row.battle().clone()));
         let barrier = || Barrier::of_key(key).map(Self::Barrier);

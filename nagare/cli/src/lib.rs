@@ -120,25 +120,31 @@ enum Subcommands {
     ///
     /// Tables, queues, the functions, the HTTP API and the console.
     Up(up::Up),
-    /// Serve the web console of a stack, on AWS too.
-    Console(console::ServeConsole),
     /// End a local stack that runs.
     Down(down::Down),
     /// Show which stack it is, whether it answers, and what waits.
     Status(status::Status),
     /// Print the local stack's variables: `eval "$(nagare env)"`.
     Env(exports::Env),
+    /// Serve the web console of a stack, on AWS too.
+    Console(console::ServeConsole),
+    /// Print a token for VIEWER, for a local stack with --auth.
+    Token(token::Token),
+    /// Make FOLLOWER follow FOLLOWEE.
+    Follow(Edge),
+    /// Make FOLLOWER unfollow FOLLOWEE.
+    Unfollow(Edge),
     /// Import follows from a file.
     #[command(subcommand)]
     Follows(FollowsCommand),
     /// Publish an activity, or send a file of commands.
     Publish(publish::Publish),
+    /// Change what an activity says.
+    Update(UpdateActivity),
+    /// Delete an activity permanently.
+    Delete(DeleteActivity),
     /// Publish the rows of a CSV file as if they were happening now.
     Replay(replay::Replay),
-    /// Make FOLLOWER follow FOLLOWEE.
-    Follow(Edge),
-    /// Make FOLLOWER unfollow FOLLOWEE.
-    Unfollow(Edge),
     /// Like ACTIVITY as VIEWER.
     Like(Like),
     /// Take back the like of VIEWER for ACTIVITY.
@@ -150,12 +156,6 @@ enum Subcommands {
     /// Set or show what somebody's profile says.
     #[command(subcommand)]
     Profile(profile::Profile),
-    /// Read whom VIEWER follows.
-    Following(people::Following),
-    /// Read who follows ACTOR.
-    Followers(people::Followers),
-    /// Read what VIEWER is notified of, and mark it as read.
-    Notifications(notifications::Notifications),
     /// Open a poll, close it, and watch the votes.
     #[command(subcommand)]
     Poll(poll::Poll),
@@ -174,8 +174,27 @@ enum Subcommands {
     Join(room::Membership),
     /// Leave ROOM as VIEWER.
     Leave(room::Membership),
+    /// Read a timeline.
+    Timeline(timeline::Timeline),
+    /// Read what ACTOR published, of any age.
+    Page(timeline::PageOfActor),
+    /// Read whom VIEWER follows.
+    Following(people::Following),
+    /// Read who follows ACTOR.
+    Followers(people::Followers),
+    /// Read what VIEWER is notified of, and mark it as read.
+    Notifications(notifications::Notifications),
+    /// Read what VIEWER is tagged in.
+    Tagged(timeline::Tagged),
     /// Read the messages of ROOM, and follow new ones.
     Room(room::Room),
+    /// Show what a local stack tells other systems by its event bus.
+    ///
+    /// The events that the functions send to EventBridge on AWS, where the template's EventBusName names a bus. A local stack keeps the last
+    /// 1,000.
+    Bus(bus::Bus),
+    /// Show how far the fan-out of a large actor's activity has come.
+    Fanout(fanout::Fanout),
     /// Record what customers of tenants did.
     #[command(subcommand)]
     Events(events::Events),
@@ -183,28 +202,6 @@ enum Subcommands {
     History(events::History),
     #[command(subcommand)]
     Tenant(tenant::Tenant),
-    /// Change what an activity says.
-    Update(UpdateActivity),
-    /// Delete an activity permanently.
-    Delete(DeleteActivity),
-    /// Read a timeline.
-    Timeline(timeline::Timeline),
-    /// Read what ACTOR published, of any age.
-    Page(timeline::PageOfActor),
-    /// Read what VIEWER is tagged in.
-    Tagged(timeline::Tagged),
-    /// Print a token for VIEWER, for a local stack with --auth.
-    Token(token::Token),
-    /// Show how far the fan-out of a large actor's activity has come.
-    Fanout(fanout::Fanout),
-    /// Remove everything about one person, viewer and actor alike.
-    ///
-    /// Their timeline, follows, activities, profile, likes and what they are notified of, votes and hits, polls and battles,
-    /// tags, messages, memberships of rooms, and dead letters. When it returns, nothing shows the name any more. Copies
-    /// remain that nothing can shorten: what the streams had before (24 hours) and point-in-time recovery (35 days).
-    Forget(forget::Forget),
-    /// Print what a month on AWS costs, by service.
-    Estimate(estimate::Estimate),
     /// Compare what viewers see with the source of truth.
     ///
     /// An audit of activities, polls or battles writes 4,096 rows among the facts for each of the three, which expire after
@@ -213,11 +210,14 @@ enum Subcommands {
     /// List commands that gave up, send them again, or drop them.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
-    /// Show what a local stack tells other systems by its event bus.
+    /// Remove everything about one person, viewer and actor alike.
     ///
-    /// The events that the functions send to EventBridge on AWS, where the template's EventBusName names a bus. A local stack keeps the last
-    /// 1,000.
-    Bus(bus::Bus),
+    /// Their timeline, follows, activities, profile, likes and what they are notified of, votes and hits, polls and battles,
+    /// tags, messages, memberships of rooms, and dead letters. When it returns, nothing shows the name any more. Copies
+    /// remain that nothing can shorten: what the streams had before (24 hours) and point-in-time recovery (35 days).
+    Forget(forget::Forget),
+    /// Print what a month on AWS costs, by service.
+    Estimate(estimate::Estimate),
     /// Print completions for bash, zsh, fish, elvish or powershell.
     Completions(shell::Completions),
     /// Print the manual page: `nagare man | man -l -`.

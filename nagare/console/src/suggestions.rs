@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 use nagare_client::failure::Failure;
 use serde_json::Value;
+use shared::activities::ActivityItem;
 use shared::dynamo::Query;
 use shared::dynamo::item::{Key, text};
 use shared::events::Customer;
@@ -95,7 +96,9 @@ impl Suggestions {
                     *followed.entry(followee.to_string()).or_default() += 1;
                     *following.entry(follower.to_string()).or_default() += 1;
                 }
-                Some(LedgerItem::Claim(activity)) => found.activities.push(activity.to_string()),
+                Some(LedgerItem::Activity(ActivityItem::Claim(activity))) => {
+                    found.activities.push(activity.to_string())
+                }
                 Some(LedgerItem::Room(RoomItem::Room(room) | RoomItem::Claim(room, _))) => {
                     found.rooms.push(room.to_string());
                 }

@@ -29,7 +29,8 @@ use futures::future::try_join_all;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as Turn;
 
-use super::changes::{Changes, Copies, Fingerprint, copy};
+use super::changes::{Changes, Copies, Fingerprint};
+use super::keys::copy;
 use crate::dynamo::item::{Item, list, number, text};
 use crate::dynamo::{Changed, DynamoError, Update};
 use crate::ledger::Ledger;
@@ -237,7 +238,7 @@ impl Append<'_> {
     }
 
     async fn change(&self, number: usize, update: Update<'_>) -> Result<Changed, DynamoError> {
-        let key: Item = copy(number).into_item();
+        let key: Item = copy(&number).into_item();
         self.ledger.table().change(key, update).await
     }
 }

@@ -51,7 +51,6 @@ use super::ActivityKey;
 use crate::crypto::hash::fingerprint;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
-use crate::ledger::LedgerKey;
 use crate::values::ActorId;
 
 /// The number of copies of the log, 1 to 100. Each is enough for a thousand pages a second, a third of the 3,000 reads of an item.
@@ -91,8 +90,6 @@ impl FromStr for Copies {
 
 /// The attribute of the first copy with the number of copies.
 const COPIES_NAME: &str = "copies";
-/// The prefix of the partition keys of the copies.
-const LOG: &str = "changes#";
 
 /// An entry of the change log: an activity as the first 48 bits of a digest, or a mark. If two activities have the same
 /// fingerprint, a reader only drops more than it has to.
@@ -125,17 +122,6 @@ impl Fingerprint {
     fn of_text(text: &str) -> Self {
         Self(fingerprint(text))
     }
-}
-
-/// The key of a copy of the log.
-#[must_use]
-pub fn copy(number: usize) -> LedgerKey {
-    LedgerKey { pk: format!("{LOG}{number}"), sk: "changes".to_owned() }
-}
-
-/// True if a partition key is that of a copy.
-pub(super) fn is_copy(pk: &str) -> bool {
-    pk.starts_with(LOG)
 }
 
 /// A copy of the log as it was read.

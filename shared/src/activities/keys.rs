@@ -1,13 +1,9 @@
 //! The keys of activities in the ledger.
 
-use super::{ActivityKey, changes};
-use crate::ledger::{LedgerKey, PERSON};
-use crate::values::{ActivityId, ActorId, Kind};
-
-const ACTIVITY: &str = "activity#";
-const OUTBOX: &str = "outbox#";
-const CLAIM: &str = "claim";
-const ACTOR: &str = "actor#";
+use super::ActivityKey;
+use crate::dynamo::keys;
+use crate::ledger::LedgerKey;
+use crate::values::{ActivityId, ActorId, Kind, SortKey};
 
 /// What an item of this feature is, by its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,49 +14,41 @@ pub enum ActivityItem {
     Changes,
 }
 
-/// Parses the key of an item; `None` if it is not one of this feature's.
-#[must_use]
-pub fn of_key(pk: &str, sk: &str) -> Option<ActivityItem> {
-    if changes::is_copy(pk) {
-        return Some(ActivityItem::Changes);
+keys! {
+    /// Parses the key of an item; `None` if it is not one of this feature's.
+    pub fn of_key -> ActivityItem;
+    partitions {
+        activity(activity_id: ActivityId) = "activity#{activity_id}";
+        /// The outbox of an actor, by sort key.
+        pub outbox(actor: ActorId) = "outbox#{actor}";
+        /// The list of an actor by kind, by sort key.
+        pub of_kind(actor: ActorId, kind: Kind) = "person#{actor}#kind#{kind}";
+        changes(number: usize) = "changes#{number}";
     }
-    if let Some(actor) = pk.strip_prefix(OUTBOX) {
-        return ActorId::new(actor).ok().map(ActivityItem::OutboxRow);
+    items {
+        /// The claim of an activity id: whose it is.
+        pub claim(activity_id: ActivityId) = activity(activity_id), "claim"
+            => ActivityItem::Claim(activity_id);
+        record_of(activity_id: ActivityId, actor_id: ActorId) = activity(activity_id), "actor#{actor_id}"
+            => ActivityItem::Record(ActivityKey { activity_id, actor_id });
+        /// The row that says that an actor has published this.
+        pub outbox_row(actor: ActorId, sort_key: SortKey) = outbox(actor), "{sort_key}"
+            => ActivityItem::OutboxRow(actor);
+        /// The same, in the list of its kind.
+        pub row_of_kind(actor: ActorId, kind: Kind, sort_key: SortKey) = of_kind(actor, kind), "{sort_key}";
+        /// A copy of the [change log](super::changes).
+        pub copy(number: usize) = changes(number), "changes" => ActivityItem::Changes;
     }
-    let activity_id = ActivityId::new(pk.strip_prefix(ACTIVITY)?).ok()?;
-    if sk == CLAIM {
-        return Some(ActivityItem::Claim(activity_id));
-    }
-    let actor_id = ActorId::new(sk.strip_prefix(ACTOR)?).ok()?;
-    Some(ActivityItem::Record(ActivityKey { activity_id, actor_id }))
-}
-
-/// The key of the claim of an activity id.
-#[must_use]
-pub fn claim(activity: &ActivityId) -> LedgerKey {
-    LedgerKey { pk: format!("{ACTIVITY}{activity}"), sk: CLAIM.to_owned() }
 }
 
 /// The key of an activity record.
 #[must_use]
 pub fn record(key: &ActivityKey) -> LedgerKey {
-    LedgerKey { pk: format!("{ACTIVITY}{}", key.activity_id), sk: record_sort_key(&key.actor_id) }
+    record_of(&key.activity_id, &key.actor_id)
 }
 
 /// The sort key of the record of an activity of one actor.
 #[must_use]
 pub fn record_sort_key(actor: &ActorId) -> String {
-    format!("{ACTOR}{actor}")
-}
-
-/// The partition of the outbox of an actor, by sort key.
-#[must_use]
-pub fn outbox(actor: &ActorId) -> String {
-    format!("{OUTBOX}{actor}")
-}
-
-/// The partition of the list of an actor by kind, by sort key.
-#[must_use]
-pub fn of_kind(actor: &ActorId, kind: &Kind) -> String {
-    format!("{PERSON}{actor}#kind#{kind}")
+    format!("actor#{actor}")
 }

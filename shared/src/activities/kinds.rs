@@ -109,7 +109,10 @@ impl Listing {
         self.0.dedup();
         self.0.retain(|kind| now.as_ref().is_none_or(|now| now.kind != *kind));
         let sort_key = published.sort_key(key);
-        let rows = self.0.into_iter().map(|kind| (row_key(key, &sort_key, &kind), kind));
+        let rows = self
+            .0
+            .into_iter()
+            .map(|kind| (keys::row_of_kind(&key.actor_id, &kind, &sort_key), kind));
         Leaving { rows: rows.collect(), now }
     }
 
@@ -150,7 +153,7 @@ impl Activities {
             names: vec![("#at", "at")],
             values: vec![(":at", text(current.since()))],
         };
-        let row = row_key(key, sort_key, &current.kind).into_item();
+        let row = keys::row_of_kind(&key.actor_id, &current.kind, sort_key).into_item();
         self.ledger.table().update(row, later).await.map(|_| ())
     }
 
@@ -165,8 +168,4 @@ impl Activities {
         }
         Ok(())
     }
-}
-
-fn row_key(key: &ActivityKey, sort_key: &SortKey, kind: &Kind) -> LedgerKey {
-    LedgerKey { pk: keys::of_kind(&key.actor_id, kind), sk: sort_key.to_string() }
 }

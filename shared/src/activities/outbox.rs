@@ -50,7 +50,7 @@ impl Activities {
         sort_key: &SortKey,
         deleted: bool,
     ) -> Result<(), DynamoError> {
-        let key = LedgerKey { pk: keys::outbox(actor), sk: sort_key.to_string() };
+        let key = keys::outbox_row(actor, sort_key);
         let activity = text(sort_key.activity_id.as_str());
         // An existing row can only differ by the mark.
         if !deleted {
@@ -112,7 +112,7 @@ impl Activities {
         actor: &ActorId,
         sort_key: &SortKey,
     ) -> Result<Option<OutboxRow>, DynamoError> {
-        let key = LedgerKey { pk: keys::outbox(actor), sk: sort_key.to_string() };
+        let key = keys::outbox_row(actor, sort_key);
         self.ledger.get(key).await?.as_ref().map(outbox_row).transpose()
     }
 
@@ -146,6 +146,6 @@ impl Activities {
 }
 
 pub(super) fn outbox_row(row: &Row<'_>) -> Result<OutboxRow, DynamoError> {
-    let sort_key = SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))?;
+    let sort_key = row.parsed("sk", "a sort key")?;
     Ok(OutboxRow { sort_key, deleted: row.flag("deleted")? })
 }

@@ -2,13 +2,10 @@
 //!
 //! It is written after the record, and again after a delete. It has no content of the activity.
 
-use crate::dynamo::item::{Key, Row, text, truth};
-use crate::dynamo::{DynamoError, Update};
+use crate::dynamo::item::{Row, text, truth};
+use crate::dynamo::{DynamoError, Update, keys};
 use crate::facts::Facts;
 use crate::values::{ActivityId, ActorId};
-
-const PREFIX: &str = "activity#";
-const OWNER: &str = "owner";
 
 /// Who published an activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,17 +15,16 @@ pub struct Owner {
     pub deleted: bool,
 }
 
-/// The key of the owner of an activity, among the facts.
-#[must_use]
-pub fn key(activity: &ActivityId) -> Key {
-    Key { pk: format!("{PREFIX}{activity}"), sk: OWNER.to_owned() }
-}
-
-/// The activity whose owner has this key.
-#[must_use]
-pub fn of_key(key: &Key) -> Option<ActivityId> {
-    let activity = key.pk.strip_prefix(PREFIX).filter(|_| key.sk == OWNER)?;
-    ActivityId::new(activity).ok()
+keys! {
+    /// The activity whose owner has this key.
+    pub fn of_key -> ActivityId;
+    partitions {
+        of_activity(activity: ActivityId) = "activity#{activity}";
+    }
+    items {
+        /// The owner of an activity, among the facts.
+        pub key(activity: ActivityId) = of_activity(activity), "owner" => activity;
+    }
 }
 
 impl Owner {

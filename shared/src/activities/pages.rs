@@ -46,5 +46,5 @@ fn published_row(row: &Row<'_>) -> Result<Option<SortKey>, DynamoError> {
 }
 
 fn kind_row(row: &Row<'_>) -> Result<Option<SortKey>, DynamoError> {
-    SortKey::parse(row.text("sk")?).map(Some).map_err(|_| row.corrupt("sk", "a sort key"))
+    row.parsed("sk", "a sort key").map(Some)
 }

@@ -3,7 +3,6 @@
 
 use super::{Activities, ActivityKey, Change, keys};
 use crate::dynamo::DynamoError;
-use crate::ledger::LedgerKey;
 use crate::values::{ActivityId, ActorId, Kind, SortKey};
 
 /// An activity that is not where readers look for it.
@@ -25,8 +24,7 @@ impl Activities {
         };
         let key = ActivityKey { activity_id: activity.clone(), actor_id };
         let sort_key = content.sort_key(&key);
-        let row =
-            LedgerKey { pk: keys::of_kind(&key.actor_id, &content.kind), sk: sort_key.to_string() };
+        let row = keys::row_of_kind(&key.actor_id, &content.kind, &sort_key);
         let of_kind = self.ledger.get(row).await?.is_none().then(|| content.kind.clone());
         let in_outbox = self.listed(&key.actor_id, &sort_key).await?.is_none();
         let lacks = in_outbox || of_kind.is_some();

@@ -1,17 +1,13 @@
 //! The keys of battles, among the facts and among the views.
 //!
 //! ```text
-//! facts    battle#<battle>           battle         what was opened
-//!          hit#<battle>#<hit>        hit            a hit
 //! views    battle#<battle>           battle         hit points, the last hit
 //!          battle#<battle>           log#<n>        hits in the order in which they landed, from the nth on
 //!          battle#<battle>           waiting#<n>    hits that came before the battle
-//!          battle#<battle>#<viewer>  <n>            the viewer's totals up to the end of the block that begins with
-//!                                                   the nth hit
-//!          hit#<battle>#<hit>        landed         the number of a hit that has landed
 //! ```
 
 use crate::dynamo::item::Key;
+use crate::dynamo::keys;
 use crate::values::{BattleId, HitId, ViewerId};
 
 /// The prefix of the partition keys of battles, among the facts and among the views.
@@ -20,45 +16,42 @@ pub const BATTLES: &str = "battle#";
 pub const OPENED: &str = "battle";
 /// The prefix of the partition keys of hits, among the facts and among the views.
 pub const HITS: &str = "hit#";
-const NUMBERED: &str = "landed";
 /// The sort key of every hit among the facts.
 pub const HIT: &str = "hit";
 const LOG: &str = "log#";
 
-/// The partition of a battle, among the facts and among the views.
-fn partition(battle: &BattleId) -> String {
-    format!("{BATTLES}{battle}")
+/// A row of the facts about a battle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BattleRow {
+    Opened(BattleId),
+    Hit(BattleId, HitId),
 }
 
-/// The key of the definition of a battle, among the facts.
-#[must_use]
-pub fn opened(battle: &BattleId) -> Key {
-    Key { pk: partition(battle), sk: OPENED.to_owned() }
-}
-
-/// The key of a hit, among the facts. Each has a partition of its own, so that the hits of one battle are spread over all
-/// partitions of the table.
-#[must_use]
-pub fn hit(battle: &BattleId, hit: &HitId) -> Key {
-    Key { pk: format!("{HITS}{battle}#{hit}"), sk: HIT.to_owned() }
+keys! {
+    fn of_fact -> BattleRow;
+    partitions {
+        partition(battle: BattleId) = "battle#{battle}";
+        of_hit(battle: BattleId, hit: HitId) = "hit#{battle}#{hit}";
+        /// The totals of a viewer in a battle, among the views.
+        pub of_viewer(battle: BattleId, viewer: ViewerId) = "battle#{battle}#{viewer}";
+    }
+    items {
+        /// The definition of a battle, among the facts: what was opened.
+        pub opened(battle: BattleId) = partition(battle), "battle" => BattleRow::Opened(battle);
+        /// A hit, among the facts. Each has a partition of its own, so that the hits of one battle are spread over all partitions of
+        /// the table.
+        pub hit(battle: BattleId, hit: HitId) = of_hit(battle, hit), "hit" => BattleRow::Hit(battle, hit);
+        /// The number of a hit that has landed, among the views. Each has a partition of its own.
+        pub numbered(battle: BattleId, hit: HitId) = of_hit(battle, hit), "landed";
+        /// The viewer's totals up to the end of the block that begins with the nth hit, counted from 0, among the views.
+        pub viewer_hits(battle: BattleId, viewer: ViewerId, first: u64) = of_viewer(battle, viewer), "{first:020}";
+    }
 }
 
 /// The key of the view of a battle.
 #[must_use]
 pub fn view(battle: &BattleId) -> Key {
     opened(battle)
-}
-
-/// The partition of the views with a viewer's totals in a battle.
-#[must_use]
-pub fn of_viewer(battle: &BattleId, viewer: &ViewerId) -> String {
-    format!("{BATTLES}{battle}#{viewer}")
-}
-
-/// The key of the number of a hit, among the views. Each has a partition of its own.
-#[must_use]
-pub fn numbered(battle: &BattleId, hit: &HitId) -> Key {
-    Key { pk: format!("{HITS}{battle}#{hit}"), sk: NUMBERED.to_owned() }
 }
 
 /// The sort key of an item about the hits from the nth on, counted from 0.
@@ -72,25 +65,11 @@ pub fn log(first: u64) -> String {
     format!("{LOG}{first:020}")
 }
 
-/// A row of the facts about a battle.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BattleRow {
-    Opened(BattleId),
-    Hit(BattleId, HitId),
-}
-
 impl BattleRow {
     /// Parses a key of the facts.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
-        match key.sk.as_str() {
-            OPENED => Some(Self::Opened(BattleId::new(key.pk.strip_prefix(BATTLES)?).ok()?)),
-            HIT => {
-                let (battle, hit) = key.pk.strip_prefix(HITS)?.split_once('#')?;
-                Some(Self::Hit(BattleId::new(battle).ok()?, HitId::new(hit).ok()?))
-            }
-            _ => None,
-        }
+        of_fact(&key.pk, &key.sk)
     }
 
     #[must_use]

@@ -6,7 +6,7 @@ use super::viewer_hits::NUMBERS;
 use super::{
     BattleHit, BattleState, Definition, Hit, Shown, ViewerHits, ViewerHitsItem, keys, read_number,
 };
-use crate::dynamo::item::{Key, Row, text};
+use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Query};
 use crate::facts::{Claim, Facts};
 use crate::projection::{View, Views};
@@ -98,7 +98,7 @@ impl Battles {
         viewer: &ViewerId,
         hits: u64,
     ) -> Result<ViewerHits, DynamoError> {
-        let key = Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(hits) };
+        let key = keys::viewer_hits(battle, viewer, &hits);
         let numbers = self.views.total_before(&key, &NUMBERS).await?;
         Ok(ViewerHits::of(&numbers))
     }

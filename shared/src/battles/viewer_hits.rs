@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Hit, Landed, keys};
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Key, Row};
+use crate::dynamo::item::Row;
 use crate::projection::{DerivedItem, is_running};
 use crate::values::{BattleId, HitId, ViewerId};
 
@@ -53,7 +53,7 @@ impl ViewerHits {
 
     /// The item with these totals of the hits up to the end of a block.
     pub(super) fn total(self, battle: &BattleId, viewer: &ViewerId, first: u64) -> DerivedItem {
-        DerivedItem::total(viewer_hits_key(battle, viewer, first), self.numbers())
+        DerivedItem::total(keys::viewer_hits(battle, viewer, &first), self.numbers())
     }
 }
 
@@ -101,10 +101,6 @@ pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> DerivedItem {
     }
 }
 
-fn viewer_hits_key(battle: &BattleId, viewer: &ViewerId, first: u64) -> Key {
-    Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(first) }
-}
-
 /// The totals of one block, by viewer. Erased hits are left out.
 pub(super) fn by_viewer(hits: &[Landed]) -> BTreeMap<&ViewerId, ViewerHits> {
     let mut by_viewer: BTreeMap<_, ViewerHits> = BTreeMap::new();
@@ -119,7 +115,7 @@ pub(super) fn by_viewer(hits: &[Landed]) -> BTreeMap<&ViewerId, ViewerHits> {
 /// The items that are derived from a block that begins with the nth hit.
 pub(super) fn items(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<DerivedItem> {
     let by_viewer = by_viewer(hits).into_iter().map(|(viewer, viewer_hits)| DerivedItem {
-        key: viewer_hits_key(battle, viewer, first),
+        key: keys::viewer_hits(battle, viewer, &first),
         numbers: viewer_hits.numbers(),
         texts: Vec::new(),
         goes_on: true,

@@ -10,6 +10,7 @@ use std::fmt::Write;
 use crate::activities::owner;
 use crate::activities::{Delete, Publish, Update};
 use crate::battles::{BattleHit, BattleOpened, BattleRow};
+use crate::dynamo::item::Key;
 use crate::events::{EventRecorded, EventsRecorded};
 use crate::fanout::FanOutSegment;
 use crate::follows::FollowChange;
@@ -227,7 +228,7 @@ impl Continued {
     /// What is continued is not itself continued: a body nested in itself a thousand times is not
     /// followed down.
     fn read(members: &Members<'_>) -> Result<Self, CommandError> {
-        let origin = members.parsed("origin", Origin::new)?;
+        let origin = members.parsed("origin", |text| text.parse::<Origin>())?;
         let command = members.raw("command").ok_or(CommandError::Missing("command"))?;
         let redelivered = members.raw("redelivered") == Some("true");
         let members = Members::read(command, NAMES, members.now())?;
@@ -255,13 +256,13 @@ fn internal(type_name: &str, members: &Members<'_>) -> Option<Result<Command, Co
 
 /// The ids that a change is about: those of the command that the row is of.
 fn subject_of(change: &UnfoldedChange) -> Subject {
-    let key = &change.key;
+    let key @ Key { pk, sk } = &change.key;
     let text = |id: &dyn std::fmt::Display| Some(id.to_string());
-    let of_viewer = likes::keys::of_key(key).or_else(|| notifications::keys::of_mark(key));
+    let of_viewer = likes::keys::of_like(pk, sk).or_else(|| notifications::keys::of_mark(pk, sk));
     let mut subject = Subject::default();
     if let Some((viewer, activity)) = of_viewer {
         (subject.viewer_id, subject.activity_id) = (text(&viewer), text(&activity));
-    } else if let Some(activity) = owner::of_key(key) {
+    } else if let Some(activity) = owner::of_key(pk, sk) {
         subject.activity_id = text(&activity);
     } else if let Some(row) = PollRow::of(key) {
         subject.poll_id = text(row.poll());

@@ -126,7 +126,7 @@ fn internal() -> [Command; 3] {
         published_at: NOW.parse().expect("a fixed instant"),
         followers: FollowerRange::split(7)[3],
     });
-    let origin = Origin::new("0b8d-7".to_owned()).expect("an id");
+    let origin = "0b8d-7".parse::<Origin>().expect("an id");
     let rest = Continued { origin, redelivered: true, command: Box::new(part.clone()) };
     [part, Command::Continued(rest), Command::Changed(changed("live-1"))]
 }
@@ -166,7 +166,7 @@ fn a_change_has_an_id_of_its_own() {
     let one = changed("live-1");
     let id = one.id();
     assert_eq!(changed("live-1").id(), id);
-    assert!(Origin::new(id.clone()).is_ok(), "{id}");
+    assert!(id.parse::<Origin>().is_ok(), "{id}");
     assert_ne!(changed("live-2").id(), id);
     let mut other = one.clone();
     other.shard = Shard::of("other");
@@ -255,7 +255,7 @@ fn the_longest_command_fits_into_an_envelope() {
         kind: Kind::new("k".repeat(32)).expect("a kind"),
         payload: Payload::parse(&payload).expect("a payload"),
     });
-    let origin = Origin::new(id).expect("an id");
+    let origin = id.parse::<Origin>().expect("an id");
     let rest = Continued { origin, redelivered: true, command: Box::new(publish) };
     let rest = Command::Continued(rest);
     assert_eq!(seal(1).parse(&seal(1).to_body(&rest), now), Ok(rest));
@@ -304,7 +304,7 @@ proptest! {
             Command::Changed(changed("live-1")),
         ];
         let rests = commands.clone().map(|command| Command::Continued(Continued {
-            origin: Origin::new("0b8d-7".to_owned()).expect("an id"),
+            origin: "0b8d-7".parse::<Origin>().expect("an id"),
             redelivered: following,
             command: Box::new(command),
         }));

@@ -13,6 +13,7 @@
 //! pacing/         finds out how fast that is
 //! transport/      a request of the SDK, captured once and repeated with other bodies; failed calls
 //! item            attributes of items
+//! keys            tables of keys: how they are made and parsed
 //! limits          the limits of items and requests
 //! answer          items in JSON
 //! usage           what calls have cost
@@ -28,6 +29,7 @@ mod batch_write;
 mod client;
 mod error;
 pub mod item;
+pub(crate) mod keys;
 pub mod limits;
 mod paced;
 pub mod pacing;
@@ -46,6 +48,7 @@ pub use batch_get::BATCH_GET;
 pub use batch_write::{Attributes, BATCH_WRITE, BatchItem};
 pub use client::{Dynamo, sdk_config, sdk_config_over, timeouts};
 pub use error::DynamoError;
+pub(crate) use keys::keys;
 pub use limits::Limits;
 pub use paced::{PacedTable, Written};
 pub use query::{Page, Query};

@@ -89,8 +89,8 @@ impl ArchivedObject {
     pub(super) fn keys(&self) -> [Key; 2] {
         let Self { tenant_id, period, segment, chunk, .. } = self;
         [
-            keys::archived_in(*period, *segment, *chunk, tenant_id),
-            keys::archived(tenant_id, *period, *segment, *chunk),
+            keys::archived_in(period, segment, chunk, tenant_id),
+            keys::archived(tenant_id, period, segment, chunk),
         ]
     }
 

@@ -94,9 +94,9 @@ impl Archives {
     /// Deletes the progress of the archive of a period.
     pub async fn forget_progress(&self, period: Period, segments: u32) -> Result<(), DynamoError> {
         for segment in 0..segments {
-            self.ledger.delete(keys::archiving(period, segment)).await?;
+            self.ledger.delete(keys::archiving(&period, &segment)).await?;
         }
-        self.ledger.delete(keys::read_back(period)).await
+        self.ledger.delete(keys::read_back(&period)).await
     }
 
     /// At most N objects of a period after a row, and where to continue.
@@ -109,7 +109,7 @@ impl Archives {
         let query = Query {
             keys: Some("pk = :pk AND begins_with(sk, :object)"),
             values: vec![
-                (":pk", text(keys::archiving_of(period))),
+                (":pk", text(keys::archiving_of(&period))),
                 (":object", text(keys::OBJECT)),
             ],
             start: behind.map(Key::into_item),
@@ -151,7 +151,7 @@ impl Archives {
         period: Period,
         segment: u32,
     ) -> Result<SegmentProgress, DynamoError> {
-        let row = self.ledger.get(keys::archiving(period, segment)).await?;
+        let row = self.ledger.get(keys::archiving(&period, &segment)).await?;
         row.as_ref().map_or_else(|| Ok(SegmentProgress::default()), SegmentProgress::read)
     }
 
@@ -165,13 +165,13 @@ impl Archives {
         segment: u32,
         progress: &SegmentProgress,
     ) -> Result<bool, DynamoError> {
-        let key = keys::archiving(period, segment);
+        let key = keys::archiving(&period, &segment);
         self.replace(key, progress.version, progress.attributes()).await
     }
 
     /// The progress of reading an archive back.
     pub async fn read_back(&self, period: Period) -> Result<ReadBack, DynamoError> {
-        let row = self.ledger.get(keys::read_back(period)).await?;
+        let row = self.ledger.get(keys::read_back(&period)).await?;
         let Some(row) = row else { return Ok(ReadBack::default()) };
         Ok(ReadBack {
             version: row.count("version")?,
@@ -191,7 +191,7 @@ impl Archives {
     ) -> Result<bool, DynamoError> {
         let mut item = read.tally.attributes();
         item.extend(attributes_of("start", read.position.as_ref()));
-        self.replace(keys::read_back(period), read.version, item).await
+        self.replace(keys::read_back(&period), read.version, item).await
     }
 
     async fn replace(&self, key: Key, version: u64, mut item: Item) -> Result<bool, DynamoError> {

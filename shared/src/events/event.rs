@@ -65,7 +65,9 @@ impl Event {
             Some(Customer { tenant_id, customer_id })
         };
         let customer = customer().ok_or_else(|| row.corrupt("pk", "a tenant and a customer"))?;
-        let key: SortKey = SortKey::parse(row.text("sk")?)
+        let key: SortKey = row
+            .text("sk")?
+            .parse::<SortKey>()
             .map_err(|_| row.corrupt("sk", "an instant and an id"))?;
         let properties = Payload::stored(row.text("properties")?)
             .map_err(|_| row.corrupt("properties", "a JSON value"))?;

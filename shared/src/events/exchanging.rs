@@ -64,7 +64,7 @@ impl Archives {
     }
 
     async fn period_row(&self, row: &PeriodRow) -> Result<Option<PeriodRow>, DynamoError> {
-        let found = self.ledger.get(keys::period(row.period)).await?;
+        let found = self.ledger.get(keys::period(&row.period)).await?;
         found.as_ref().map(PeriodRow::read).transpose()
     }
 
@@ -76,7 +76,7 @@ impl Archives {
     ) -> Result<Vec<TransactWriteItem>, DynamoError> {
         let table = self.ledger.table();
         // It has attributes of a later version.
-        let mut item = keys::period(row.period).into_item();
+        let mut item = keys::period(&row.period).into_item();
         item.extend(next.attributes());
         let unchanged = TransactPut::builder()
             .table_name(table.name())

@@ -44,7 +44,7 @@ impl Keepers {
     /// # Errors
     /// [`DynamoError`]; it may be noted.
     pub async fn begin(&self) -> Result<KeeperLease, DynamoError> {
-        let key = keys::keeper(fastrand::u64(..));
+        let key = keys::keeper(&fastrand::u64(..));
         let remaining = self.ledger.table().deadline().remaining();
         let millis = i64::try_from((remaining + SLACK).as_millis()).unwrap_or(i64::MAX);
         let until = Clock::system().now().plus_millis(millis);
@@ -69,7 +69,7 @@ impl Keepers {
     pub async fn at_work(&self) -> Result<Option<Duration>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
-            values: vec![(":pk", text(keys::KEEPERS))],
+            values: vec![(":pk", text(keys::keepers()))],
             ..Query::default()
         };
         let now = Clock::system().now().unix_millis();

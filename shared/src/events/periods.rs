@@ -133,7 +133,7 @@ impl Periods {
 
     /// The row of a period, if there is one.
     pub async fn row(&self, period: Period) -> Result<Option<PeriodRow>, DynamoError> {
-        let row = self.ledger.get(keys::period(period)).await?;
+        let row = self.ledger.get(keys::period(&period)).await?;
         row.as_ref().map(PeriodRow::read).transpose()
     }
 
@@ -146,7 +146,7 @@ impl Periods {
         loop {
             let query = Query {
                 keys: Some("pk = :pk"),
-                values: vec![(":pk", text(keys::PERIODS))],
+                values: vec![(":pk", text(keys::periods()))],
                 descending: true,
                 start: start.take(),
                 limit: Some(ROWS),
@@ -175,7 +175,7 @@ impl Periods {
         let before = self.row(period.previous()).await?;
         let spread = before.map(|row| row.spread).unwrap_or_default();
         let row = PeriodRow { spread, ..PeriodRow::planned(period) };
-        self.ledger.put_if(keys::period(period), row.attributes(), absent).await?;
+        self.ledger.put_if(keys::period(&period), row.attributes(), absent).await?;
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Periods {
     pub async fn replace(&self, row: &PeriodRow) -> Result<bool, DynamoError> {
         let next = PeriodRow { version: row.version + 1, ..row.clone() };
         let unchanged = Condition::new("version = :read").value(":read", number(row.version));
-        let key = keys::period(row.period);
+        let key = keys::period(&row.period);
         let put = self.ledger.put_if(key, next.attributes(), unchanged).await?;
         Ok(put == Put::Done)
     }

@@ -279,7 +279,7 @@ impl ListedEvent {
     /// [`DynamoError::Corrupt`]
     fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         let key = row.text("sk")?;
-        let key = SortKey::parse(key).map_err(|_| row.corrupt("sk", "an instant and an id"))?;
+        let key = key.parse::<SortKey>().map_err(|_| row.corrupt("sk", "an instant and an id"))?;
         let name = row.parsed("name", "the name of an event")?;
         let properties = Payload::stored(row.text("properties")?);
         let properties = properties.map_err(|_| row.corrupt("properties", "a JSON value"))?;

@@ -6,16 +6,15 @@
 //!                          actor#<actor>#<kind>#<range>     a segment: the position it has reached, or that it is done
 //!                          actor#<actor>#recheck#<kind>#<range>#<message>
 //!                                                           how far the recheck after a crash has come
-//! settle#<viewer>#<actor>  <message>                        how far a long follow or unfollow has come
 //! ```
 
 use super::progress::{FanOutKind, Pass};
 use crate::activities::ActivityKey;
+use crate::dynamo::keys;
 use crate::follows::FollowerRange;
 use crate::ledger::LedgerKey;
 use crate::values::{ActivityId, ActorId, Origin, ViewerId};
 
-const FAN_OUT: &str = "fanout#";
 /// The prefix of the partition keys of follows and unfollows in progress.
 pub const RECONCILIATION: &str = "settle#";
 
@@ -28,24 +27,22 @@ pub enum ProgressItem {
     Reconciliation(ViewerId, ActorId),
 }
 
-/// Parses the key of an item; `None` if it is not one of this feature's.
-#[must_use]
-pub fn of_key(pk: &str, sk: &str) -> Option<ProgressItem> {
-    if let Some(pair) = pk.strip_prefix(RECONCILIATION) {
-        let (viewer, actor) = pair.split_once('#')?;
-        let (viewer, actor) = (ViewerId::new(viewer).ok()?, ActorId::new(actor).ok()?);
-        return Some(ProgressItem::Reconciliation(viewer, actor));
+keys! {
+    /// Parses the key of an item; `None` if it is not one of this feature's.
+    pub fn of_key -> ProgressItem;
+    partitions {
+        /// The progress of the fan-outs of an activity.
+        pub fan_outs(activity_id: ActivityId) = "fanout#{activity_id}";
+        settling(viewer: ViewerId, actor: ActorId) = "settle#{viewer}#{actor}";
     }
-    let activity_id = ActivityId::new(pk.strip_prefix(FAN_OUT)?).ok()?;
-    // `actor#<actor>#<kind>#…`
-    let actor_id = ActorId::new(sk.strip_prefix("actor#")?.split('#').next()?).ok()?;
-    Some(ProgressItem::FanOut(ActivityKey { activity_id, actor_id }))
-}
-
-/// The partition with the progress of the fan-outs of an activity.
-#[must_use]
-pub fn fan_outs(activity: &ActivityId) -> String {
-    format!("{FAN_OUT}{activity}")
+    items {
+        /// How far one message's command with one actor's activities has come in one viewer's timeline.
+        pub reconciliation(viewer: ViewerId, actor: ActorId, origin: Origin) = settling(viewer, actor), "{origin}"
+            => ProgressItem::Reconciliation(viewer, actor);
+        fan_out(activity_id: ActivityId, actor_id: ActorId, rest: String)
+            = fan_outs(activity_id), "actor#{actor_id}#{rest}"
+            => ProgressItem::FanOut(ActivityKey { activity_id, actor_id });
+    }
 }
 
 /// The prefix of the sort keys of everything about one actor in such a partition.
@@ -75,10 +72,4 @@ pub fn segment(
         Pass::Recheck { origin } => format!("{actor}recheck#{kind}#{range}#{origin}"),
     };
     LedgerKey { pk, sk }
-}
-
-/// The key of the progress of one message's command with one actor's activities in one viewer's timeline.
-#[must_use]
-pub fn reconciliation(viewer: &ViewerId, actor: &ActorId, origin: &Origin) -> LedgerKey {
-    LedgerKey { pk: format!("{RECONCILIATION}{viewer}#{actor}"), sk: origin.to_string() }
 }

@@ -36,7 +36,7 @@ impl FanOuts {
             return Ok(None);
         }
         let position = row.text("place")?;
-        SortKey::parse(position).map(Some).map_err(|_| row.corrupt("place", "a sort key"))
+        position.parse::<SortKey>().map(Some).map_err(|_| row.corrupt("place", "a sort key"))
     }
 
     /// Notes the activity down to which the timeline agrees with this state of the edge.

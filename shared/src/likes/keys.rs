@@ -1,46 +1,31 @@
 //! The keys of likes among the facts, and of their counts among the views.
 
 use crate::dynamo::item::Key;
+use crate::dynamo::keys;
 use crate::values::{ActivityId, ViewerId};
 
-const PREFIX: &str = "likes#";
-const ACTIVITY: &str = "activity#";
-const COUNT: &str = "likes";
-
-/// The partition of the facts with the likes of a viewer, including undone ones.
-#[must_use]
-pub fn of_viewer(viewer: &ViewerId) -> String {
-    format!("{PREFIX}{viewer}")
-}
-
-/// The key of the like of a viewer and an activity, among the facts.
-#[must_use]
-pub fn like(viewer: &ViewerId, activity: &ActivityId) -> Key {
-    Key { pk: of_viewer(viewer), sk: activity.to_string() }
-}
-
-/// Viewer and activity of the like with this key.
-#[must_use]
-pub fn of_key(key: &Key) -> Option<(ViewerId, ActivityId)> {
-    of_viewer_and_activity(key, PREFIX)
-}
-
-/// Viewer and activity, if the key consists of a prefix and these.
-pub(crate) fn of_viewer_and_activity(key: &Key, prefix: &str) -> Option<(ViewerId, ActivityId)> {
-    let viewer = ViewerId::new(key.pk.strip_prefix(prefix)?).ok()?;
-    Some((viewer, ActivityId::new(key.sk.as_str()).ok()?))
-}
-
-/// The key of the count of an activity, among the views.
-#[must_use]
-pub fn count(activity: &ActivityId) -> Key {
-    Key { pk: format!("{ACTIVITY}{activity}"), sk: COUNT.to_owned() }
+keys! {
+    /// Viewer and activity of the like with this key.
+    pub fn of_like -> (ViewerId, ActivityId);
+    partitions {
+        /// The likes of a viewer among the facts, including undone ones.
+        pub of_viewer(viewer: ViewerId) = "likes#{viewer}";
+        /// The count of an activity, among the views.
+        of_activity(activity: ActivityId) = "activity#{activity}";
+    }
+    items {
+        /// The like of a viewer and an activity, among the facts.
+        pub like(viewer: ViewerId, activity: ActivityId) = of_viewer(viewer), "{activity}"
+            => (viewer, activity);
+        /// The count of an activity, among the views.
+        pub count(activity: ActivityId) = of_activity(activity), "likes";
+    }
 }
 
 /// The activity whose count has this key.
 #[must_use]
 pub fn counted(key: &Key) -> Option<ActivityId> {
-    let activity = key.pk.strip_prefix(ACTIVITY).filter(|_| key.sk == COUNT)?;
+    let activity = key.pk.strip_prefix("activity#").filter(|_| key.sk == "likes")?;
     ActivityId::new(activity).ok()
 }
 
@@ -56,8 +41,9 @@ mod tests {
             let activity = ActivityId::new(activity).expect("an id");
             prop_assert_eq!(counted(&count(&activity)), Some(activity.clone()));
             prop_assert_eq!(counted(&like(&viewer, &activity)), None);
-            prop_assert_eq!(of_key(&count(&activity)), None);
-            prop_assert_eq!(of_key(&like(&viewer, &activity)), Some((viewer, activity)));
+            let of = |key: Key| of_like(&key.pk, &key.sk);
+            prop_assert_eq!(of(count(&activity)), None);
+            prop_assert_eq!(of(like(&viewer, &activity)), Some((viewer, activity)));
         }
     }
 }

@@ -269,7 +269,7 @@ fn says_whole(row: &Row<'_>) -> Result<bool, DynamoError> {
 }
 
 fn read(row: &Row<'_>) -> Result<Like, DynamoError> {
-    let key = SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))?;
+    let key: SortKey = row.parsed("sk", "a sort key")?;
     Ok(Like { liked_at: key.published_at, activity_id: key.activity_id })
 }
 

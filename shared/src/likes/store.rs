@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{LikeChange, Recorded, keys};
-use crate::dynamo::item::{Key, Row, text, truth};
+use crate::dynamo::item::{Row, text, truth};
 use crate::dynamo::{Changed, DynamoError, Query, Update};
 use crate::facts::Facts;
 use crate::ledger::FORGET_AT;
@@ -220,6 +220,6 @@ fn liked_in(rows: &[Row<'_>]) -> Result<Vec<Like>, DynamoError> {
 }
 
 fn activity_of(row: &Row<'_>) -> Result<ActivityId, DynamoError> {
-    let key = keys::of_key(&Key::of(row)?);
+    let key = keys::of_like(row.text("pk")?, row.text("sk")?);
     key.map(|(_, activity)| activity).ok_or_else(|| row.corrupt("sk", "the id of an activity"))
 }

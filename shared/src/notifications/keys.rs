@@ -11,57 +11,37 @@
 //!
 //! In descending order of keys, the inbox comes first, and then the notifications in the order in which they are shown.
 
-use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Key, Row};
-use crate::likes::keys::of_viewer_and_activity;
+use crate::dynamo::{DynamoError, keys};
 use crate::values::{ActivityId, Origin, Timestamp, ViewerId};
 
-const MARKS: &str = "read#";
 /// The prefix of the partitions of the views with notifications.
 pub const NOTIFICATIONS: &str = "notifications#";
 const INBOX: &str = "inbox";
-const ALL: &str = "all#";
 
-/// The partition of the facts with the marks of a viewer.
-#[must_use]
-pub fn marks(viewer: &ViewerId) -> String {
-    format!("{MARKS}{viewer}")
-}
-
-/// The key of the mark of a viewer and an activity, among the facts.
-#[must_use]
-pub fn mark(viewer: &ViewerId, activity: &ActivityId) -> Key {
-    Key { pk: marks(viewer), sk: activity.to_string() }
-}
-
-/// The key of the note that a message has marked all notifications, among the facts.
-#[must_use]
-pub fn all_marked(viewer: &ViewerId, origin: &Origin) -> Key {
-    Key { pk: marks(viewer), sk: format!("{ALL}{origin}") }
+keys! {
+    /// Viewer and activity of the mark with this key.
+    pub fn of_mark -> (ViewerId, ActivityId);
+    partitions {
+        /// The marks of a viewer, among the facts.
+        pub marks(viewer: ViewerId) = "read#{viewer}";
+        /// The notifications of a viewer, among the views.
+        pub of_viewer(viewer: ViewerId) = "notifications#{viewer}";
+    }
+    items {
+        /// The mark of a viewer and an activity, among the facts.
+        pub mark(viewer: ViewerId, activity: ActivityId) = marks(viewer), "{activity}" => (viewer, activity);
+        /// The note that a message has marked all notifications, among the facts.
+        pub all_marked(viewer: ViewerId, origin: Origin) = marks(viewer), "all#{origin}";
+        /// A viewer's inbox.
+        pub inbox(viewer: ViewerId) = of_viewer(viewer), "inbox";
+    }
 }
 
 /// True for the key of such a note.
 #[must_use]
 pub fn is_all_mark(key: &Key) -> bool {
-    key.pk.starts_with(MARKS) && key.sk.starts_with(ALL)
-}
-
-/// Viewer and activity of the mark with this key.
-#[must_use]
-pub fn of_mark(key: &Key) -> Option<(ViewerId, ActivityId)> {
-    of_viewer_and_activity(key, MARKS)
-}
-
-/// The partition of the views with the notifications of a viewer.
-#[must_use]
-pub fn of_viewer(viewer: &ViewerId) -> String {
-    format!("{NOTIFICATIONS}{viewer}")
-}
-
-/// The key of a viewer's inbox.
-#[must_use]
-pub fn inbox(viewer: &ViewerId) -> Key {
-    Key { pk: of_viewer(viewer), sk: INBOX.to_owned() }
+    key.pk.starts_with("read#") && key.sk.starts_with("all#")
 }
 
 /// True for the key of an inbox, among the views.
@@ -151,7 +131,7 @@ mod tests {
             prop_assert_eq!(of_view(&inbox(&viewer)), Some((viewer.clone(), None)));
             prop_assert!(inbox(&viewer).sk > position.to_text());
             let mark = mark(&viewer, &position.activity_id);
-            prop_assert_eq!(of_mark(&mark), Some((viewer, position.activity_id)));
+            prop_assert_eq!(of_mark(&mark.pk, &mark.sk), Some((viewer, position.activity_id)));
             prop_assert_eq!(of_view(&mark), None);
         }
 

@@ -13,7 +13,7 @@ use super::mark::Mark;
 use super::read::ReadNotification;
 use crate::activities::owner::{self, Owner};
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::dynamo::item::{Item, Key, Row, number, text, truth};
 use crate::likes::{self, Recorded};
 use crate::projection::{Change, Fold, Late, Recent, State};
 use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
@@ -323,7 +323,8 @@ impl State for ActivityLikes {
 
 impl Fold for ActivityLikes {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        if let Some((viewer, activity)) = likes::keys::of_key(&change.key) {
+        let Key { pk, sk } = &change.key;
+        if let Some((viewer, activity)) = likes::keys::of_like(pk, sk) {
             let (before, after) = rows(change, facts, Recorded::read)?;
             let told = [before, after].map(|row| {
                 let ever_liked = row.filter(|row: &Recorded| row.first_liked_at.is_some());
@@ -331,13 +332,13 @@ impl Fold for ActivityLikes {
             });
             self.recent.note(&viewer, told, Late::of(change));
             self.like_changed(viewer, &activity, before, after);
-        } else if let Some((viewer, activity)) = keys::of_mark(&change.key) {
+        } else if let Some((viewer, activity)) = keys::of_mark(pk, sk) {
             let (_, after) = rows(change, facts, Mark::read)?;
             let counts = self.is_by(&viewer) && !self.deleted;
             if let Some(mark) = after.filter(|_| counts) {
                 self.marked(mark, &activity);
             }
-        } else if owner::of_key(&change.key).is_some() {
+        } else if owner::of_key(pk, sk).is_some() {
             let (_, after) = rows(change, facts, Owner::read)?;
             if after.is_some_and(|owner| owner.deleted) {
                 self.delete();

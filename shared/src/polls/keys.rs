@@ -1,61 +1,21 @@
 //! The keys of polls, among the facts and among the views.
 //!
 //! ```text
-//! facts    poll#<poll>     poll           what was opened
-//!          poll#<poll>     end#<actor>    when that actor ended it
-//!          votes#<viewer>  <poll>         what the viewer voted, and when
 //! views    poll#<poll>     poll           how many votes each choice has
 //!          poll#<poll>     events#<n>     when they were won and lost
 //!          poll#<poll>     waiting#<n>    votes that came before the poll
 //! ```
 
 use crate::dynamo::item::Key;
+use crate::dynamo::keys;
 use crate::values::{ActorId, PollId, ViewerId};
 
 /// The prefix of the partition keys of polls, among the facts and among the views.
 pub const POLLS: &str = "poll#";
-const OPENED: &str = "poll";
-const END: &str = "end#";
 /// The prefix of the partition keys of votes.
 pub const VOTES: &str = "votes#";
 /// The prefix of the sort keys of blocks of events.
 pub(super) const EVENTS: &str = "events#";
-
-/// The partition of a poll, among the facts and among the views.
-fn partition(poll: &PollId) -> String {
-    format!("{POLLS}{poll}")
-}
-
-/// The key of the definition of a poll, among the facts.
-#[must_use]
-pub fn opened(poll: &PollId) -> Key {
-    Key { pk: partition(poll), sk: OPENED.to_owned() }
-}
-
-/// The key of the end that an actor gave a poll, among the facts.
-#[must_use]
-pub fn end(poll: &PollId, actor: &ActorId) -> Key {
-    Key { pk: partition(poll), sk: format!("{END}{actor}") }
-}
-
-/// The partition of the facts with the votes of a viewer.
-#[must_use]
-pub fn of_viewer(viewer: &ViewerId) -> String {
-    format!("{VOTES}{viewer}")
-}
-
-/// The key of the votes of a viewer in a poll, among the facts. The partition key is the viewer, so that votes of one poll are
-/// spread over all partitions from the first one on.
-#[must_use]
-pub fn vote(viewer: &ViewerId, poll: &PollId) -> Key {
-    Key { pk: of_viewer(viewer), sk: poll.to_string() }
-}
-
-/// The key of the view of a poll.
-#[must_use]
-pub fn view(poll: &PollId) -> Key {
-    Key { pk: partition(poll), sk: OPENED.to_owned() }
-}
 
 /// A row of the facts about a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,19 +25,35 @@ pub enum PollRow {
     Vote(ViewerId, PollId),
 }
 
+keys! {
+    fn of_fact -> PollRow;
+    partitions {
+        partition(poll: PollId) = "poll#{poll}";
+        /// The votes of a viewer.
+        pub of_viewer(viewer: ViewerId) = "votes#{viewer}";
+    }
+    items {
+        /// The definition of a poll, among the facts: what was opened.
+        pub opened(poll: PollId) = partition(poll), "poll" => PollRow::Opened(poll);
+        /// The end that an actor gave a poll, among the facts.
+        pub end(poll: PollId, actor: ActorId) = partition(poll), "end#{actor}" => PollRow::End(poll, actor);
+        /// The votes of a viewer in a poll, among the facts: what, and when. The partition key is the viewer, so that votes of one
+        /// poll are spread over all partitions from the first one on.
+        pub vote(viewer: ViewerId, poll: PollId) = of_viewer(viewer), "{poll}" => PollRow::Vote(viewer, poll);
+    }
+}
+
+/// The key of the view of a poll.
+#[must_use]
+pub fn view(poll: &PollId) -> Key {
+    opened(poll)
+}
+
 impl PollRow {
     /// Parses a key of the facts.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
-        if let Some(viewer) = key.pk.strip_prefix(VOTES) {
-            let (viewer, poll) = (ViewerId::new(viewer).ok()?, PollId::new(key.sk.as_str()).ok()?);
-            return Some(Self::Vote(viewer, poll));
-        }
-        let poll = PollId::new(key.pk.strip_prefix(POLLS)?).ok()?;
-        if key.sk == OPENED {
-            return Some(Self::Opened(poll));
-        }
-        Some(Self::End(poll, ActorId::new(key.sk.strip_prefix(END)?).ok()?))
+        of_fact(&key.pk, &key.sk)
     }
 
     #[must_use]

@@ -28,26 +28,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{KEPT, Sequence, Shard, State, View, Views};
 use crate::dynamo::item::{Item, Key, Row, number, text};
-use crate::dynamo::{BATCH_GET, Condition, DynamoError};
+use crate::dynamo::{BATCH_GET, Condition, DynamoError, keys};
 use crate::ledger::FORGET_AT;
 use crate::values::Timestamp;
 
-const PREFIX: &str = "shard#";
-const SHARD: &str = "shard";
 /// The number of the last change, with as many digits as numbers can have: texts are compared.
 const THROUGH: &str = "through";
 /// How long a checkpoint is kept after the last batch.
 const KEPT_SECONDS: u64 = KEPT.as_secs() + 86_400;
 
-/// The key of the checkpoint of a shard, among the views.
-fn key(shard: Shard) -> Key {
-    Key { pk: format!("{PREFIX}{shard}"), sk: SHARD.to_owned() }
-}
-
-/// The shard whose checkpoint has this key.
-#[must_use]
-pub fn of_key(key: &Key) -> Option<Shard> {
-    key.pk.strip_prefix(PREFIX).filter(|_| key.sk == SHARD)?.parse().ok()
+keys! {
+    /// The shard whose checkpoint has this key.
+    pub fn of_key -> Shard;
+    partitions {
+        of_shard(shard: Shard) = "shard#{shard}";
+    }
+    items {
+        key(shard: Shard) = of_shard(shard), "shard" => shard;
+    }
 }
 
 impl Views {
@@ -98,7 +96,7 @@ impl Views {
         let lower = Condition::new("attribute_not_exists(pk) OR #through < :through")
             .name("#through", THROUGH)
             .value(":through", through);
-        let key = key(shard).into_item();
+        let key = key(&shard).into_item();
         self.table().replace(key, says, &[], Some(lower)).await.map(|_| ())
     }
 
@@ -127,11 +125,11 @@ impl Views {
         &self,
         shards: BTreeSet<Shard>,
     ) -> Result<BTreeMap<Shard, Sequence>, DynamoError> {
-        let keys: Vec<Item> = shards.into_iter().map(|shard| key(shard).into_item()).collect();
+        let keys: Vec<Item> = shards.into_iter().map(|shard| key(&shard).into_item()).collect();
         let mut checkpoints = BTreeMap::new();
         for some in keys.chunks(BATCH_GET) {
             for row in self.table().batch_get(some.to_vec()).await? {
-                let shard = of_key(&Key::of(&row)?);
+                let shard = of_key(row.text("pk")?, row.text("sk")?);
                 let shard = shard.ok_or_else(|| row.corrupt("pk", "the key of a checkpoint"))?;
                 checkpoints.insert(shard, through(&row)?);
             }

@@ -159,7 +159,7 @@ impl Rooms {
         arrivals: &[Arrival],
     ) -> Result<bool, DynamoError> {
         let (key, absent) =
-            (keys::arrival(room, number), Condition::new("attribute_not_exists(pk)"));
+            (keys::arrival(room, &number), Condition::new("attribute_not_exists(pk)"));
         Ok(match self.ledger.put_if(key, content(arrivals), absent).await? {
             Put::Done => true,
             // A retry is refused by what the first attempt wrote.

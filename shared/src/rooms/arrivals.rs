@@ -249,7 +249,7 @@ impl Rooms {
             keys: Some("pk = :pk AND sk >= :first"),
             values: vec![
                 (":pk", text(keys::arrivals(room))),
-                (":first", text(keys::arrival_sort_key(first))),
+                (":first", text(keys::arrival(room, &first).sk)),
             ],
             limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
             ..Query::default()
@@ -313,7 +313,7 @@ impl Rooms {
             values: vec![(":gone", gone), (":id", text(key.message_id.as_str()))],
             ..Update::default()
         };
-        let row = keys::arrival(&key.room_id, position.row());
+        let row = keys::arrival(&key.room_id, &position.row());
         self.ledger.table().update(row.into_item(), update).await.map(|_| ())
     }
 

@@ -1,31 +1,16 @@
 //! The keys of rooms in the ledger.
 //!
-//! ```text
-//! message#<room>#<message>   claim              whose the id is
-//! message#<room>#<message>   deleted#<author>   this author has deleted it
-//! room#<room>                room               whether it is private, and how many shards it has
-//! room#<room>#<shard>        <sort key>         a message, or its tombstone
-//! said#<room>#<author>       <sort key>         the same, by author
-//! arrived#<room>             <number>           messages in the order of arrival
-//! person#<viewer>#rooms      room#<room>        whether the viewer is in the room
-//! ```
-//!
 //! A claim and its markers have a partition of their own, so only the rows of a busy room share partitions.
 
 use super::Shards;
-use crate::dynamo::Query;
 use crate::dynamo::item::text;
+use crate::dynamo::{Query, keys};
 use crate::ledger::{LedgerKey, PERSON};
 use crate::values::{MessageId, RoomId, SortKey, Timestamp, ViewerId};
 
 const MESSAGE: &str = "message#";
 const ROOM: &str = "room#";
 const SAID: &str = "said#";
-const ARRIVED: &str = "arrived#";
-const CLAIM: &str = "claim";
-const DELETED: &str = "deleted#";
-const ITEM: &str = "room";
-const MEMBERSHIPS: &str = "#rooms";
 
 /// A message of one author.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,117 +46,70 @@ impl RoomItem {
     }
 }
 
-/// Parses the key of an item; `None` if it is not one of this feature's, or is about one person alone.
-#[must_use]
-pub fn of_key(pk: &str, sk: &str) -> Option<RoomItem> {
-    if let Some(rest) = pk.strip_prefix(MESSAGE) {
-        let (room, message) = rest.split_once('#')?;
-        let (room_id, message_id) = (RoomId::new(room).ok()?, MessageId::new(message).ok()?);
-        if sk == CLAIM {
-            return Some(RoomItem::Claim(room_id, message_id));
-        }
-        let author_id = ViewerId::new(sk.strip_prefix(DELETED)?).ok()?;
-        return Some(RoomItem::Marker(MessageKey { room_id, message_id, author_id }));
+keys! {
+    /// Parses the key of an item; `None` if it is not one of this feature's, or is about one person alone.
+    pub fn of_key -> RoomItem;
+    partitions {
+        message(room_id: RoomId, message_id: MessageId) = "message#{room_id}#{message_id}";
+        room_itself(room: RoomId) = "room#{room}";
+        /// A shard, which lists messages by sort key.
+        pub shard(room: RoomId, shard: u16) = "room#{room}#{shard}";
+        /// The messages of an author in a room, by sort key.
+        pub said(room_id: RoomId, author_id: ViewerId) = "said#{room_id}#{author_id}";
+        /// A room's list of arrivals.
+        pub arrivals(room: RoomId) = "arrived#{room}";
+        memberships(viewer: ViewerId) = "person#{viewer}#rooms";
     }
-    let message = || SortKey::parse(sk).ok().map(|key| MessageId::from(key.activity_id));
-    if let Some(rest) = pk.strip_prefix(SAID) {
-        let (room, author) = rest.split_once('#')?;
-        let (room_id, author_id) = (RoomId::new(room).ok()?, ViewerId::new(author).ok()?);
-        return Some(RoomItem::AuthorRow(MessageKey {
-            room_id,
-            message_id: message()?,
-            author_id,
-        }));
+    items {
+        /// The claim of a message: whose the id is.
+        pub claim(room_id: RoomId, message_id: MessageId) = message(room_id, message_id), "claim"
+            => RoomItem::Claim(room_id, message_id);
+        marker_of(room_id: RoomId, message_id: MessageId, author_id: ViewerId)
+            = message(room_id, message_id), "deleted#{author_id}"
+            => RoomItem::Marker(MessageKey { room_id, message_id, author_id });
+        /// The item of a room: whether it is private, and how many shards it has.
+        pub room(room: RoomId) = room_itself(room), "room" => RoomItem::Room(room);
+        row(room_id: RoomId, nth: u16, sort_key: SortKey) = shard(room_id, nth), "{sort_key}"
+            => RoomItem::Row(room_id, sort_key.activity_id.into());
+        authors_row(room_id: RoomId, author_id: ViewerId, sort_key: SortKey)
+            = said(room_id, author_id), "{sort_key}"
+            => RoomItem::AuthorRow(MessageKey {
+                room_id,
+                message_id: sort_key.activity_id.into(),
+                author_id,
+            });
+        /// A row of arrivals. The order of its sort keys is that of numbers.
+        pub arrival(room: RoomId, number: u64) = arrivals(room), "{number:016}"
+            => RoomItem::Arrivals(room);
+        /// The membership of a viewer in a room. A room may have the id of a person, so the sort key has a prefix.
+        pub membership(viewer: ViewerId, room: RoomId) = memberships(viewer), "room#{room}";
     }
-    if let Some(room) = pk.strip_prefix(ARRIVED) {
-        sk.parse::<u64>().ok()?;
-        return RoomId::new(room).ok().map(RoomItem::Arrivals);
-    }
-    let rest = pk.strip_prefix(ROOM)?;
-    match rest.split_once('#') {
-        None if sk == ITEM => RoomId::new(rest).ok().map(RoomItem::Room),
-        None => None,
-        Some((room, shard)) => {
-            shard.parse::<u16>().ok()?;
-            Some(RoomItem::Row(RoomId::new(room).ok()?, message()?))
-        }
-    }
-}
-
-/// The key of the claim of a message.
-#[must_use]
-pub fn claim(room: &RoomId, message: &MessageId) -> LedgerKey {
-    LedgerKey { pk: format!("{MESSAGE}{room}#{message}"), sk: CLAIM.to_owned() }
 }
 
 /// The key of the marker that an author has deleted a message.
 #[must_use]
 pub fn marker(key: &MessageKey) -> LedgerKey {
-    let MessageKey { room_id, message_id, author_id } = key;
-    LedgerKey { pk: format!("{MESSAGE}{room_id}#{message_id}"), sk: marker_sort_key(author_id) }
+    marker_of(&key.room_id, &key.message_id, &key.author_id)
 }
 
 /// The sort key of every marker of an author.
 #[must_use]
 pub fn marker_sort_key(author: &ViewerId) -> String {
-    format!("{DELETED}{author}")
-}
-
-/// The key of the item of a room.
-#[must_use]
-pub fn room(room: &RoomId) -> LedgerKey {
-    LedgerKey { pk: format!("{ROOM}{room}"), sk: ITEM.to_owned() }
-}
-
-/// The partition of a shard, which lists messages by sort key.
-#[must_use]
-pub fn shard(room: &RoomId, shard: u16) -> String {
-    format!("{ROOM}{room}#{shard}")
-}
-
-/// The partition with the messages of an author in a room, by sort key.
-#[must_use]
-pub fn said(room: &RoomId, author: &ViewerId) -> String {
-    format!("{SAID}{room}#{author}")
+    format!("deleted#{author}")
 }
 
 /// The keys of the two rows of a message: in its room, and under its author.
 #[must_use]
 pub fn rows(key: &MessageKey, at: Timestamp, shards: Shards) -> [LedgerKey; 2] {
-    let sk = key.sort_key(at).to_string();
-    let shard = shard(&key.room_id, shards.of(&key.message_id));
-    let said = said(&key.room_id, &key.author_id);
-    [LedgerKey { pk: shard, sk: sk.clone() }, LedgerKey { pk: said, sk }]
-}
-
-/// The partition of a room's list of arrivals.
-#[must_use]
-pub fn arrivals(room: &RoomId) -> String {
-    format!("{ARRIVED}{room}")
-}
-
-/// The key of a row of arrivals.
-#[must_use]
-pub fn arrival(room: &RoomId, number: u64) -> LedgerKey {
-    LedgerKey { pk: arrivals(room), sk: arrival_sort_key(number) }
-}
-
-/// The sort key of a row of arrivals: the order of bytes is that of numbers.
-#[must_use]
-pub fn arrival_sort_key(number: u64) -> String {
-    format!("{number:016}")
-}
-
-/// The key of the membership of a viewer in a room. A room may have the id of a person, so the sort key has a prefix.
-#[must_use]
-pub fn membership(viewer: &ViewerId, room: &RoomId) -> LedgerKey {
-    LedgerKey { pk: format!("{PERSON}{viewer}{MEMBERSHIPS}"), sk: format!("{ROOM}{room}") }
+    let (room, sort_key) = (&key.room_id, key.sort_key(at));
+    let shard = shards.of(&key.message_id);
+    [row(room, &shard, &sort_key), authors_row(room, &key.author_id, &sort_key)]
 }
 
 /// The room of a membership, by its key.
 #[must_use]
 pub fn room_of_membership(pk: &str, sk: &str) -> Option<RoomId> {
-    pk.strip_prefix(PERSON)?.strip_suffix(MEMBERSHIPS)?;
+    pk.strip_prefix(PERSON)?.strip_suffix("#rooms")?;
     RoomId::new(sk.strip_prefix(ROOM)?).ok()
 }
 
@@ -203,7 +141,7 @@ pub fn claims() -> Query<'static> {
     Query {
         filter: Some("begins_with(pk, :message) AND sk = :claim"),
         projection: Some("pk, sk"),
-        values: vec![(":message", text(MESSAGE)), (":claim", text(CLAIM))],
+        values: vec![(":message", text(MESSAGE)), (":claim", text("claim"))],
         ..Query::default()
     }
 }
@@ -232,12 +170,12 @@ mod tests {
         assert_eq!(of(marker(&key)), Some(RoomItem::Marker(key.clone())));
         assert_eq!(of(room(&room_id)), Some(RoomItem::Room(room_id.clone())));
         assert_eq!(
-            of_key(&shard(&room_id, 3), &row),
+            of_key(&shard(&room_id, &3), &row),
             Some(RoomItem::Row(room_id.clone(), message_id))
         );
         assert_eq!(of_key(&said(&room_id, &author_id), &row), Some(RoomItem::AuthorRow(key)));
         assert_eq!(of(membership(&author_id, &room_id)), None);
-        let arrived = of(arrival(&room_id, 7));
+        let arrived = of(arrival(&room_id, &7));
         assert_eq!(arrived, Some(RoomItem::Arrivals(room_id)));
         for (pk, sk) in [
             ("room#r", "rooms"),

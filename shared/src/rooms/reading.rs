@@ -85,7 +85,7 @@ impl MessageList<'_> {
     fn partitions(&self) -> Vec<String> {
         match self.author {
             Some(author) => vec![keys::said(self.room, author)],
-            None => (0..self.shards.count()).map(|shard| keys::shard(self.room, shard)).collect(),
+            None => (0..self.shards.count()).map(|shard| keys::shard(self.room, &shard)).collect(),
         }
     }
 }
@@ -234,7 +234,7 @@ fn message(row: &Row<'_>) -> Result<Option<Message>, DynamoError> {
     if row.flag("deleted")? {
         return Ok(None);
     }
-    let sort_key = SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))?;
+    let sort_key = row.parsed("sk", "a sort key")?;
     let payload = Payload::stored(row.text("payload")?)
         .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
     let author_id = row.parsed("author_id", "an id")?;

@@ -52,7 +52,7 @@ impl CountedEvent {
     pub(super) fn of(change: &Change, facts: &str) -> Result<Option<Self>, DynamoError> {
         let Some(item) = added(change) else { return Ok(None) };
         let corrupt = |attribute, expected| Self::corrupt(change, facts, attribute, expected);
-        let key = SortKey::parse(&change.key.sk);
+        let key = change.key.sk.parse::<SortKey>();
         let key = key.map_err(|_| corrupt("sk", "an instant and an id"))?;
         let name =
             item.get("name").and_then(|name| EventName::new(name.as_s().ok()?.as_str()).ok());

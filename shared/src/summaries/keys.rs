@@ -1,19 +1,15 @@
 //! Keys of summaries, among the views.
 //!
 //! ```text
-//! pk                             sk                        what
-//! customer#<tenant>#<customer>   summary                   what a customer did
-//! customer#<tenant>#<customer>   days#<last day>#<n>       a block of days that are no longer in it
+//! customer#<tenant>#<customer>   days#<last day>#<n>       a block of days that are no longer in the summary
 //! customer#<tenant>#<customer>   names#<bucket>            names that are not in it
-//! customers#<tenant>             <customer>                that a customer has a summary
-//! names#<tenant>#<n>             <name>                    events of one name, from the nth part of the stream
-//! witness#<period>#<n>           <tenant>                  events of a period and the sum of their digests, in the same parts
 //! ```
 
 use std::fmt;
 
 use super::Day;
 use crate::dynamo::item::Key;
+use crate::dynamo::keys;
 use crate::events::{Customer, Period};
 use crate::projection::Shard;
 use crate::values::{CustomerId, EventName, TenantId};
@@ -22,11 +18,8 @@ use crate::values::{CustomerId, EventName, TenantId};
 pub const CUSTOMER: &str = "customer#";
 /// The prefix of the partitions of lists of customers.
 pub const CUSTOMERS: &str = "customers#";
-/// The prefix of the partitions of names.
-pub const NAMES: &str = "names#";
 /// The prefix of the partitions of witnesses.
 pub const WITNESS: &str = "witness#";
-const SUMMARY: &str = "summary";
 /// The prefix of the sort keys of blocks of days.
 pub(super) const DAYS_OF: &str = "days#";
 /// The prefix of the sort keys of blocks of names.
@@ -43,6 +36,46 @@ pub enum SummaryView {
     Name(TenantId, EventName, u8),
     /// Events of a tenant in a period, in one part.
     Witness(Period, TenantId, u8),
+}
+
+/// An item of the views about events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SummaryItem {
+    View(SummaryView),
+    /// A block of days of a customer.
+    Days(Customer),
+    Names(Customer),
+    Listed(Customer),
+}
+
+keys! {
+    fn of_view -> SummaryItem;
+    partitions {
+        of_customer(customer: Customer) = "customer#{customer}";
+        /// The list of a tenant's customers.
+        pub customers(tenant: TenantId) = "customers#{tenant}";
+        /// The names of a tenant, in one part.
+        pub names(tenant: TenantId, part: u8) = "names#{tenant}#{part}";
+        /// The witnesses of a period, in one part.
+        pub witnesses(period: Period, part: u8) = "witness#{period}#{part}";
+    }
+    items {
+        /// What a customer did.
+        summary(customer: Customer) = of_customer(customer), "summary"
+            => SummaryItem::View(SummaryView::Customer(customer));
+        days_of(customer: Customer, block: String) = of_customer(customer), "days#{block}"
+            => SummaryItem::Days(customer);
+        names_of(customer: Customer, bucket: String) = of_customer(customer), "names#{bucket}"
+            => SummaryItem::Names(customer);
+        listing(tenant_id: TenantId, customer_id: CustomerId) = customers(tenant_id), "{customer_id}"
+            => SummaryItem::Listed(Customer { tenant_id, customer_id });
+        /// Events of one name, from the nth part of the stream.
+        name(tenant: TenantId, name: EventName, part: u8) = names(tenant, part), "{name}"
+            => SummaryItem::View(SummaryView::Name(tenant, name, part));
+        /// Events of a period and the sum of their digests, in the same parts.
+        witness(period: Period, tenant: TenantId, part: u8) = witnesses(period, part), "{tenant}"
+            => SummaryItem::View(SummaryView::Witness(period, tenant, part));
+    }
 }
 
 impl SummaryView {
@@ -63,32 +96,19 @@ impl SummaryView {
     #[must_use]
     pub fn key(&self) -> Key {
         match self {
-            Self::Customer(customer) => {
-                Key { pk: format!("{CUSTOMER}{customer}"), sk: SUMMARY.to_owned() }
-            }
-            Self::Name(tenant, name, part) => {
-                Key { pk: names(tenant, *part), sk: name.as_str().to_owned() }
-            }
-            Self::Witness(period, tenant, part) => {
-                Key { pk: witnesses(*period, *part), sk: tenant.to_string() }
-            }
+            Self::Customer(customer) => summary(customer),
+            Self::Name(tenant, of, part) => name(tenant, of, part),
+            Self::Witness(period, tenant, part) => witness(period, tenant, part),
         }
     }
 
     /// The view at a key, if it is one of these.
     #[must_use]
-    pub fn of_key(Key { pk, sk }: &Key) -> Option<Self> {
-        if let Some(customer) = pk.strip_prefix(CUSTOMER) {
-            return customer.parse().ok().filter(|_| sk == SUMMARY).map(Self::Customer);
+    pub fn of_key(key: &Key) -> Option<Self> {
+        match SummaryItem::of_key(key)? {
+            SummaryItem::View(view) => Some(view),
+            _ => None,
         }
-        let part = |text: &str| text.parse().ok().filter(|part| *part < PARTS);
-        if let Some(names) = pk.strip_prefix(NAMES) {
-            let (tenant, nth) = names.split_once('#')?;
-            let (tenant, name) = (TenantId::new(tenant).ok()?, EventName::new(sk).ok()?);
-            return Some(Self::Name(tenant, name, part(nth)?));
-        }
-        let (period, nth) = pk.strip_prefix(WITNESS)?.split_once('#')?;
-        Some(Self::Witness(period.parse().ok()?, TenantId::new(sk).ok()?, part(nth)?))
     }
 }
 
@@ -99,55 +119,19 @@ impl fmt::Display for SummaryView {
     }
 }
 
-/// What an item beside these views is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SummaryItem {
-    /// A block of days of a customer.
-    Days(Customer),
-    Names(Customer),
-    Listed(Customer),
-}
-
 impl SummaryItem {
     /// The item at a key, if it is one of these.
     #[must_use]
     pub fn of_key(Key { pk, sk }: &Key) -> Option<Self> {
-        if let Some(customer) = pk.strip_prefix(CUSTOMER) {
-            let customer = customer.parse().ok()?;
-            return match sk.split_once('#')?.0 {
-                "days" => Some(Self::Days(customer)),
-                "names" => Some(Self::Names(customer)),
-                _ => None,
-            };
-        }
-        let tenant_id = TenantId::new(pk.strip_prefix(CUSTOMERS)?).ok()?;
-        let customer_id = CustomerId::new(sk.as_str()).ok()?;
-        Some(Self::Listed(Customer { tenant_id, customer_id }))
+        let exists = |item: &Self| !matches!(item, Self::View(SummaryView::Name(.., part) | SummaryView::Witness(.., part)) if *part >= PARTS);
+        of_view(pk, sk).filter(exists)
     }
-}
-
-/// The partition of the names of a tenant, in one part.
-#[must_use]
-pub fn names(tenant: &TenantId, part: u8) -> String {
-    format!("{NAMES}{tenant}#{part}")
-}
-
-/// The partition of the witnesses of a period, in one part.
-#[must_use]
-pub fn witnesses(period: Period, part: u8) -> String {
-    format!("{WITNESS}{period}#{part}")
-}
-
-/// The partition of the list of a tenant's customers.
-#[must_use]
-pub fn customers(tenant: &TenantId) -> String {
-    format!("{CUSTOMERS}{tenant}")
 }
 
 /// The row that says that a customer has a summary.
 #[must_use]
-pub fn listed(customer: &Customer) -> Key {
-    Key { pk: customers(&customer.tenant_id), sk: customer.customer_id.to_string() }
+pub fn listed(Customer { tenant_id, customer_id }: &Customer) -> Key {
+    listing(tenant_id, customer_id)
 }
 
 /// The sort key of a block of days, the latest of which is this one.
@@ -192,7 +176,7 @@ mod tests {
             SummaryView::Witness(period, tenant, 0),
         ] {
             assert_eq!(SummaryView::of_key(&view.key()), Some(view.clone()));
-            assert_eq!(SummaryItem::of_key(&view.key()), None);
+            assert_eq!(SummaryItem::of_key(&view.key()), Some(SummaryItem::View(view)));
         }
         let in_partition = |sk| Key { pk: format!("{CUSTOMER}{customer}"), sk };
         for (key, item) in [

@@ -269,7 +269,7 @@ impl Summaries {
         // Reads one more, to know whether there are more.
         let most = i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX);
         let parts = (0..PARTS).map(|part| {
-            let pk = keys::names(tenant, part);
+            let pk = keys::names(tenant, &part);
             self.part_of_names(pk, after, most)
         });
         let parts = futures::future::try_join_all(parts).await?;
@@ -322,7 +322,7 @@ impl Summaries {
         for part in 0..PARTS {
             let query = Query {
                 keys: Some("pk = :pk"),
-                values: vec![(":pk", text(keys::witnesses(period, part)))],
+                values: vec![(":pk", text(keys::witnesses(&period, &part)))],
                 ..Query::default()
             };
             for row in self.views.table().all(query).await? {

@@ -62,7 +62,7 @@ impl Summaries {
     ) -> Result<Vec<(TenantId, Tally)>, DynamoError> {
         let mut query = Query {
             keys: Some("pk = :pk"),
-            values: vec![(":pk", text(keys::witnesses(period, part)))],
+            values: vec![(":pk", text(keys::witnesses(&period, &part)))],
             limit: Some(limit),
             ..Query::default()
         };

@@ -1,24 +1,16 @@
 //! The keys of tags in the ledger.
 //!
-//! ```text
-//! tags#<activity>          <person>     a tag: whether they are tagged, and since when
-//! person#<person>#tagged   <sort key>   a listing: the same, and who published the activity
-//! listing#<activity>       <message>    the progress of a publish with the listings
-//! ```
-//!
 //! **Why no index.** Both requests read one partition in the order of its sort keys: the tags of an activity by id, and what somebody
 //! is tagged in by time. An index by person would not have the second order, because a tag does not have the instant of its activity.
 //! Also, a global index lags behind its table, so acknowledged tags would be missing for a while, and it throttles the table's writes
 //! if it cannot keep up with one person whom everybody tags. Instead, the listing is a write of its own before the command is
 //! acknowledged.
 
-use crate::ledger::{LedgerKey, PERSON};
+use crate::dynamo::keys;
 use crate::values::{ActivityId, Origin, SortKey, ViewerId};
 
 /// The prefix of the partition keys of tags.
 pub const TAGS: &str = "tags#";
-const LISTING: &str = "listing#";
-const TAGGED: &str = "#tagged";
 
 /// What an item of this feature is, by its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,58 +23,34 @@ pub enum TagItem {
     Progress(ActivityId),
 }
 
-/// Parses the key of an item; `None` if it is not one of this feature's.
-#[must_use]
-pub fn of_key(pk: &str, sk: &str) -> Option<TagItem> {
-    if let Some(activity) = pk.strip_prefix(TAGS) {
-        return Some(TagItem::Tag(ActivityId::new(activity).ok()?, ViewerId::new(sk).ok()?));
+keys! {
+    /// Parses the key of an item; `None` if it is not one of this feature's.
+    pub fn of_key -> TagItem;
+    partitions {
+        /// The tags of an activity, by the id of the tagged person.
+        pub of_activity(activity: ActivityId) = "tags#{activity}";
+        /// The listings of a person, in the order of a timeline.
+        pub of_person(tagged: ViewerId) = "person#{tagged}#tagged";
+        /// The progress of publishes of an activity.
+        pub progress_of(activity: ActivityId) = "listing#{activity}";
     }
-    if let Some(activity) = pk.strip_prefix(LISTING) {
-        return ActivityId::new(activity).ok().map(TagItem::Progress);
+    items {
+        /// A tag: whether they are tagged, and since when.
+        pub tag(activity: ActivityId, tagged: ViewerId) = of_activity(activity), "{tagged}"
+            => TagItem::Tag(activity, tagged);
+        /// A listing: the same, and who published the activity.
+        pub listing(tagged: ViewerId, sort_key: SortKey) = of_person(tagged), "{sort_key}"
+            => TagItem::Listing(tagged, sort_key);
+        /// The progress of the publish of one message.
+        pub progress(activity: ActivityId, origin: Origin) = progress_of(activity), "{origin}"
+            => TagItem::Progress(activity);
     }
-    let person = pk.strip_prefix(PERSON)?.strip_suffix(TAGGED)?;
-    Some(TagItem::Listing(ViewerId::new(person).ok()?, SortKey::parse(sk).ok()?))
-}
-
-/// The partition of the tags of an activity, by the id of the tagged person.
-#[must_use]
-pub fn of_activity(activity: &ActivityId) -> String {
-    format!("{TAGS}{activity}")
-}
-
-/// The key of a tag.
-#[must_use]
-pub fn tag(activity: &ActivityId, tagged: &ViewerId) -> LedgerKey {
-    LedgerKey { pk: of_activity(activity), sk: tagged.to_string() }
-}
-
-/// The partition of the listings of a person, in the order of a timeline.
-#[must_use]
-pub fn of_person(tagged: &ViewerId) -> String {
-    format!("{PERSON}{tagged}{TAGGED}")
-}
-
-/// The key of the listing of an activity for a person.
-#[must_use]
-pub fn listing(tagged: &ViewerId, sort_key: &SortKey) -> LedgerKey {
-    LedgerKey { pk: of_person(tagged), sk: sort_key.to_string() }
-}
-
-/// The partition of the progress of publishes of an activity.
-#[must_use]
-pub fn progress_of(activity: &ActivityId) -> String {
-    format!("{LISTING}{activity}")
-}
-
-/// The key of the progress of the publish of one message.
-#[must_use]
-pub fn progress(activity: &ActivityId, origin: &Origin) -> LedgerKey {
-    LedgerKey { pk: progress_of(activity), sk: origin.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::LedgerKey;
     use crate::values::Timestamp;
     use proptest::prelude::*;
 

@@ -244,7 +244,7 @@ impl Alerts {
             Put::Done => alert.decided_at,
             Put::Refused(there) => self.ledger.table().row(there).parsed("at", "an instant")?,
         };
-        let key = keys::alert(tenant, decided_at, &alert.alert_id);
+        let key = keys::alert(tenant, &decided_at, &alert.alert_id);
         self.ledger.put_if(key, alert.attributes(), absent()).await?;
         Ok(decided_at)
     }
@@ -298,7 +298,7 @@ impl Alerts {
         let Some(claim) = self.ledger.get(keys::claim(tenant, alert)).await? else {
             return Ok(None);
         };
-        Ok(Some(keys::alert(tenant, claim.parsed("at", "an instant")?, alert)))
+        Ok(Some(keys::alert(tenant, &claim.parsed("at", "an instant")?, alert)))
     }
 
     /// True if an alert is marked as read, or there is none to mark.
@@ -319,7 +319,7 @@ impl Alerts {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::alerts(tenant)))],
-            start: behind.map(|(at, alert)| keys::alert(tenant, *at, alert).into_item()),
+            start: behind.map(|(at, alert)| keys::alert(tenant, at, alert).into_item()),
             descending: true,
             limit: i32::try_from(limit).ok(),
             ..Query::default()

@@ -1,27 +1,15 @@
 //! Keys in the ledger.
 //!
-//! ```text
-//! tenant#<tenant>#customers           <customer>                a payload
-//! tenant#<tenant>#definitions         rule#<rule>               a rule, or that it was deleted
-//! tenant#<tenant>#definitions         score#<score>             a score, likewise
-//! tenant#<tenant>#alert#<alert>       claim                     when an alert was decided
-//! tenant#<tenant>#alerts              <decided_at>#<alert>      an alert
-//! tenant#<tenant>#decided#<customer>  <rule>                    the periods in which a rule has given an alert
-//! tenant#<tenant>#deciding            <message>                 how far the decisions of a new rule have come
-//! tenant#<tenant>#daily               <customer>                what was decided last of a customer, by day
-//! tenants#daily                       <tenant>                  how far the daily decisions of a tenant have come
-//! ```
-//!
 //! Each alert has its own partition for its claim, and each customer one for decisions, because both are written at the rate of events.
 //! A list is one partition of its tenant.
 
+use crate::dynamo::keys;
 use crate::events::Customer;
 use crate::ledger::LedgerKey;
 use crate::values::{
     AlertId, CustomerId, Origin, RuleId, ScoreId, TIMESTAMP_LENGTH, TenantId, Timestamp,
 };
 
-const TENANT: &str = "tenant#";
 /// The partition of all tenants that have had daily definitions.
 pub const DAILY_TENANTS: &str = "tenants#daily";
 
@@ -45,48 +33,55 @@ pub enum TenantItem {
     DailyTenant(TenantId),
 }
 
-/// What the item with a key is, if it is one about a tenant.
-#[must_use]
-pub fn of_key(pk: &str, sk: &str) -> Option<TenantItem> {
-    if pk == DAILY_TENANTS {
-        return Some(TenantItem::DailyTenant(TenantId::new(sk).ok()?));
+keys! {
+    /// What the item with a key is, if it is one about a tenant.
+    pub fn of_key -> TenantItem;
+    partitions {
+        /// The payloads of customers, by id.
+        pub customers(tenant: TenantId) = "tenant#{tenant}#customers";
+        /// Rules and scores.
+        pub definitions(tenant: TenantId) = "tenant#{tenant}#definitions";
+        claim_of(tenant: TenantId, alert: AlertId) = "tenant#{tenant}#alert#{alert}";
+        /// The list of alerts, in the order in which they were decided.
+        pub alerts(tenant: TenantId) = "tenant#{tenant}#alerts";
+        decided_of(tenant_id: TenantId, customer_id: CustomerId) = "tenant#{tenant_id}#decided#{customer_id}";
+        deciding_of(tenant: TenantId) = "tenant#{tenant}#deciding";
+        /// What was decided of customers by day, by id.
+        pub daily(tenant: TenantId) = "tenant#{tenant}#daily";
+        daily_tenants() = "tenants#daily";
     }
-    let (tenant, what) = pk.strip_prefix(TENANT)?.split_once('#')?;
-    let tenant_id = TenantId::new(tenant).ok()?;
-    if let Some(alert) = what.strip_prefix("alert#") {
-        return Some(TenantItem::Claim(tenant_id, AlertId::new(alert).ok()?));
-    }
-    if let Some(customer) = what.strip_prefix("decided#") {
-        let customer = Customer { tenant_id, customer_id: CustomerId::new(customer).ok()? };
-        return Some(TenantItem::Decided(customer, RuleId::new(sk).ok()?));
-    }
-    match what {
-        "customers" => {
-            let customer_id = CustomerId::new(sk).ok()?;
-            Some(TenantItem::Payload(Customer { tenant_id, customer_id }))
-        }
-        "definitions" => match sk.split_once('#')? {
-            ("rule", rule) => Some(TenantItem::Rule(tenant_id, RuleId::new(rule).ok()?)),
-            ("score", score) => Some(TenantItem::Score(tenant_id, ScoreId::new(score).ok()?)),
-            _ => None,
-        },
-        "alerts" => {
-            let (at, alert) = of_alert(sk)?;
-            Some(TenantItem::Alert(tenant_id, at, alert))
-        }
-        "deciding" => Some(TenantItem::Deciding(tenant_id)),
-        "daily" => {
-            let customer_id = CustomerId::new(sk).ok()?;
-            Some(TenantItem::Daily(Customer { tenant_id, customer_id }))
-        }
-        _ => None,
+    items {
+        payload(tenant_id: TenantId, customer_id: CustomerId) = customers(tenant_id), "{customer_id}"
+            => TenantItem::Payload(Customer { tenant_id, customer_id });
+        /// A rule, or that it was deleted.
+        pub rule(tenant: TenantId, rule: RuleId) = definitions(tenant), "rule#{rule}"
+            => TenantItem::Rule(tenant, rule);
+        /// A score, likewise.
+        pub score(tenant: TenantId, score: ScoreId) = definitions(tenant), "score#{score}"
+            => TenantItem::Score(tenant, score);
+        /// When an alert was decided.
+        pub claim(tenant: TenantId, alert: AlertId) = claim_of(tenant, alert), "claim"
+            => TenantItem::Claim(tenant, alert);
+        /// An alert in the list.
+        pub alert(tenant: TenantId, decided_at: Timestamp, alert: AlertId) = alerts(tenant), "{decided_at}#{alert}"
+            => TenantItem::Alert(tenant, decided_at, alert);
+        decided_periods(tenant_id: TenantId, customer_id: CustomerId, rule: RuleId)
+            = decided_of(tenant_id, customer_id), "{rule}"
+            => TenantItem::Decided(Customer { tenant_id, customer_id }, rule);
+        /// How far the decisions of a new rule have come, under the message that defines it.
+        pub deciding(tenant: TenantId, origin: Origin) = deciding_of(tenant), "{origin}"
+            => TenantItem::Deciding(tenant);
+        decided_daily(tenant_id: TenantId, customer_id: CustomerId) = daily(tenant_id), "{customer_id}"
+            => TenantItem::Daily(Customer { tenant_id, customer_id });
+        /// How far the daily decisions of a tenant have come.
+        pub daily_tenant(tenant: TenantId) = daily_tenants(), "{tenant}" => TenantItem::DailyTenant(tenant);
     }
 }
 
 /// The prefix of the partitions of a tenant.
 #[must_use]
 pub fn of_tenant(tenant: &TenantId) -> String {
-    format!("{TENANT}{tenant}#")
+    format!("tenant#{tenant}#")
 }
 
 /// The instant and the id of the alert at a sort key.
@@ -97,80 +92,22 @@ pub fn of_alert(sk: &str) -> Option<(Timestamp, AlertId)> {
     Some((Timestamp::parse(at).ok()?, AlertId::new(alert).ok()?))
 }
 
-/// The partition of what is said of customers, by id.
-#[must_use]
-pub fn customers(tenant: &TenantId) -> String {
-    format!("{TENANT}{tenant}#customers")
-}
-
 /// What is said of a customer.
 #[must_use]
-pub fn customer(customer: &Customer) -> LedgerKey {
-    LedgerKey { pk: customers(&customer.tenant_id), sk: customer.customer_id.to_string() }
-}
-
-/// The partition of rules and scores.
-#[must_use]
-pub fn definitions(tenant: &TenantId) -> String {
-    format!("{TENANT}{tenant}#definitions")
-}
-
-#[must_use]
-pub fn rule(tenant: &TenantId, rule: &RuleId) -> LedgerKey {
-    LedgerKey { pk: definitions(tenant), sk: format!("rule#{rule}") }
-}
-
-#[must_use]
-pub fn score(tenant: &TenantId, score: &ScoreId) -> LedgerKey {
-    LedgerKey { pk: definitions(tenant), sk: format!("score#{score}") }
-}
-
-#[must_use]
-pub fn claim(tenant: &TenantId, alert: &AlertId) -> LedgerKey {
-    LedgerKey { pk: format!("{TENANT}{tenant}#alert#{alert}"), sk: "claim".to_owned() }
-}
-
-/// The partition of the list of alerts, in the order in which they were decided.
-#[must_use]
-pub fn alerts(tenant: &TenantId) -> String {
-    format!("{TENANT}{tenant}#alerts")
-}
-
-/// An alert in the list.
-#[must_use]
-pub fn alert(tenant: &TenantId, decided_at: Timestamp, alert: &AlertId) -> LedgerKey {
-    LedgerKey { pk: alerts(tenant), sk: format!("{decided_at}#{alert}") }
+pub fn customer(Customer { tenant_id, customer_id }: &Customer) -> LedgerKey {
+    payload(tenant_id, customer_id)
 }
 
 /// In which periods a rule has given alerts about a customer.
 #[must_use]
-pub fn decided(customer: &Customer, rule: &RuleId) -> LedgerKey {
-    let Customer { tenant_id, customer_id } = customer;
-    LedgerKey { pk: format!("{TENANT}{tenant_id}#decided#{customer_id}"), sk: rule.to_string() }
-}
-
-/// How far the decisions of a new rule have come, under the message that defines it.
-#[must_use]
-pub fn deciding(tenant: &TenantId, origin: &Origin) -> LedgerKey {
-    LedgerKey { pk: format!("{TENANT}{tenant}#deciding"), sk: origin.to_string() }
-}
-
-/// The partition of what was decided of customers by day, by id.
-#[must_use]
-pub fn daily(tenant: &TenantId) -> String {
-    format!("{TENANT}{tenant}#daily")
+pub fn decided(Customer { tenant_id, customer_id }: &Customer, rule: &RuleId) -> LedgerKey {
+    decided_periods(tenant_id, customer_id, rule)
 }
 
 /// What was decided last of a customer, by day.
 #[must_use]
-pub fn daily_decisions(customer: &Customer) -> LedgerKey {
-    LedgerKey { pk: daily(&customer.tenant_id), sk: customer.customer_id.to_string() }
-}
-
-/// How far the daily decisions of a tenant have come.
-#[must_use]
-pub fn daily_tenant(tenant: &TenantId) -> LedgerKey {
-    LedgerKey { pk: DAILY_TENANTS.to_owned(), sk: tenant.to_string() }
+pub fn daily_decisions(Customer { tenant_id, customer_id }: &Customer) -> LedgerKey {
+    decided_daily(tenant_id, customer_id)
 }
 
 #[cfg(test)]
@@ -191,7 +128,7 @@ mod tests {
         assert_eq!(of(rule(&t, &r)), Some(TenantItem::Rule(t.clone(), r.clone())));
         assert_eq!(of(score(&t, &s)), Some(TenantItem::Score(t.clone(), s)));
         assert_eq!(of(claim(&t, &id)), Some(TenantItem::Claim(t.clone(), id.clone())));
-        assert_eq!(of(alert(&t, at, &id)), Some(TenantItem::Alert(t.clone(), at, id)));
+        assert_eq!(of(alert(&t, &at, &id)), Some(TenantItem::Alert(t.clone(), at, id)));
         assert_eq!(of(decided(&it, &r)), Some(TenantItem::Decided(it.clone(), r)));
         assert_eq!(of(deciding(&t, &Origin::unknown())), Some(TenantItem::Deciding(t.clone())));
         assert_eq!(of(daily_decisions(&it)), Some(TenantItem::Daily(it.clone())));

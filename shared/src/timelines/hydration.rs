@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use futures::future::try_join_all;
 
 use super::Timelines;
-use crate::activities::changes::{self, Changes, Fingerprint};
+use crate::activities::changes::{Changes, Fingerprint};
 use crate::activities::{self, ActivityKey, Published, RecordCache, read_record};
 use crate::dynamo::item::Row;
 use crate::dynamo::{BATCH_GET, DynamoError};
@@ -189,7 +189,7 @@ impl Timelines {
         cache: &RecordCache,
     ) -> Result<VisibilitySnapshot, DynamoError> {
         let reading = cache.begin();
-        let log = changes::copy(reading.copy());
+        let log = activities::keys::copy(&reading.copy());
         let keys = viewer.map(follows::keys::hidden).into_iter().chain([log.clone()]);
         let items = keys.map(LedgerKey::into_item).collect();
         let (mut hidden, mut changes) = (HiddenActors::default(), Changes::default());

@@ -25,7 +25,7 @@ impl EntryRow {
     /// The activity that the entry points at; `None` if no writer can have written the entry.
     #[must_use]
     pub fn target(&self) -> Option<(SortKey, ActorId)> {
-        let sort_key = SortKey::parse(&self.sort_key).ok()?;
+        let sort_key = self.sort_key.parse::<SortKey>().ok()?;
         Some((sort_key, ActorId::new(self.actor_id.as_deref()?).ok()?))
     }
 }

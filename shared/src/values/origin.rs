@@ -13,12 +13,6 @@ pub struct Origin(String);
 pub struct OriginError;
 
 impl Origin {
-    /// # Errors
-    /// [`OriginError`] if the text cannot be the id of a message ([`is_message_id`]).
-    pub fn new(text: String) -> Result<Self, OriginError> {
-        if is_message_id(&text) { Ok(Self(text)) } else { Err(OriginError) }
-    }
-
     /// Of a command that came without a message, or with one whose id is none.
     #[must_use]
     pub fn unknown() -> Self {
@@ -29,6 +23,15 @@ impl Origin {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl std::str::FromStr for Origin {
+    type Err = OriginError;
+
+    /// Reads what [can be the id of a message](is_message_id).
+    fn from_str(text: &str) -> Result<Self, OriginError> {
+        if is_message_id(text) { Ok(Self(text.to_owned())) } else { Err(OriginError) }
     }
 }
 

@@ -22,12 +22,11 @@ pub struct SortKey {
 #[error("expected an instant, `#` and an activity id")]
 pub struct SortKeyError;
 
-impl SortKey {
+impl std::str::FromStr for SortKey {
+    type Err = SortKeyError;
+
     /// Reads a key back from the table. Only the one canonical form is accepted.
-    ///
-    /// # Errors
-    /// [`SortKeyError`] if the text is anything else.
-    pub fn parse(text: &str) -> Result<Self, SortKeyError> {
+    fn from_str(text: &str) -> Result<Self, SortKeyError> {
         let (instant, rest) = text.split_at_checked(TIMESTAMP_LENGTH).ok_or(SortKeyError)?;
         let published_at = Timestamp::parse(instant).map_err(|_| SortKeyError)?;
         let id = rest.strip_prefix('#').ok_or(SortKeyError)?;
@@ -63,7 +62,7 @@ mod tests {
     proptest! {
         #[test]
         fn round_trips(key in keys()) {
-            prop_assert_eq!(SortKey::parse(&key.to_string()), Ok(key));
+            prop_assert_eq!(key.to_string().parse::<SortKey>(), Ok(key));
         }
 
         #[test]
@@ -74,7 +73,7 @@ mod tests {
 
         #[test]
         fn accepts_only_what_round_trips(text in "[0-9TZ:.#a-z-]{20,40}") {
-            if let Ok(key) = SortKey::parse(&text) {
+            if let Ok(key) = text.parse::<SortKey>() {
                 prop_assert_eq!(key.to_string(), text);
             }
         }
@@ -91,7 +90,7 @@ mod tests {
             "2026-11-20T12:00:00.0000#a",
             "\u{e9}2026-11-20T12:00:00.000Z#a",
         ] {
-            assert_eq!(SortKey::parse(text), Err(SortKeyError), "{text:?}");
+            assert_eq!(text.parse::<SortKey>(), Err(SortKeyError), "{text:?}");
         }
     }
 }

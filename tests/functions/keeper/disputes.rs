@@ -45,7 +45,7 @@ async fn archived() -> World {
     let verified = row(&world);
     let archived = shared::events::PeriodRow { state: PeriodState::Archived, ..verified };
     assert!(world.keeper.periods.replace(&archived).await.unwrap());
-    let progress = shared::events::keys::read_back(period());
+    let progress = shared::events::keys::read_back(&period());
     world.tables.ledger.delete(progress).await.unwrap();
     world
 }

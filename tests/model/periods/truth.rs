@@ -197,7 +197,7 @@ pub(super) fn in_archive(world: &World, period: Period) -> Result<BTreeMap<Id, S
 
 /// The row of a period, read past the functions and past whatever goes wrong at their edge.
 pub(super) fn row(world: &World, period: Period) -> Value {
-    let key = keys::period(period);
+    let key = keys::period(&period);
     let key = json!({"pk": {"S": key.pk}, "sk": {"S": key.sk}});
     let get = json!({"TableName": world.tables.ledger.table().name(), "Key": key});
     let (_, answer) = world.engine.call("GetItem", get.to_string().as_bytes());

@@ -18,7 +18,7 @@ pub fn sort_key(data: &[u8]) {
 }
 
 fn accepted(text: &str) -> Option<SortKey> {
-    let key = SortKey::parse(text).ok()?;
+    let key = text.parse::<SortKey>().ok()?;
     assert_eq!(key.to_string(), text);
     Some(key)
 }
@@ -26,7 +26,7 @@ fn accepted(text: &str) -> Option<SortKey> {
 fn recipe(bytes: &mut Unstructured<'_>) -> Result<()> {
     let (one, other) = (position(bytes)?, position(bytes)?);
     for key in [&one, &other] {
-        assert_eq!(SortKey::parse(&key.to_string()).as_ref(), Ok(key));
+        assert_eq!(key.to_string().parse::<SortKey>().as_ref(), Ok(key));
     }
     check_order(&one, &other);
     check_order(&one, &SortKey { published_at: one.published_at, ..other });

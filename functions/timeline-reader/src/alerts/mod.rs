@@ -9,15 +9,11 @@ use shared::tenants::{Alert, AlertSource, Alerts, Definitions};
 use shared::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
 use crate::Context;
-use crate::http::list;
+use crate::http::list::{self, List, UNREAD};
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::page::{DEFAULT_LIMIT, limit};
 
-/// The name of this list in its cursors.
-const LIST: &str = "alerts";
-const UNREAD: &str = "unread";
 /// Calls that a page makes to find its alerts.
 const ROUNDS: usize = 4;
 /// Alerts read in one call: half a kilobyte each.
@@ -72,24 +68,16 @@ impl From<Alert> for Item {
 
 /// `GET /v1/tenants/{tenant_id}/alerts`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
-    let tenant = cx.path.parameter("tenant_id", TenantId::new)?;
-    cx.caller.may_read_tenant(&tenant)?;
+    let list = List::of_tenant(cx, "alerts")?;
     let parameters = Parameters::of(cx.event, &["limit", "cursor", "state"])?;
-    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
     parameters.get("cursor").map_or(Ok(()), |_| parameters.without("cursor", &["state"]))?;
-    let (mut unread_only, mut behind) = (false, None);
-    if let Some(text) = parameters.get("cursor") {
-        let (only, position) = list::open(cx, LIST, &tenant, text, position)?;
-        (unread_only, behind) = (only, Some(position));
-    }
-    match parameters.get("state") {
-        None => {}
-        Some(UNREAD) => unread_only = true,
-        Some(_) => return Err(Problem::invalid("state", format!("expected `{UNREAD}`"))),
-    }
-    let (alerts, next) = read(cx, &tenant, behind, unread_only, limit).await?;
-    let next_cursor = next.map(|position| seal(cx, &tenant, unread_only, &position));
-    list::answer(alerts.into_iter().map(Item::from).collect(), next_cursor)
+    let (behind, limit) = list.page_of(&parameters, position)?;
+    let (only, behind) = behind.unzip();
+    let unread_only = only.unwrap_or(list::is_unread_only(&parameters)?);
+    let (alerts, next) = read(cx, &list.whose, behind, unread_only, limit).await?;
+    let of = if unread_only { 'u' } else { 'a' };
+    let next = next.map(|(at, id)| format!("{of}{at}#{id}"));
+    list.answer(alerts.into_iter().map(Item::from).collect(), next)
 }
 
 /// Up to `limit` alerts after a position, and the position to continue from if there may be more.
@@ -125,11 +113,6 @@ async fn read(
         }
     }
     Ok((shown, behind))
-}
-
-fn seal(cx: &Context<'_>, tenant: &TenantId, unread_only: bool, (at, id): &Position) -> String {
-    let position = format!("{}{at}#{id}", if unread_only { 'u' } else { 'a' });
-    cx.reader.seal.seal_in(LIST, tenant, position.as_bytes())
 }
 
 /// The alert that a cursor continues after, and whether only unread ones are shown.

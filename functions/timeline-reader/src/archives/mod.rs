@@ -18,14 +18,10 @@ use shared::objects::{ObjectError, Objects};
 use shared::values::{TenantId, Timestamp};
 
 use crate::Context;
-use crate::http::list;
+use crate::http::list::{self, List};
 use crate::http::problem::Problem;
-use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::page::{DEFAULT_LIMIT, limit};
 
-/// The name of this list in its cursors.
-const LIST: &str = "archives";
 /// How long an address works.
 const VALID: Duration = Duration::from_secs(15 * 60);
 /// The objects of a page. The period that reaches this is its last. The address of an object has about 1.5 KB.
@@ -58,20 +54,14 @@ struct OfPeriod {
 
 /// `GET /v1/tenants/{tenant_id}/archives`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
-    let tenant = cx.path.parameter("tenant_id", TenantId::new)?;
-    cx.caller.may_read_tenant(&tenant)?;
-    let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
-    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let before = parameters
-        .get("cursor")
-        .map(|text| list::open(cx, LIST, &tenant, text, earlier_than))
-        .transpose()?;
+    let list = List::of_tenant(cx, "archives")?;
+    let (before, limit) = list.page(list::id)?;
     let Some(objects) = &cx.reader.objects else { return Err(Problem::NotFound(&[])) };
-    let (mut periods, mut next) = read(cx, &tenant, before, limit).await?;
+    let (mut periods, mut next) = read(cx, &list.whose, before, limit).await?;
     let states = try_join_all(periods.iter().map(|of| state(cx, of.period))).await?;
     let states: BTreeMap<_, _> = periods.iter().map(|of| of.period).zip(states).collect();
     if states.values().any(Option::is_some) {
-        (periods, next) = read(cx, &tenant, before, limit).await?;
+        (periods, next) = read(cx, &list.whose, before, limit).await?;
     }
     let mut items = Vec::with_capacity(periods.len());
     for of in periods {
@@ -79,9 +69,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
             items.push(item(objects, cx.now, of, state).await?);
         }
     }
-    let next_cursor =
-        next.map(|next| cx.reader.seal.seal_in(LIST, &tenant, next.to_string().as_bytes()));
-    list::answer(items, next_cursor)
+    list.answer(items, next.map(|next| next.to_string()))
 }
 
 /// The objects of up to `limit` periods before one, newest first, and the period to continue before if there may be more.
@@ -151,9 +139,4 @@ async fn item(
 /// The problem of missing credentials, which may come a moment later.
 fn unsigned(failure: ObjectError) -> Problem {
     DynamoError::Unavailable(failure.to_string()).into()
-}
-
-/// The period that a cursor continues before.
-fn earlier_than(position: &[u8]) -> Option<Period> {
-    list::text(position)?.parse().ok()
 }

@@ -13,17 +13,13 @@ use serde::Serialize;
 use shared::events::{Customer, Period, PeriodLength};
 use shared::summaries::{CustomerSummary, CustomerView, Day, NameTally, Summaries, day_of};
 use shared::tenants::{Customers, Definitions, ScoreDefinition};
-use shared::values::{CustomerId, EventName, Payload, TenantId, Timestamp};
+use shared::values::{CustomerId, EventName, Payload, Timestamp};
 
 use crate::Context;
-use crate::http::list;
+use crate::http::list::{self, List};
 use crate::http::problem::Problem;
-use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::page::{DEFAULT_LIMIT, limit};
 
-/// The name of this list in its cursors.
-const LIST: &str = "customers";
 /// Bytes of blocks that a page reads, unless those of its first customer are more.
 const MOST_BLOCKS: usize = 256 * 1024;
 
@@ -85,28 +81,23 @@ impl Item {
 
 /// `GET /v1/tenants/{tenant_id}/customers`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
-    let tenant = cx.path.parameter("tenant_id", TenantId::new)?;
-    cx.caller.may_read_tenant(&tenant)?;
-    let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
-    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let after = parameters
-        .get("cursor")
-        .map(|text| list::open(cx, LIST, &tenant, text, behind))
-        .transpose()?;
+    let list = List::of_tenant(cx, "customers")?;
+    let (after, limit) = list.page(list::id)?;
+    let tenant = &list.whose;
     let summaries = Summaries::new(&cx.reader.views);
     let ledger = &cx.reader.ledger;
     let (customers, definitions) = (Customers::new(ledger), Definitions::new(ledger));
     // One more of each tells whether there are more. The first customers of both together are among the first of each.
     let (ids, (said, _), in_force) = futures::try_join!(
-        summaries.ids(&tenant, after.as_ref(), limit + 1),
-        customers.page(&tenant, after.as_ref(), limit + 1),
-        definitions.of(&tenant),
+        summaries.ids(tenant, after.as_ref(), limit + 1),
+        customers.page(tenant, after.as_ref(), limit + 1),
+        definitions.of(tenant),
     )?;
     let mut payloads: BTreeMap<_, _> = said.into_iter().collect();
     let ids: BTreeSet<_> = ids.into_iter().chain(payloads.keys().cloned()).collect();
     let mut is_more = ids.len() > limit;
     let ids: Vec<_> = ids.into_iter().take(limit).collect();
-    let views = summaries.views(&tenant, &ids).await?;
+    let views = summaries.views(tenant, &ids).await?;
     let views: Vec<_> = views.into_iter().map(|view| view.state).collect();
     let shown = fitting(&views);
     is_more |= shown < ids.len();
@@ -123,10 +114,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     });
     let read: Vec<_> = read.collect();
     let items = try_join_all(read).await?;
-    let last = items.last().map(|item| &item.customer_id).filter(|_| is_more);
-    let next_cursor =
-        last.map(|last| cx.reader.seal.seal_in(LIST, &tenant, last.as_str().as_bytes()));
-    list::answer(items, next_cursor)
+    let last = items.last().filter(|_| is_more).map(|item| item.customer_id.to_string());
+    list.answer(items, last)
 }
 
 /// The first day that any score needs; `None` without scores.
@@ -143,9 +132,4 @@ fn fitting(views: &[CustomerView]) -> usize {
         size <= MOST_BLOCKS
     };
     views.iter().take_while(fits).count().max(1).min(views.len())
-}
-
-/// The customer that a cursor continues after.
-fn behind(position: &[u8]) -> Option<CustomerId> {
-    CustomerId::new(list::text(position)?).ok()
 }

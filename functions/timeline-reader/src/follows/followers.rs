@@ -3,18 +3,18 @@
 use shared::follows::Follows;
 use shared::values::ActorId;
 
-use super::List;
+use super::{answer, read};
 use crate::Context;
+use crate::http::list::List;
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
 
 /// `GET /v1/actors/{actor_id}/followers`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let actor = cx.path.parameter("actor_id", ActorId::new)?;
-    let list = List { name: "followers", whose: &actor };
-    let request = list.request(cx)?;
+    let list = List::new(cx, "followers", actor);
+    let (after, limit) = list.page(read)?;
     let follows = Follows::new(&cx.reader.ledger);
-    let after = request.after.as_ref();
-    let page = follows.followers(&actor, after, request.limit).await?;
-    list.answer(cx, page).await
+    let page = follows.followers(&list.whose, after.as_ref(), limit).await?;
+    answer(cx, &list, page).await
 }

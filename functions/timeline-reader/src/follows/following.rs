@@ -3,8 +3,9 @@
 use shared::follows::Follows;
 use shared::values::ViewerId;
 
-use super::List;
+use super::{answer, read};
 use crate::Context;
+use crate::http::list::List;
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
 
@@ -12,10 +13,9 @@ use crate::http::response::Answer;
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     cx.caller.may_read(&viewer)?;
-    let list = List { name: "following", whose: &viewer };
-    let request = list.request(cx)?;
+    let list = List::new(cx, "following", viewer);
+    let (after, limit) = list.page(read)?;
     let follows = Follows::new(&cx.reader.ledger);
-    let after = request.after.as_ref();
-    let page = follows.following(&viewer, after, request.limit).await?;
-    list.answer(cx, page).await
+    let page = follows.following(&list.whose, after.as_ref(), limit).await?;
+    answer(cx, &list, page).await
 }

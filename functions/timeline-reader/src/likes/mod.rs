@@ -12,11 +12,9 @@ use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
 use crate::activity::Activity;
-use crate::http::list;
+use crate::http::list::List;
 use crate::http::problem::Problem;
-use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::page::{DEFAULT_LIMIT, limit};
 use listed::Listed;
 
 /// The like counts of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and which of them this viewer likes. The count
@@ -64,30 +62,22 @@ struct Item<'a> {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     cx.caller.may_read(&viewer)?;
-    let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
-    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let after = parameters
-        .get("cursor")
-        .map(|text| list::open(cx, LIST, &viewer, text, read))
-        .transpose()?;
-    let (found, next) = Listed::new(cx, &viewer).page(after, limit).await?;
-    let next_cursor = next.map(|last| seal(cx, &viewer, &last));
+    let list = List::new(cx, "likes", viewer);
+    let (after, limit) = list.page(read)?;
+    let (found, next) = Listed::new(cx, &list.whose).page(after, limit).await?;
     let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| Item {
         activity: Activity::new(activity_id, actor, content),
         liked_at: *liked_at,
     });
-    list::answer(items.collect(), next_cursor)
+    list.answer(items.collect(), next.as_ref().map(position))
 }
 
-/// The name of this list in its cursors.
-const LIST: &str = "likes";
-
-/// A cursor that continues after a like.
-fn seal(cx: &Context<'_>, viewer: &ViewerId, last: &Like) -> String {
+/// The position after a like.
+fn position(last: &Like) -> Vec<u8> {
     let mut packer = Packer::default();
     packer.instant(last.liked_at);
     packer.text(last.activity_id.as_str());
-    cx.reader.seal.seal_in(LIST, viewer, &packer.into_bytes())
+    packer.into_bytes()
 }
 
 fn read(position: &[u8]) -> Option<Like> {

@@ -6,11 +6,10 @@ use shared::notifications::{After, Notification, Notifications, NotificationsQue
 use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
-use crate::http::list;
+use crate::http::list::{self, List, UNREAD};
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::page::{DEFAULT_LIMIT, limit};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -53,24 +52,16 @@ impl<'a> Item<'a> {
     }
 }
 
-const UNREAD: &str = "unread";
-
 /// `GET /v1/notifications/{viewer_id}`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     cx.caller.may_read(&viewer)?;
     let parameters = Parameters::of(cx.event, &["limit", "cursor", "state"])?;
-    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let mut wanted = NotificationsQuery { limit, after: None, unread_only: false };
-    if let Some(cursor) = parameters.get("cursor") {
-        let (unread_only, after) = list::open(cx, LIST, &viewer, cursor, read)?;
-        wanted = NotificationsQuery { unread_only, after: Some(after), ..wanted };
-    }
-    match parameters.get("state") {
-        None => {}
-        Some(UNREAD) => wanted.unread_only = true,
-        Some(_) => return Err(Problem::invalid("state", format!("expected `{UNREAD}`"))),
-    }
+    let list = List::new(cx, "notifications", &viewer);
+    let (position, limit) = list.page_of(&parameters, read)?;
+    let (only, after) = position.unzip();
+    let unread_only = list::is_unread_only(&parameters)? || only.unwrap_or(false);
+    let wanted = NotificationsQuery { limit, after, unread_only };
     let reader = cx.reader;
     let notifications = Notifications::new(&reader.facts, &reader.views);
     let page = notifications.page(&viewer, &wanted, cx.now).await?;
@@ -78,21 +69,18 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         viewer_id: &viewer,
         unread_count: page.unread_count,
         items: page.items.iter().map(Item::new).collect(),
-        next_cursor: page.next.as_ref().map(|after| seal(cx, &viewer, wanted.unread_only, after)),
+        next_cursor: page.next.as_ref().map(|after| list.seal(position_after(after, unread_only))),
     };
     Ok(Answer { body: serde_json::to_string(&body)?, items: page.items.len() })
 }
-
-/// The name of this list in its cursors.
-const LIST: &str = "notifications";
 
 /// The most bytes of ids in a cursor, so that the cursor is short enough even with the longest position.
 const MOST_CARRIED: usize = 160;
 const UNREAD_ONLY: u64 = 1;
 const CARRIES: u64 = 2;
 
-/// A cursor to continue after a notification.
-fn seal(cx: &Context<'_>, viewer: &ViewerId, unread_only: bool, after: &After) -> String {
+/// The position after a notification.
+fn position_after(after: &After, unread_only: bool) -> Vec<u8> {
     let ids = after.listed.as_deref().unwrap_or_default();
     let length: usize = ids.iter().map(|id| id.as_str().len() + 1).sum();
     let carries = after.listed.is_some() && length <= MOST_CARRIED;
@@ -101,7 +89,7 @@ fn seal(cx: &Context<'_>, viewer: &ViewerId, unread_only: bool, after: &After) -
     packer.number(flag(unread_only, UNREAD_ONLY) | flag(carries, CARRIES));
     packer.text(&after.position.to_text());
     ids.iter().filter(|_| carries).for_each(|id| packer.text(id.as_str()));
-    cx.reader.seal.seal_in(LIST, viewer, &packer.into_bytes())
+    packer.into_bytes()
 }
 
 fn read(position: &[u8]) -> Option<(bool, After)> {

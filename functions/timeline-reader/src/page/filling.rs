@@ -120,7 +120,7 @@ impl<'a, S: Source> Filling<'a, S> {
                 break true;
             }
             let Some(next) = next else { break false };
-            self.end = SortKey::parse(&next).ok().or(self.end);
+            self.end = next.parse::<SortKey>().ok().or(self.end);
             if self.ends_here() {
                 break true;
             }

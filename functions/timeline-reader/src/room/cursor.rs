@@ -129,7 +129,7 @@ impl Cursor {
                 let (length, tail) = rest.split_first()?;
                 let (key, tail) = tail.split_at_checked(usize::from(*length))?;
                 rest = tail;
-                Some(SortKey::parse(std::str::from_utf8(key).ok()?).ok()?)
+                Some(std::str::from_utf8(key).ok()?.parse::<SortKey>().ok()?)
             }
             false => None,
         };

@@ -114,7 +114,7 @@ fn shown(
         next = messages.last().map(|it| it.sort_key.to_string());
     }
     // Stored keys are sort keys.
-    let after = next.and_then(|key| SortKey::parse(&key).ok());
+    let after = next.and_then(|key| key.parse::<SortKey>().ok());
     let next = after.map(|after| Position::Page { order, after: Some(after), since: Some(since) });
     Ok(Found { is_open: false, messages, next, newer: since })
 }

@@ -23,14 +23,10 @@ use shared::values::{ActivityId, Payload, ViewerId};
 use tokio::time::Instant;
 
 use crate::Context;
-use crate::http::list;
+use crate::http::list::{self, List};
 use crate::http::problem::Problem;
-use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::page::{DEFAULT_LIMIT, limit};
 
-/// The name of this list in its cursors.
-const LIST: &str = "tags";
 /// The most readings of a page until two of them are the same.
 const READINGS: usize = 3;
 /// The most tags read in one reading, if many are skipped: about forty read units.
@@ -45,14 +41,10 @@ struct Item<'a> {
 /// `GET /v1/activities/{activity_id}/tags`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let activity = cx.path.parameter("activity_id", ActivityId::new)?;
-    let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
-    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let after = parameters
-        .get("cursor")
-        .map(|text| list::open(cx, LIST, &activity, text, beyond))
-        .transpose()?;
+    let list = List::new(cx, "tags", activity);
+    let (after, limit) = list.page(beyond)?;
     let after = after.flatten();
-    let TagsRead { mut tags, mut next } = read(cx, &activity, after.as_ref(), limit + 1).await?;
+    let TagsRead { mut tags, mut next } = read(cx, &list.whose, after.as_ref(), limit + 1).await?;
     if tags.len() > limit {
         tags.truncate(limit);
         next = Some(tags.last().map(|last| last.tagged_id.clone()));
@@ -67,9 +59,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         profile: profiles.get(tagged_id).map(|profile| &profile.payload),
     });
     let position = |next: Option<ViewerId>| next.map_or_else(String::new, String::from);
-    let next_cursor =
-        next.map(|next| cx.reader.seal.seal_in(LIST, &activity, position(next).as_bytes()));
-    list::answer(items.collect(), next_cursor)
+    list.answer(items.collect(), next.map(position))
 }
 
 /// Some tags of an activity.

@@ -40,7 +40,7 @@ pub(super) async fn entries(timelines: &Table, run: &Run, survey: &Survey) -> Re
     };
     let mut entries = 0;
     scan(timelines, "entries read", query, |row| {
-        let sort_key = SortKey::parse(row.text("sort_key")?);
+        let sort_key = row.text("sort_key")?.parse::<SortKey>();
         entries += u64::from(sort_key.is_ok_and(|sort_key| run.owns(&sort_key)));
         Ok(())
     })

@@ -83,12 +83,15 @@ pub(super) fn all() -> &'static [Kind] {
     &COMMANDS
 }
 
-/// The commands by what they are about, the most used first.
+/// The commands by what they are about, the most used first, and those of no group.
 pub(super) fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static Kind>)> {
-    GROUPS.iter().map(|(about, stems)| {
-        let is_about = |kind: &&Kind| stems.iter().any(|stem| kind.name.starts_with(stem));
-        (*about, all().iter().filter(is_about).collect())
-    })
+    let is_about = |kind: &Kind, stems: &[&str]| stems.iter().any(|it| kind.name.starts_with(it));
+    let others = move |kind: &&Kind| !GROUPS.iter().any(|(_, stems)| is_about(kind, stems));
+    let groups = GROUPS.iter().map(move |(about, stems)| {
+        (*about, all().iter().filter(|kind| is_about(kind, stems)).collect())
+    });
+    let groups = groups.chain([("Others", all().iter().filter(others).collect())]);
+    groups.filter(|(_, kinds): &(_, Vec<_>)| !kinds.is_empty())
 }
 
 pub(super) fn named(name: &str) -> Option<&'static Kind> {

@@ -2,11 +2,13 @@
 
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
+use shared::activities::ActivityItem;
 use shared::activities::keys as activities;
 use shared::battles::keys::{self as battles, BattleRow, BattleView};
 use shared::dynamo::item::Key;
 use shared::events::keys::EventItem;
 use shared::events::{Period, PeriodRow};
+use shared::fanout::ProgressItem;
 use shared::follows::keys as follows;
 use shared::ledger_item::LedgerItem;
 use shared::likes::keys as likes;
@@ -16,6 +18,7 @@ use shared::projection::checkpoints;
 use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
 use shared::summaries::keys::{self as summaries, SummaryItem, SummaryView};
+use shared::tags::TagItem;
 use shared::tenants::{TenantItem, keys as tenants};
 use shared::values::{
     ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, TenantId, ViewerId,
@@ -89,7 +92,7 @@ impl Table {
     pub(super) fn meaning(self, pk: &str, sk: &str) -> String {
         let key = Key { pk: pk.to_owned(), sk: sk.to_owned() };
         let meaning = match self {
-            Self::Timelines => SortKey::parse(sk).ok().map(|sort_key| {
+            Self::Timelines => sk.parse::<SortKey>().ok().map(|sort_key| {
                 let SortKey { activity_id, published_at, .. } = sort_key;
                 format!("entry of {pk}'s timeline: {activity_id}, published at {published_at}")
             }),
@@ -114,30 +117,38 @@ fn of_event(pk: &str, sk: &str) -> Option<String> {
 
 fn of_ledger(item: LedgerItem, pk: &str) -> String {
     match item {
-        LedgerItem::Claim(activity) => format!("whose the id {activity} is"),
-        LedgerItem::Record(key) => {
+        LedgerItem::Activity(ActivityItem::Claim(activity)) => {
+            format!("whose the id {activity} is")
+        }
+        LedgerItem::Activity(ActivityItem::Record(key)) => {
             format!("the record of {}, an activity of {}", key.activity_id, key.actor_id)
         }
-        LedgerItem::OutboxRow(actor) => format!("{actor} published it"),
+        LedgerItem::Activity(ActivityItem::OutboxRow(actor)) => format!("{actor} published it"),
         LedgerItem::Edge(follower, followee) => {
             format!("{follower} and whether they follow {followee}")
         }
-        LedgerItem::FanOut(key) => format!("how far the fan-out of {} has come", key.activity_id),
-        LedgerItem::Reconciliation(viewer, actor) => {
+        LedgerItem::Progress(ProgressItem::FanOut(key)) => {
+            format!("how far the fan-out of {} has come", key.activity_id)
+        }
+        LedgerItem::Progress(ProgressItem::Reconciliation(viewer, actor)) => {
             format!("how far {viewer}'s follow or unfollow of {actor} has come")
         }
-        LedgerItem::Tag(activity, tagged) => format!("whether {tagged} is tagged in {activity}"),
-        LedgerItem::Listing(tagged, sort_key) => {
+        LedgerItem::Tag(TagItem::Tag(activity, tagged)) => {
+            format!("whether {tagged} is tagged in {activity}")
+        }
+        LedgerItem::Tag(TagItem::Listing(tagged, sort_key)) => {
             format!("{} among what {tagged} is tagged in", sort_key.activity_id)
         }
-        LedgerItem::ListingProgress(activity) => {
+        LedgerItem::Tag(TagItem::Progress(activity)) => {
             format!("how far the publish of {activity} has come with its tags")
         }
         LedgerItem::Person(viewer) => match pk.rsplit_once('#') {
             Some((_, what)) => format!("about {viewer} alone: {what}"),
             None => format!("about {viewer} alone"),
         },
-        LedgerItem::Changes => "digests of activities that were changed a moment ago".to_owned(),
+        LedgerItem::Activity(ActivityItem::Changes) => {
+            "digests of activities that were changed a moment ago".to_owned()
+        }
         LedgerItem::Events(item) => match item {
             EventItem::Period(period) => format!("what is known of the events of {period}"),
             EventItem::Archiving(period) => format!("how far the archive of {period} has come"),
@@ -186,10 +197,10 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
 }
 
 fn of_facts(key: &Key) -> Option<String> {
-    if let Some((viewer, activity)) = likes::of_key(key) {
+    if let Some((viewer, activity)) = likes::of_like(&key.pk, &key.sk) {
         return Some(format!("whether {viewer} likes {activity}"));
     }
-    if let Some((viewer, activity)) = notifications::of_mark(key) {
+    if let Some((viewer, activity)) = notifications::of_mark(&key.pk, &key.sk) {
         return Some(format!("how far {viewer} has read the notification of {activity}"));
     }
     match (PollRow::of(key), BattleRow::of(key)) {
@@ -223,21 +234,20 @@ fn of_views(key: &Key) -> Option<String> {
             }
         });
     }
-    if let Some(shard) = checkpoints::of_key(key) {
+    if let Some(shard) = checkpoints::of_key(&key.pk, &key.sk) {
         return Some(format!("how far the shard {shard} is worked off"));
     }
-    Some(match (SummaryView::of_key(key), SummaryItem::of_key(key)) {
-        (Some(SummaryView::Customer(customer)), _) => format!("what {customer} did"),
-        (Some(SummaryView::Name(tenant, name, part)), _) => {
+    Some(match SummaryItem::of_key(key)? {
+        SummaryItem::View(SummaryView::Customer(customer)) => format!("what {customer} did"),
+        SummaryItem::View(SummaryView::Name(tenant, name, part)) => {
             format!("how often {name} happened, of {tenant}, part {part}")
         }
-        (Some(SummaryView::Witness(period, tenant, part)), _) => {
+        SummaryItem::View(SummaryView::Witness(period, tenant, part)) => {
             format!("the events of {tenant} in {period}, counted, part {part}")
         }
-        (_, Some(SummaryItem::Days(customer))) => format!("earlier days of {customer}"),
-        (_, Some(SummaryItem::Names(customer))) => format!("more names of {customer}"),
-        (_, Some(SummaryItem::Listed(customer))) => format!("that {customer} did something"),
-        (None, None) => return None,
+        SummaryItem::Days(customer) => format!("earlier days of {customer}"),
+        SummaryItem::Names(customer) => format!("more names of {customer}"),
+        SummaryItem::Listed(customer) => format!("that {customer} did something"),
     })
 }
 
@@ -264,7 +274,7 @@ pub(super) const SHELVES: [Shelf; 16] = [
     ("what an actor published", Table::Ledger, |id| Ok(activities::outbox(&ActorId::new(id)?))),
     (ACTIVITY, Table::Ledger, |id| Ok(activities::claim(&ActivityId::new(id)?).pk)),
     (ROOM, Table::Ledger, |id| Ok(rooms::room(&RoomId::new(id)?).pk)),
-    (ROOM_SHARD, Table::Ledger, |id| Ok(rooms::shard(&RoomId::new(id)?, 0))),
+    (ROOM_SHARD, Table::Ledger, |id| Ok(rooms::shard(&RoomId::new(id)?, &0))),
     ("what a viewer likes", Table::Facts, |id| Ok(likes::of_viewer(&ViewerId::new(id)?))),
     ("how a viewer voted", Table::Facts, |id| Ok(polls::of_viewer(&ViewerId::new(id)?))),
     (LIKES, Table::Views, |id| Ok(likes::count(&ActivityId::new(id)?).pk)),

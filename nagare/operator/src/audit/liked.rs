@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use shared::dynamo::Query;
-use shared::dynamo::item::Key;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::likes::list::FEW;
@@ -46,7 +45,8 @@ impl LikedAuditor {
         let query = Query { projection: Some("pk, sk"), ..Query::default() };
         let mut likers = BTreeSet::new();
         scan(self.facts.table(), "facts read", query, |row| {
-            likers.extend(keys::of_key(&Key::of(row)?).map(|(viewer, _)| viewer));
+            likers
+                .extend(keys::of_like(row.text("pk")?, row.text("sk")?).map(|(viewer, _)| viewer));
             Ok(())
         })
         .await?;

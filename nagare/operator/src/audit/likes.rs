@@ -92,15 +92,17 @@ impl ViewsAuditor {
             activities.iter().map(|activity| (activity.clone(), Tally::default())).collect();
         scan(self.facts.table(), "facts read", Query::default(), |row| {
             let key = Key::of(row)?;
-            if let Some((viewer_id, activity)) = likes::keys::of_key(&key) {
+            if let Some((viewer_id, activity)) = likes::keys::of_like(&key.pk, &key.sk) {
                 let Some(tally) = tallies.get_mut(&activity) else { return Ok(()) };
                 let Recorded { state, first_liked_at, .. } = Recorded::read(row)?;
                 tally.count += u64::from(state.on);
                 tally.likers.extend(first_liked_at.map(|at| Liker { at, viewer_id }));
-            } else if let Some((viewer, activity)) = keys::of_mark(&key) {
+            } else if let Some((viewer, activity)) = keys::of_mark(&key.pk, &key.sk) {
                 let Some(tally) = tallies.get_mut(&activity) else { return Ok(()) };
                 tally.marks.insert(viewer, Mark::read(row)?);
-            } else if let Some(tally) = owner::of_key(&key).and_then(|id| tallies.get_mut(&id)) {
+            } else if let Some(tally) =
+                owner::of_key(&key.pk, &key.sk).and_then(|id| tallies.get_mut(&id))
+            {
                 tally.owner = Some(Owner::read(row)?);
             }
             Ok(())

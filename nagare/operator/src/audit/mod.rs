@@ -128,7 +128,7 @@ impl Auditor {
                 differences.push(Difference { viewer_id, difference, sort_key, actor_id });
             };
             for row in stored_entries(&self.timelines, viewer).await? {
-                let sort_key = SortKey::parse(&row.sort_key).ok();
+                let sort_key = row.sort_key.parse::<SortKey>().ok();
                 if sort_key.as_ref().is_some_and(|sort_key| sort_key.published_at < start) {
                     continue;
                 }
@@ -207,7 +207,7 @@ impl Auditor {
                 let of_actor = |d: &&Difference| d.actor_id.as_deref() == Some(actor.as_str());
                 let theirs = differences.iter().filter(of_actor);
                 let sort_keys: Vec<_> =
-                    theirs.filter_map(|d| SortKey::parse(&d.sort_key).ok()).collect();
+                    theirs.filter_map(|d| d.sort_key.parse::<SortKey>().ok()).collect();
                 timelines.purge_strangers(viewer, &actor, &sort_keys).await?.whole()
             });
             stream::iter(repairs).buffer_unordered(ACTORS_AT_ONCE).try_collect().await

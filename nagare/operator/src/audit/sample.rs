@@ -32,7 +32,7 @@ impl Sample {
         let query = Query { projection: Some("pk, sk"), ..Query::default() };
         scan(facts.table(), "facts read", query, |row| {
             let key = Key::of(row)?;
-            activities.extend(likes::keys::of_key(&key).map(|(_, activity)| activity));
+            activities.extend(likes::keys::of_like(&key.pk, &key.sk).map(|(_, activity)| activity));
             if let Some(PollRow::Opened(poll)) = PollRow::of(&key) {
                 polls.push(poll);
             }

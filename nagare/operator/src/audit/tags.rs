@@ -99,7 +99,7 @@ impl TagsAuditor {
     /// Makes each listing say what the tag says by now.
     pub async fn repair(&self, differences: &[TagDifference]) -> Result<()> {
         for TagDifference { tagged_id, sort_key, .. } in differences {
-            let Ok(sort_key) = SortKey::parse(sort_key) else { continue };
+            let Ok(sort_key) = sort_key.parse::<SortKey>() else { continue };
             let claimed = self.activities.claimed(&sort_key.activity_id).await?;
             let actor = claimed.filter(|(_, at)| *at == sort_key.published_at);
             let actor = actor.map(|(actor, _)| actor);

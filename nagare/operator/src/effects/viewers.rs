@@ -27,7 +27,7 @@ impl Effects {
 
     /// A mark: what it names is shown as read.
     pub(super) async fn marked(&self, mark: &MarkRead, message_id: &str) -> Looked {
-        let origin = Origin::new(message_id.to_owned()).unwrap_or_else(|_| Origin::unknown());
+        let origin = message_id.parse::<Origin>().unwrap_or_else(|_| Origin::unknown());
         let MarkRead { viewer_id, what } = mark;
         let is_marked = self.notifications.is_marked(viewer_id, what, &origin).await?;
         Ok(CommandStatus::applied_if(is_marked))

@@ -140,44 +140,45 @@ impl Erasure {
             row.item.get(name).and_then(|it| it.as_s().ok()).is_some_and(|it| it == id)
         };
         let is_opened = is("actor", self.actor.as_str());
-        let (is_theirs, kind) = if let Some((viewer, activity)) = likes::keys::of_key(key) {
-            if viewer != self.viewer && !scope.activities.contains(&activity) {
-                return Ok(None);
-            }
-            // A row that brings one back has none.
-            let changed_at = row.optional_text("changed_at")?.unwrap_or_default().to_owned();
-            (true, FactKind::Like { changed_at })
-        } else if let Some((viewer, _)) = keys::of_mark(key) {
-            (viewer == self.viewer, FactKind::Other)
-        } else if let Some(activity) = owner::of_key(key) {
-            (scope.activities.contains(&activity), FactKind::Owner)
-        } else if let Some(of) = PollRow::of(key) {
-            match of {
-                PollRow::Opened(poll) => {
-                    scope.polls.extend(is_opened.then_some(poll));
-                    (is_opened, FactKind::Poll)
+        let (is_theirs, kind) =
+            if let Some((viewer, activity)) = likes::keys::of_like(&key.pk, &key.sk) {
+                if viewer != self.viewer && !scope.activities.contains(&activity) {
+                    return Ok(None);
                 }
-                PollRow::Vote(viewer, poll) => {
-                    (viewer == self.viewer || scope.polls.contains(&poll), FactKind::Votes)
+                // A row that brings one back has none.
+                let changed_at = row.optional_text("changed_at")?.unwrap_or_default().to_owned();
+                (true, FactKind::Like { changed_at })
+            } else if let Some((viewer, _)) = keys::of_mark(&key.pk, &key.sk) {
+                (viewer == self.viewer, FactKind::Other)
+            } else if let Some(activity) = owner::of_key(&key.pk, &key.sk) {
+                (scope.activities.contains(&activity), FactKind::Owner)
+            } else if let Some(of) = PollRow::of(key) {
+                match of {
+                    PollRow::Opened(poll) => {
+                        scope.polls.extend(is_opened.then_some(poll));
+                        (is_opened, FactKind::Poll)
+                    }
+                    PollRow::Vote(viewer, poll) => {
+                        (viewer == self.viewer || scope.polls.contains(&poll), FactKind::Votes)
+                    }
+                    PollRow::End(poll, actor) => {
+                        (actor == self.actor || scope.polls.contains(&poll), FactKind::Other)
+                    }
                 }
-                PollRow::End(poll, actor) => {
-                    (actor == self.actor || scope.polls.contains(&poll), FactKind::Other)
+            } else {
+                match BattleRow::of(key).ok_or_else(|| row.corrupt("pk", "the key of a fact"))? {
+                    BattleRow::Opened(battle) => {
+                        scope.battles.extend(is_opened.then_some(battle));
+                        (is_opened, FactKind::Battle)
+                    }
+                    BattleRow::Hit(battle, _) => {
+                        // Erased before, and nobody knows any more whose it was.
+                        scope.waits_for_projector |= !row.item.contains_key(VIEWER);
+                        let is_theirs = is(VIEWER, self.viewer.as_str());
+                        (is_theirs || scope.battles.contains(&battle), FactKind::Hit)
+                    }
                 }
-            }
-        } else {
-            match BattleRow::of(key).ok_or_else(|| row.corrupt("pk", "the key of a fact"))? {
-                BattleRow::Opened(battle) => {
-                    scope.battles.extend(is_opened.then_some(battle));
-                    (is_opened, FactKind::Battle)
-                }
-                BattleRow::Hit(battle, _) => {
-                    // Erased before, and nobody knows any more whose it was.
-                    scope.waits_for_projector |= !row.item.contains_key(VIEWER);
-                    let is_theirs = is(VIEWER, self.viewer.as_str());
-                    (is_theirs || scope.battles.contains(&battle), FactKind::Hit)
-                }
-            }
-        };
+            };
         Ok(is_theirs.then_some(kind))
     }
 
@@ -207,7 +208,7 @@ impl Erasure {
 
     /// Deletes the entry of the list first, because a row that is marked is not found again.
     async fn erase_like(&self, key: &Key, changed_at: &str) -> Result<()> {
-        let like = likes::keys::of_key(key).zip(Timestamp::parse(changed_at).ok());
+        let like = likes::keys::of_like(&key.pk, &key.sk).zip(Timestamp::parse(changed_at).ok());
         if let Some(((viewer, activity_id), liked_at)) = like {
             let list = LikeList::new(&self.marks.0);
             list.delete(&viewer, &Like { liked_at, activity_id }).await?;

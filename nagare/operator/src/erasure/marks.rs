@@ -42,9 +42,7 @@ impl Tombstone {
             Self::Edge(follower, followee) => follows::edge(follower, followee),
             Self::Record(key) => activities::record(key),
             Self::Claim(key) => activities::claim(&key.activity_id),
-            Self::OutboxRow(actor, sort_key) => {
-                LedgerKey { pk: activities::outbox(actor), sk: sort_key.to_string() }
-            }
+            Self::OutboxRow(actor, sort_key) => activities::outbox_row(actor, sort_key),
             Self::MessageClaim(key) => rooms::claim(&key.room_id, &key.message_id),
             Self::MessageMarker(key) => rooms::marker(key),
         }
@@ -174,5 +172,5 @@ impl Marks {
 }
 
 fn sort_key(row: &Row<'_>) -> Result<SortKey> {
-    SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))
+    row.parsed("sk", "a sort key")
 }

@@ -3,15 +3,18 @@
 use std::pin::pin;
 
 use futures::TryStreamExt;
+use shared::activities::ActivityItem;
 use shared::activities::keys::record_sort_key;
 use shared::dynamo::item::{Row, text};
 use shared::dynamo::{Condition, Query};
+use shared::fanout::ProgressItem;
 use shared::fanout::keys::{RECONCILIATION, of_actor};
 use shared::follows::keys::{follower_of, of_followee};
 use shared::follows::{Follows, marks_of};
 use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
 use shared::ledger_item::LedgerItem;
 use shared::rooms::{MessageKey, RoomItem};
+use shared::tags::TagItem;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::marks::Marks;
@@ -156,38 +159,44 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>> {
     let viewer = |viewer: &ViewerId| viewer.as_str() == person.as_str();
     let item = LedgerItem::of(&key.pk, &key.sk);
     Ok(match item.ok_or_else(|| row.corrupt("pk", "a key of the ledger"))? {
-        LedgerItem::Claim(activity) => Some(Trace::Activity(activity)),
-        LedgerItem::Record(of) => Some(Trace::Activity(of.activity_id)),
-        LedgerItem::FanOut(of) if of.actor_id == *person => Some(Trace::Activity(of.activity_id)),
-        LedgerItem::FanOut(_) => {
+        LedgerItem::Activity(ActivityItem::Claim(activity)) => Some(Trace::Activity(activity)),
+        LedgerItem::Activity(ActivityItem::Record(of)) => Some(Trace::Activity(of.activity_id)),
+        LedgerItem::Progress(ProgressItem::FanOut(of)) if of.actor_id == *person => {
+            Some(Trace::Activity(of.activity_id))
+        }
+        LedgerItem::Progress(ProgressItem::FanOut(_)) => {
             let position = row.optional_text("place")?.map(ToOwned::to_owned);
             let position = position.filter(|p| follower_of(p).as_ref().is_some_and(viewer));
             position.map(|position| Trace::Position { key, position })
         }
-        LedgerItem::Reconciliation(follower, followee) => {
+        LedgerItem::Progress(ProgressItem::Reconciliation(follower, followee)) => {
             let theirs = viewer(&follower) || followee == *person;
             theirs.then_some(Trace::Reconciliation(key))
         }
-        LedgerItem::Tag(activity, tagged) => viewer(&tagged).then_some(Trace::Tag(activity)),
-        LedgerItem::ListingProgress(_) => {
+        LedgerItem::Tag(TagItem::Tag(activity, tagged)) => {
+            viewer(&tagged).then_some(Trace::Tag(activity))
+        }
+        LedgerItem::Tag(TagItem::Progress(_)) => {
             let position =
                 row.optional_text("place")?.filter(|position| *position == person.as_str());
             position.map(|position| Trace::Position { key, position: position.to_owned() })
         }
-        LedgerItem::Person(of) | LedgerItem::Listing(of, _)
+        LedgerItem::Person(of) | LedgerItem::Tag(TagItem::Listing(of, _))
             if viewer(&of) || follows(&key, person) =>
         {
             Some(Trace::Person { key, at: row.text("at")?.to_owned() })
         }
-        LedgerItem::Listing(_, sort_key) => {
+        LedgerItem::Tag(TagItem::Listing(_, sort_key)) => {
             let (at, activity) = (row.text("at")?.to_owned(), sort_key.activity_id);
             Some(Trace::Listing { key, at, activity })
         }
         LedgerItem::Person(viewer) => Some(Trace::Hidden { viewer, actor: person.clone() }),
         LedgerItem::Room(of) => message_of(person, of),
-        LedgerItem::Changes | LedgerItem::Events(_) | LedgerItem::Tenant(_) => None,
+        LedgerItem::Activity(ActivityItem::Changes)
+        | LedgerItem::Events(_)
+        | LedgerItem::Tenant(_) => None,
         // Listed by the person's own partitions and by the index.
-        LedgerItem::OutboxRow(_) | LedgerItem::Edge(..) => None,
+        LedgerItem::Activity(ActivityItem::OutboxRow(_)) | LedgerItem::Edge(..) => None,
     })
 }
 

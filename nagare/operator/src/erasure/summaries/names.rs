@@ -129,7 +129,7 @@ impl EventErasure {
     ) -> Result<()> {
         let mut found = BTreeSet::new();
         for part in 0..PARTS {
-            let query = partition(keys::names(&self.scope.tenant_id, part));
+            let query = partition(keys::names(&self.scope.tenant_id, &part));
             scan(self.summaries.table().table(), "names", query, |row| {
                 let view = View::<NameView>::read_from(row)?;
                 if !view.is_going() {
