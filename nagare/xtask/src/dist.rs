@@ -142,6 +142,13 @@ fn target() -> Result<String, DistError> {
 /// Runs a program, and says how to install it where it is missing.
 fn run(command: &mut Command, remedy: &'static str) -> Result<(), DistError> {
     let name = command.get_program().to_string_lossy().into_owned();
+    // What cargo tells this program of its own package. A build script that asks for it would run again, and with it most of a build.
+    for (variable, _) in std::env::vars_os() {
+        let is_own = |start: &&str| variable.to_string_lossy().starts_with(start);
+        if ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(is_own) {
+            command.env_remove(&variable);
+        }
+    }
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(DistError::Failed(name)),
