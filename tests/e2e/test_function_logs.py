@@ -6,7 +6,6 @@ local stack. Words that must not come out are planted in all that goes in. `-rP`
 
 import json
 import queue
-import re
 import subprocess
 import threading
 import time
@@ -301,14 +300,6 @@ def test_a_setting_that_is_none_ends_the_function_at_its_start(stack):
     assert "NAGARE_LOG_ONE_IN" in reader.printed
 
 
-BILL = (Path(__file__).resolve().parents[2] / "nagare/operator/src/cost/bill.rs").read_text(encoding="utf-8")
-
-
-def assumed(constant):
-    """What `nagare estimate` takes the length of a line to be."""
-    return float(re.search(rf"const {constant}: f64 = ([\d.]+);", BILL)[1])
-
-
 def lengths(function, is_metrics):
     lines = [line for line in function.printed.splitlines() if ("_aws" in json.loads(line)) == is_metrics]
     return [len(line.encode()) + 1 for line in lines]
@@ -330,14 +321,16 @@ def test_lines_are_as_long_as_the_estimate_says(stack):
     longest = max((line["PageLatency"] for line in reader.metrics if isinstance(line.get("PageLatency"), dict)), key=lambda it: len(str(it)))
     latencies = "".join(f"{value},{count}," for value, count in zip(longest["Values"], longest["Counts"]))
     found = {
-        "WRITER_LINE": sum(lengths(writer, is_metrics=False)) / 10,
-        "WRITER_METRICS": sum(lengths(writer, is_metrics=True)) / 10,
-        "READER_LINE": sum(lengths(reader, is_metrics=False)[:pages]) / pages,
-        "READER_METRICS": lengths(reader, is_metrics=True)[0],
-        "READER_METRICS_PAGE": len(latencies) / len(longest["Values"]),
+        "writer_line": sum(lengths(writer, is_metrics=False)) / 10,
+        "writer_metrics": sum(lengths(writer, is_metrics=True)) / 10,
+        "reader_line": sum(lengths(reader, is_metrics=False)[:pages]) / pages,
+        "reader_metrics": lengths(reader, is_metrics=True)[0],
+        "reader_metrics_page": len(latencies) / len(longest["Values"]),
     }
     print(found, *writer.printed.splitlines()[:2], *reader.printed.splitlines()[:2], sep="\n")
     # What a page adds is mostly the digits of its latency, which are not the same on any two machines.
-    tolerated = lambda name: 0.25 if name == "READER_METRICS_PAGE" else 0.1
-    off = {name: length for name, length in found.items() if abs(assumed(name) / length - 1) > tolerated(name)}
-    assert not off, f"bill.rs has {({name: assumed(name) for name in off})}, and these are {off}"
+    tolerated = lambda name: 0.25 if name == "reader_metrics_page" else 0.1
+    estimated = stack.cli("estimate", "--deliveries-per-day", 1, "--reads-per-day", 1, "--json").stdout
+    assumed = json.loads(estimated)["log_bytes"]
+    off = {name: length for name, length in found.items() if abs(assumed[name] / length - 1) > tolerated(name)}
+    assert not off, f"`nagare estimate` has {({name: assumed[name] for name in off})}, and these are {off}"

@@ -1,5 +1,6 @@
 //! `nagare estimate`: the monthly bill on AWS, from a graph and its posts or from daily numbers.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use clap::Args;
 use nagare_operator::cost::Activity;
 use nagare_operator::cost::answers::{self, Gzip};
 use nagare_operator::cost::arena::ArenaRates;
-use nagare_operator::cost::bill::{Bill, Line};
+use nagare_operator::cost::bill::{Bill, LOG_BYTES, Line};
 use nagare_operator::cost::events::EventRates;
 use nagare_operator::cost::likes::LikeRates;
 use nagare_operator::cost::month::{Assumed, Graph, Month, Rates};
@@ -163,6 +164,8 @@ struct Printed<'a> {
     /// What a million events cost, on demand and provisioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     million_events_dollars: Option<[f64; 2]>,
+    /// The bytes that a line of a log is taken to have.
+    log_bytes: BTreeMap<&'static str, f64>,
     #[serde(flatten)]
     bill: &'a Bill,
     prices: &'a Prices,
@@ -369,6 +372,7 @@ impl<'a> Printed<'a> {
             write_units: writing.writes + folding.writes + events.writes,
             read_units: writing.reads + reading.reads + folding.reads + events.scans,
             million_events_dollars,
+            log_bytes: BTreeMap::from(LOG_BYTES),
             bill,
             prices,
         }

@@ -60,6 +60,14 @@ const READER_LINE: f64 = 375.0;
 /// Bytes of a line of the reader's metrics, and of what each page adds to one.
 const READER_METRICS: f64 = 197.0;
 const READER_METRICS_PAGE: f64 = 7.0;
+/// The lengths above by their names, as they are printed beside a bill.
+pub const LOG_BYTES: [(&str, f64); 5] = [
+    ("writer_line", WRITER_LINE),
+    ("writer_metrics", WRITER_METRICS),
+    ("reader_line", READER_LINE),
+    ("reader_metrics", READER_METRICS),
+    ("reader_metrics_page", READER_METRICS_PAGE),
+];
 /// Bytes of the level and the time that Lambda adds to a line of metrics, which has neither.
 const ADDED: f64 = 60.0;
 /// Requests come in bursts: the busiest minutes have this many times the average, spread over as many readers.
