@@ -21,7 +21,7 @@
 //! tenants#daily            <tenant>                    daily decisions: progress   tenants
 //! ```
 //!
-//! Each feature makes its own keys in its file `keys.rs`, and parses them in `of_key`, by one [table](crate::dynamo::keys). The prefixes above are distinct, and
+//! Each feature makes its own keys in its file `keys.rs`, and parses them in `of_key`, by one table (`dynamo::keys`). The prefixes above are distinct, and
 //! [`LedgerItem`] knows all of them. No id contains `#`, so no id can collide with the keys of another one.
 //!
 //! **Why one ledger.** Follows, activities and outboxes must not be lost. They are backed up, restored and protected

@@ -1,4 +1,4 @@
-//! Counts of likes, read from the views that [`crate::notifications`] folds.
+//! Counts of likes: a part of the views that [`crate::notifications`] folds.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,25 @@ pub struct LikeCounts {
 /// The number of likes of an activity, and the people whose likes were counted last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LikeCount {
-    pub count: u64,
-    recent: Recent<bool>,
+    /// Below zero for a moment, if an undo is counted before its like.
+    pub(crate) count: i64,
+    pub(crate) recent: Recent<bool>,
 }
 
 impl LikeCount {
+    /// The attribute of its view, beside those of [`Recent`].
+    pub(crate) const ATTRIBUTE: &str = "count";
+
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        Ok(Self { count: row.number(Self::ATTRIBUTE)?, recent: Recent::read(row)? })
+    }
+
+    /// The likes that there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        u64::try_from(self.count).unwrap_or(0)
+    }
+
     /// The summary for a viewer whose like is known. The count is of the moment in which that like was counted
     /// ([`recent`](crate::projection::recent)).
     #[must_use]
@@ -32,10 +46,10 @@ impl LikeCount {
             Own::Nothing => false,
             // If nobody is counted, this viewer is not counted either.
             Own::Unknown => {
-                return LikeSummary { count: self.count, liked: Some(likes && self.count > 0) };
+                return LikeSummary { count: self.count(), liked: Some(likes && self.count > 0) };
             }
         };
-        let others = self.count.saturating_sub(u64::from(counted));
+        let others = self.count().saturating_sub(u64::from(counted));
         LikeSummary { count: others + u64::from(likes), liked: Some(likes) }
     }
 }
@@ -93,8 +107,7 @@ fn read(rows: &[Row<'_>]) -> Result<HashMap<ActivityId, LikeCount>, DynamoError>
     let counts = rows.iter().map(|row| {
         let activity = keys::counted(&Key::of(row)?);
         let activity = activity.ok_or_else(|| row.corrupt("pk", "the key of a count"))?;
-        let count = u64::try_from(row.number("count")?).unwrap_or(0);
-        Ok((activity, LikeCount { count, recent: Recent::read(row)? }))
+        Ok((activity, LikeCount::read(row)?))
     });
     counts.collect()
 }

@@ -14,16 +14,14 @@ use super::read::ReadNotification;
 use crate::activities::owner::{self, Owner};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text, truth};
-use crate::likes::{self, Recorded};
+use crate::likes::{self, LikeCount, Recorded};
 use crate::projection::{Change, Fold, Late, Recent, State};
 use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
 /// The likes of an activity, and the notifications of its actor. Attributes without content are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ActivityLikes {
-    count: i64,
-    /// The people whose likes and undos were counted last.
-    recent: Recent<bool>,
+    counted: LikeCount,
     /// Who published it, once that is known.
     actor: Option<ActorId>,
     /// True if it was deleted, so that nobody is notified.
@@ -67,7 +65,8 @@ impl ActivityLikes {
     ) -> Self {
         let actor = owner.as_ref().map(|owner| owner.actor_id.clone());
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let mut recounted = Self { count, actor, recent: Recent::unknown(), ..Self::default() };
+        let counted = LikeCount { count, recent: Recent::unknown() };
+        let mut recounted = Self { counted, actor, ..Self::default() };
         if owner.is_some_and(|owner| owner.deleted) {
             recounted.delete();
         }
@@ -93,7 +92,7 @@ impl ActivityLikes {
             true => (self.read, self.unread.count()),
             false => (0, 0),
         };
-        Numbers { count: self.count, read, unread }
+        Numbers { count: self.counted.count, read, unread }
     }
 
     /// Who published it, once that is known.
@@ -105,8 +104,8 @@ impl ActivityLikes {
     /// True if nobody ever liked it, so that no view is needed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let has_numbers = self.count != 0 || self.read > 0 || self.unread.count() > 0;
-        !has_numbers && self.recent.is_untouched()
+        let has_numbers = self.counted.count != 0 || self.read > 0 || self.unread.count() > 0;
+        !has_numbers && self.counted.recent.is_untouched()
     }
 
     /// True if it was deleted.
@@ -185,7 +184,7 @@ impl ActivityLikes {
         after: Option<Recorded>,
     ) {
         let liked = |recorded: Option<Recorded>| recorded.is_some_and(|r| r.state.on);
-        self.count += i64::from(liked(after)) - i64::from(liked(before));
+        self.counted.count += i64::from(liked(after)) - i64::from(liked(before));
         let first = |recorded: Option<Recorded>| recorded.and_then(|r| r.first_liked_at);
         match (first(before), first(after)) {
             (None, Some(at)) => self.liked(Liker { at, viewer_id: viewer }),
@@ -262,16 +261,23 @@ fn rows<'a, T>(
 }
 
 impl State for ActivityLikes {
-    const ATTRIBUTES: &'static [&'static str] =
-        &["count", "actor", "deleted", "owed", "read", "erased", "unread", "last_read"];
+    const ATTRIBUTES: &'static [&'static str] = &[
+        LikeCount::ATTRIBUTE,
+        "actor",
+        "deleted",
+        "owed",
+        "read",
+        "erased",
+        "unread",
+        "last_read",
+    ];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let count = |name: &str| if row.item.contains_key(name) { row.count(name) } else { Ok(0) };
         let unread = row.packed("unread", "unread likes", Unread::from_bytes)?;
         let last_read = row.packed("last_read", "a notification", ReadNotification::from_bytes)?;
         Ok(Self {
-            count: row.number("count")?,
-            recent: Recent::read(row)?,
+            counted: LikeCount::read(row)?,
             actor: row.optional("actor", "the id of an actor")?,
             deleted: row.flag("deleted")?,
             owed: row.flag("owed")?,
@@ -288,7 +294,7 @@ impl State for ActivityLikes {
 
     fn write(&self) -> Item {
         let bytes = |bytes: Vec<u8>| AttributeValue::B(Blob::new(bytes));
-        let mut item = Item::from([("count".to_owned(), number(self.count))]);
+        let mut item = Item::from([(LikeCount::ATTRIBUTE.to_owned(), number(self.counted.count))]);
         let mut set = |name: &str, value| {
             item.insert(name.to_owned(), value);
         };
@@ -317,7 +323,7 @@ impl State for ActivityLikes {
     }
 
     fn recent(&self, version: u64) -> Option<AttributeValue> {
-        Some(self.recent.write(version))
+        Some(self.counted.recent.write(version))
     }
 }
 
@@ -330,7 +336,7 @@ impl Fold for ActivityLikes {
                 let ever_liked = row.filter(|row: &Recorded| row.first_liked_at.is_some());
                 ever_liked.map(|row| row.state.on)
             });
-            self.recent.note(&viewer, told, Late::of(change));
+            self.counted.recent.note(&viewer, told, Late::of(change));
             self.like_changed(viewer, &activity, before, after);
         } else if let Some((viewer, activity)) = keys::of_mark(pk, sk) {
             let (_, after) = rows(change, facts, Mark::read)?;

@@ -44,7 +44,7 @@ pub(crate) async fn of_activities(
         let counted = counts.get(activity).cloned().unwrap_or_default();
         let summary = match viewer.zip(liked.as_ref()) {
             Some((viewer, liked)) => counted.summary(viewer, liked.contains(activity)),
-            None => LikeSummary { count: counted.count, liked: None },
+            None => LikeSummary { count: counted.count(), liked: None },
         };
         (activity.clone(), summary)
     };

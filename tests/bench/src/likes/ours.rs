@@ -108,7 +108,7 @@ pub(super) async fn counted(stage: &Stage) -> Result<Counted, Failure> {
     let counts = counts.of(std::slice::from_ref(&activity)).await?;
     let actor = ViewerId::new(ACTOR)?;
     let inbox = stage.tables.views.read(inbox(&actor), View::<Inbox>::read_from).await?;
-    let likes = counts.get(&activity).map_or(0, |it| it.count);
+    let likes = counts.get(&activity).map_or(0, |it| it.count());
     Ok(Counted { likes, notified: Some(inbox.state.unread()) })
 }
 
