@@ -1,4 +1,4 @@
-//! Handlers of one type. What axum makes of a handler is compiled for every type of one, which is most of what the routes would take.
+//! Handlers of one type. What axum makes of a handler is compiled for every type of one.
 
 use std::sync::Arc;
 
