@@ -30,7 +30,6 @@ mod cost;
 mod events;
 mod fields;
 mod guard;
-mod handling;
 mod home;
 mod inside;
 mod layout;
@@ -68,9 +67,9 @@ use uuid::Uuid;
 
 pub use access::Access;
 use assets::{ICON, SCRIPT, STYLE, asset};
+use axum::routing::{any, get, post};
 use cloudwatch::CloudWatch;
 use commands::Sent;
-use handling::{any, get, get_and_post, post};
 use inside::{faults, log, plots};
 use letters::Depths;
 use nagare_client::failure::Failure;
@@ -227,7 +226,7 @@ impl Console {
             .route("/console/letter", get(letters::letter))
             .route("/console/redrive", post(letters::again))
             .route("/console/drop", post(letters::remove))
-            .route("/console/audit", get_and_post(audit::view, audit::audit))
+            .route("/console/audit", get(audit::view).post(audit::audit))
             .route("/console/repair", post(audit::repair))
             .route("/console/tables", get(tables::view))
             .route("/console/export", post(tables::export))
@@ -236,7 +235,7 @@ impl Console {
             .route("/console/log/{message}", get(log::story))
             .route("/console/numbers", get(plots::view))
             .route("/console/numbers-now", get(plots::now))
-            .route("/console/faults", get_and_post(faults::view, faults::set))
+            .route("/console/faults", get(faults::view).post(faults::set))
             .route("/console/console.css", get(asset("text/css; charset=utf-8", STYLE)))
             .route("/console/htmx.js", get(asset("text/javascript; charset=utf-8", SCRIPT)))
             .route("/console/icon.svg", get(asset("image/svg+xml", ICON)))

@@ -26,7 +26,7 @@ keys! {
         changes(number: usize) = "changes#{number}";
     }
     items {
-        /// The claim of an activity id: whose it is.
+        /// The claim of an activity id, which says who owns the activity.
         pub claim(activity_id: ActivityId) = activity(activity_id), "claim"
             => ActivityItem::Claim(activity_id);
         record_of(activity_id: ActivityId, actor_id: ActorId) = activity(activity_id), "actor#{actor_id}"

@@ -145,13 +145,11 @@ impl Battles {
         hit: &HitId,
         hits: u64,
     ) -> Result<bool, DynamoError> {
+        let end = keys::viewer_hits(battle, viewer, &hits);
         let query = Query {
             keys: Some("pk = :pk AND sk < :sk"),
             filter: Some("attribute_exists(ids)"),
-            values: vec![
-                (":pk", text(keys::of_viewer(battle, viewer))),
-                (":sk", text(keys::landed(hits))),
-            ],
+            values: vec![(":pk", text(end.pk)), (":sk", text(end.sk))],
             ..Query::default()
         };
         let rows = self.views.table().all(query).await?;

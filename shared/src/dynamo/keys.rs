@@ -90,7 +90,7 @@ macro_rules! keys {
             )*
         }
     ) => {
-        /// The format strings of partition keys, by the names of their functions.
+        /// The format strings of partition keys, by the names of their functions. Those of partitions whose items are not read are unused.
         #[allow(dead_code, non_upper_case_globals)]
         mod formats {
             $(pub(super) const $partition: &str = $pk;)*
@@ -99,6 +99,7 @@ macro_rules! keys {
             $(#[$p_doc])*
             #[doc = concat!("\n`", $pk, "`")]
             #[must_use]
+            // A macro does not know which types are small: all parameters are references.
             #[allow(clippy::trivially_copy_pass_by_ref)]
             $p_vis fn $partition($($p: &$P),*) -> String {
                 format!($pk)
@@ -108,7 +109,7 @@ macro_rules! keys {
             $(#[$k_doc])*
             #[doc = concat!("\nSort key: `", $sk, "`")]
             #[must_use]
-            // What is only read has no other use of its function.
+            // Some items are only read, so nothing calls their functions. Parameters are as above, texts among them.
             #[allow(dead_code, clippy::trivially_copy_pass_by_ref, clippy::ptr_arg)]
             $k_vis fn $key($($k: &$K),*) -> $crate::dynamo::item::Key {
                 $crate::dynamo::item::Key { pk: $in($($i),*), sk: format!($sk) }

@@ -61,7 +61,7 @@ keys! {
         memberships(viewer: ViewerId) = "person#{viewer}#rooms";
     }
     items {
-        /// The claim of a message: whose the id is.
+        /// The claim of a message id, which says who its author is.
         pub claim(room_id: RoomId, message_id: MessageId) = message(room_id, message_id), "claim"
             => RoomItem::Claim(room_id, message_id);
         marker_of(room_id: RoomId, message_id: MessageId, author_id: ViewerId)

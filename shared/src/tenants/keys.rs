@@ -10,9 +10,6 @@ use crate::values::{
     AlertId, CustomerId, Origin, RuleId, ScoreId, TIMESTAMP_LENGTH, TenantId, Timestamp,
 };
 
-/// The partition of all tenants that have had daily definitions.
-pub const DAILY_TENANTS: &str = "tenants#daily";
-
 /// An item about a tenant, as its key says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TenantItem {
@@ -48,7 +45,8 @@ keys! {
         deciding_of(tenant: TenantId) = "tenant#{tenant}#deciding";
         /// What was decided of customers by day, by id.
         pub daily(tenant: TenantId) = "tenant#{tenant}#daily";
-        daily_tenants() = "tenants#daily";
+        /// All tenants that have had daily definitions.
+        pub daily_tenants() = "tenants#daily";
     }
     items {
         payload(tenant_id: TenantId, customer_id: CustomerId) = customers(tenant_id), "{customer_id}"

@@ -72,7 +72,7 @@ async fn erase_items(ledger: &Ledger, scope: &EventScope) -> Result<ErasedItems>
             "begins_with(pk, :tenant) OR (pk = :daily AND sk = :id)",
             vec![
                 (":tenant", text(keys::of_tenant(&scope.tenant_id))),
-                (":daily", text(keys::DAILY_TENANTS)),
+                (":daily", text(keys::daily_tenants())),
                 (":id", text(scope.tenant_id.as_str())),
             ],
         );

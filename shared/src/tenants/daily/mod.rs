@@ -133,7 +133,7 @@ impl Daily {
     ) -> Result<Vec<(TenantId, Result<DailyProgress, DynamoError>)>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
-            values: vec![(":pk", text(keys::DAILY_TENANTS))],
+            values: vec![(":pk", text(keys::daily_tenants()))],
             start: after.map(|tenant| keys::daily_tenant(tenant).into_item()),
             limit: i32::try_from(limit).ok(),
             ..Query::default()
