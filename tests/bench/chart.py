@@ -24,7 +24,7 @@ from matplotlib.ticker import FuncFormatter  # noqa: E402
 from bench import DOCS, ROOT, note  # noqa: E402
 
 # Apart in brightness too, for readers who see no colours.
-COLOURS = {"nagare": "#0b5394", "plain SDK": "#e69138", "PostgreSQL": "#666666"}
+COLOURS = {"nagare": "#0b5394", "plain SDK": "#e69138", "by hand": "#999999", "PostgreSQL": "#666666"}
 THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
 
 

@@ -1,10 +1,10 @@
 """How fast, and how dear, entries are written: the writer's own write path beside the AWS SDK as its
-documentation shows it.
+documentation shows it, and beside a client written by hand that does nothing else.
 
     python tests/bench/fanout.py
 
-Throughput at 1 to 256 calls in flight against a table that takes 5 ms a call, and CPU for an entry
-at 220,000 entries. Draws docs/fanout-throughput.svg and docs/fanout-cpu.svg.
+CPU and time for 220,000 entries, against a table that answers at once, and throughput at 1 to 256 calls in flight
+where it takes 5 ms a call. Draws docs/fanout-throughput.svg and docs/fanout-cpu.svg.
 """
 
 import argparse
@@ -35,24 +35,23 @@ def throughput(options):
 
 
 def cpu(options):
-    """CPU seconds for a million entries, in pairs."""
+    """CPU seconds for a million entries, and seconds for all of them, in turns."""
     runs = {}
-    for writer in bench.in_turns(options.cpu_pairs, bench.WRITERS):
+    for writer in bench.in_turns(options.cpu_pairs, bench.WITH_LEAST):
         bench.note(f"{writer}, CPU of {options.followers:,} entries")
-        report = bench.write(writer, options.followers, options.in_flight, "--latency", LATENCY)
+        report = bench.write(writer, options.followers, options.in_flight)
         runs.setdefault(writer, []).append(report)
-    seconds = {writer: [report["cpu_seconds_per_million"] for report in reports]
-               for writer, reports in runs.items()}
-    ours, plain = (seconds[writer] for writer in bench.WRITERS)
-    return {
-        "followers": options.followers,
-        "in_flight": options.in_flight,
-        "runs": seconds,
-        "ratio": bench.spread([theirs / own for own, theirs in zip(ours, plain)]),
-        "cpu_seconds_per_million": {writer: bench.spread(values) for writer, values in seconds.items()},
-        "peak_rss_mb": {writer: bench.spread([report["peak_rss_mb"] for report in reports])
-                        for writer, reports in runs.items()},
-    }
+    spreads = {what: {writer: bench.spread([report[what] for report in reports]) for writer, reports in runs.items()}
+               for what in ("cpu_seconds_per_million", "seconds", "peak_rss_mb")}
+
+    def over(one, other):
+        """How many times as much CPU, pair by pair."""
+        pairs = zip(runs[one], runs[other])
+        what = "cpu_seconds_per_million"
+        return bench.spread([more[what] / less[what] for more, less in pairs])
+
+    ratios = {"plain SDK over nagare": over("plain SDK", "nagare"), "nagare over by hand": over("nagare", "by hand")}
+    return {"followers": options.followers, "in_flight": options.in_flight, "runs": runs, "ratios": ratios} | spreads
 
 
 def draw(rows, cost):
@@ -75,7 +74,7 @@ def draw(rows, cost):
     chart.save(drawing, "fanout-throughput.svg")
 
     drawing, axes = chart.figure("CPU for a million entries (lower is better)", "", "seconds")
-    for writer in bench.WRITERS:
+    for writer in bench.WITH_LEAST:
         figure = cost["cpu_seconds_per_million"][writer]
         error = [[figure["median"] - figure["least"]], [figure["greatest"] - figure["median"]]]
         bar = axes.bar(writer, figure["median"], yerr=error, width=0.5, capsize=3,
@@ -98,12 +97,14 @@ def main():
 
     cost = None if options.only == "throughput" else cpu(options)
     if cost:
-        print(f"CPU for {options.followers:,} entries, {options.in_flight} calls in flight, {LATENCY} ms a call; "
+        print(f"{options.followers:,} entries, {options.in_flight} calls in flight; "
               f"median (least–greatest) of {options.cpu_pairs} runs in turns")
-        bench.show(["", "CPU s for a million", "peak memory, MB"],
-                   [[writer, bench.said(cost["cpu_seconds_per_million"][writer]),
-                     bench.said(cost["peak_rss_mb"][writer], 0)] for writer in bench.WRITERS])
-        print(f"plain SDK over nagare, pair by pair: {bench.said(cost['ratio'])}\n")
+        bench.show(["", "CPU s for a million", "seconds", "peak memory, MB"],
+                   [[writer, bench.said(cost["cpu_seconds_per_million"][writer]), bench.said(cost["seconds"][writer]),
+                     bench.said(cost["peak_rss_mb"][writer], 0)] for writer in bench.WITH_LEAST])
+        for name, ratio in cost["ratios"].items():
+            print(f"{name}, CPU, pair by pair: {bench.said(ratio)}")
+        print()
     rows = None if options.only == "cpu" else throughput(options)
     if rows:
         print(f"entries a second at {LATENCY} ms a call; median (least–greatest) of {options.pairs} runs in turns")

@@ -28,6 +28,11 @@ pub trait BatchItem<'a>: Copy {
 
     /// What a put writes besides the key; a delete writes nothing.
     fn attributes(&self, to: &mut Attributes<'_>);
+
+    /// True if another item is known to be the same but for the value of its partition key.
+    fn is_elsewhere(&self, _other: &Self) -> bool {
+        false
+    }
 }
 
 /// The attributes of an item, as it is written.
@@ -126,18 +131,24 @@ fn body<'a, I: BatchItem<'a>>(table: &str, items: &[I]) -> String {
     out.push_str(r#"{"RequestItems":{"#);
     push_text(&mut out, table);
     out.push_str(":[");
-    let mut separator = "";
-    for item in items {
+    // What follows the partition key of the item before.
+    let mut rest = 0..0;
+    for (place, item) in items.iter().enumerate() {
         let (partition, sort) = item.key();
-        out.push_str(separator);
+        out.push_str(if place > 0 { "," } else { "" });
         out.push_str(if item.is_put() { &put } else { &delete });
         push_text(&mut out, partition);
-        out.push_str(&between);
-        push_text(&mut out, sort);
-        out.push('}');
-        item.attributes(&mut Attributes(&mut out));
-        out.push_str("}}}");
-        separator = ",";
+        let begin = out.len();
+        if place > 0 && item.is_elsewhere(&items[place - 1]) {
+            out.extend_from_within(rest);
+        } else {
+            out.push_str(&between);
+            push_text(&mut out, sort);
+            out.push('}');
+            item.attributes(&mut Attributes(&mut out));
+            out.push_str("}}}");
+        }
+        rest = begin..out.len();
     }
     out.push_str("]}}");
     out

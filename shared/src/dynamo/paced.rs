@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use foldhash::fast::RandomState;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 
@@ -117,8 +116,8 @@ impl PacedTable {
     }
 
     /// Writes items in order, up to 25 a call, several calls at once. No call begins after `begin_until`. Calls that have begun are
-    /// completed by the deadline of the table. Returns `Ok` before `begin_until` only if everything is written. A repeated key is written once, because
-    /// DynamoDB refuses a batch that repeats a key.
+    /// completed by the deadline of the table. Returns `Ok` before `begin_until` only if everything is written. No two items may have the same
+    /// key: DynamoDB refuses a batch that repeats one.
     ///
     /// Running out of capacity is not an error: the [`Written`] is then not complete.
     ///
@@ -129,14 +128,10 @@ impl PacedTable {
         writes: impl IntoIterator<Item = I>,
         begin_until: Deadline,
     ) -> Result<Written, DynamoError> {
-        let given: Vec<_> = writes.into_iter().collect();
-        let mut seen = HashSet::with_capacity_and_hasher(given.len(), RandomState::default());
-        let mut distinct = given.clone();
-        distinct.retain(|write| seen.insert(write.key()));
-        let Sent { usage, missing } = self.write_distinct(&distinct, begin_until).await?;
-        let first = missing.map(|nth| distinct[nth].key());
-        let leading = given.iter().position(|write| Some(write.key()) == first);
-        let leading = leading.unwrap_or(given.len());
+        let writes: Vec<_> = writes.into_iter().collect();
+        debug_assert!(are_distinct(&writes), "a key is repeated");
+        let Sent { usage, missing } = self.write_all(&writes, begin_until).await?;
+        let leading = missing.unwrap_or(writes.len());
         Ok(Written { leading, complete: missing.is_none(), usage })
     }
 
@@ -147,7 +142,7 @@ impl PacedTable {
     }
 
     /// Begins one batch after another, without waiting for the result of those before.
-    async fn write_distinct<'a, I: BatchItem<'a>>(
+    async fn write_all<'a, I: BatchItem<'a>>(
         &self,
         writes: &[I],
         begin_until: Deadline,
@@ -311,6 +306,11 @@ impl PacedTable {
         hot.iter().for_each(|write| self.pacer.found_hot(write.key().0));
         left.len() - hot.len()
     }
+}
+
+fn are_distinct<'a, I: BatchItem<'a>>(writes: &[I]) -> bool {
+    let mut seen = HashSet::with_capacity(writes.len());
+    writes.iter().all(|write| seen.insert(write.key()))
 }
 
 /// The pacers of the partitions that many items are being written to.

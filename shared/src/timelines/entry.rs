@@ -50,4 +50,21 @@ impl<'a> BatchItem<'a> for EntryWrite<'a> {
             to.number("expires_at", *expires_at);
         }
     }
+
+    /// The entries of one activity differ in nothing else.
+    #[inline]
+    fn is_elsewhere(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Put { sort_key, actor, expires_at, .. },
+                Self::Put {
+                    sort_key: theirs, actor: their_actor, expires_at: their_expiry, ..
+                },
+            ) => sort_key == theirs && actor == their_actor && expires_at == their_expiry,
+            (Self::Delete { sort_key, .. }, Self::Delete { sort_key: theirs, .. }) => {
+                sort_key == theirs
+            }
+            _ => false,
+        }
+    }
 }

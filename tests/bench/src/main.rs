@@ -4,6 +4,7 @@
 //! fanout      the writer's own write path
 //! handler     the whole of a fan-out, with followers read and progress recorded
 //! plain_sdk   the same with the SDK alone, to compare it with
+//! by_hand     the least that a client could take for it
 //! read        the reader's own code
 //! followers   the same, through all followers of an actor
 //! likes       likes of one activity, beside m3's transaction
@@ -31,6 +32,7 @@
 //! ```
 
 mod arena;
+mod by_hand;
 mod capacity;
 mod dataset;
 mod deliveries;
@@ -94,6 +96,8 @@ enum Bench {
     Handler(handler::Handler),
     /// Write the same with the AWS SDK alone, as its documentation shows it.
     PlainSdk(plain_sdk::PlainSdk),
+    /// Write the same with a client that does nothing else, over connections of its own.
+    ByHand(by_hand::ByHand),
     /// Read pages of timelines of viewers who follow few or many.
     Read(read::Read),
     /// Walk through the followers that a `nagare-bench table --follows N` has, in pages of a hundred with their profiles.
@@ -122,6 +126,7 @@ impl Bench {
             Self::Fanout(fanout) => fanout.run().await,
             Self::Handler(handler) => handler.run().await,
             Self::PlainSdk(plain) => plain.run().await,
+            Self::ByHand(by_hand) => by_hand.run().await,
             Self::Read(read) => read.run().await,
             Self::Followers(followers) => followers.run().await,
             Self::Likes(likes) => likes.run().await,

@@ -53,6 +53,9 @@ const FEW_CALLS: f64 = 200.0;
 const BEYOND: f64 = 1.1;
 /// The share by which the pace rises then: the first and the greatest.
 const BOOST: (f64, f64) = (0.01, 0.2);
+/// The same once this many cohorts have ended and nothing was ever refused. What is sent in vain at the first refusal is what is in
+/// flight, however fast the pace rises, and then the pace falls back to the start.
+const UNREFUSED: (u32, f64) = (3, 2.0);
 
 #[derive(Debug)]
 pub(super) struct Controller {
@@ -67,6 +70,8 @@ pub(super) struct Controller {
     /// True if it was measured in a short burst.
     rough: bool,
     boost: f64,
+    /// Cohorts that have ended without a refusal; `None` once there was one.
+    unrefused: Option<u32>,
     /// When the table last began to refuse, and what it has taken since.
     taken_since: (Instant, usize),
     /// The first cohort that was sent at this pace from its beginning.
@@ -87,6 +92,7 @@ impl Controller {
             before: 0,
             rough: false,
             boost: BOOST.1,
+            unrefused: Some(0),
             taken_since: (now, 0),
             since: 0,
             next_id: 1,
@@ -183,8 +189,10 @@ impl Controller {
                 // From one empty burst to the next the table took its capacity.
                 let alone = scale.is_slow && self.sure && pace < FEW_CALLS;
                 let known = if alone { taken.min(pace) } else { 0.0 };
-                self.set((pace * STEEPEST).max(measured).max(known));
+                let most = if self.unrefused.is_some() { self.start } else { pace };
+                self.set((pace * STEEPEST).min(most).max(measured).max(known));
             }
+            self.unrefused = None;
             self.taken_since = (now, 0);
             self.begin(now);
             self.current().refusing = true;
@@ -241,7 +249,11 @@ impl Controller {
             let rise = (roots * self.pace.sqrt()).min(share * self.pace.max(LOW));
             self.set(self.pace + rise * periods);
             if self.pace > self.measured * BEYOND {
-                self.set(self.pace * (1.0 + self.boost).powf(periods));
+                self.unrefused = self.unrefused.map(|cohorts| cohorts + 1);
+                let (cohorts, boost) = UNREFUSED;
+                let is_boundless = self.unrefused.is_some_and(|number| number >= cohorts);
+                let boost = if is_boundless { boost } else { self.boost };
+                self.set(self.pace * (1.0 + boost).powf(periods));
                 self.boost = (self.boost * 2.0_f64.powf(periods)).min(BOOST.1);
             }
         }

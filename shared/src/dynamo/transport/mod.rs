@@ -44,8 +44,8 @@ use super::client::CONNECT_TIMEOUT;
 use super::item::Item;
 use super::{Calling, DynamoError};
 
-/// The name and version of DynamoDB's API in the header `x-amz-target`.
-const API: &str = "DynamoDB_20120810";
+/// What comes before the operation in the header `x-amz-target`.
+const API: &str = "DynamoDB_20120810.";
 /// Prefixes of headers of the SDK's request that are not repeated.
 const NOT_REPEATED: [&str; 7] = [
     "amz-sdk-",
@@ -101,8 +101,9 @@ impl RequestTemplate {
     pub(super) async fn call(&self, operation: &str, body: Bytes) -> Result<Bytes, Failed> {
         let mut request =
             self.common.try_clone().ok_or_else(|| DynamoError::not_built("it has a body"))?;
-        request.headers_mut().insert("x-amz-target", format!("{API}.{operation}"));
-        request.headers_mut().insert("content-length", body.len().to_string());
+        request.headers_mut().insert("x-amz-target", [API, operation].concat());
+        let length = itoa::Buffer::new().format(body.len()).to_owned();
+        request.headers_mut().insert("content-length", length);
         if let Some(signing) = &self.signing {
             signing.sign(&mut request, &body).await?;
         }

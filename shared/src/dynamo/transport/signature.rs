@@ -25,14 +25,19 @@ pub(super) struct Signer {
     path: String,
     region: String,
     service: String,
-    key: Mutex<Option<Key>>,
+    signing: Mutex<Option<Signing>>,
 }
 
-/// The key of a day. An access key's secret never changes.
-#[derive(Debug)]
-struct Key {
+/// What the requests of one second have in common. An access key's secret never changes.
+#[derive(Debug, Clone)]
+struct Signing {
+    /// In unix seconds.
+    second: i64,
+    /// The same as signatures have it: `20261121T184410Z`.
+    date: String,
     access_key: String,
-    day: String,
+    /// `20261121/eu-west-1/dynamodb/aws4_request`: what the key is good for, with a day as its shortest part.
+    scope: String,
     key: hmac::Key,
 }
 
@@ -45,7 +50,7 @@ impl Signer {
             return None;
         }
         let (service, region) = (scope.next()?.to_owned(), scope.next()?.to_owned());
-        Some(Self { path, region, service, key: Mutex::default() })
+        Some(Self { path, region, service, signing: Mutex::default() })
     }
 
     /// Adds date, session token and signature to a request. All its headers so far are signed; their values have no spaces to
@@ -57,24 +62,27 @@ impl Signer {
         credentials: &Credentials,
         now: SystemTime,
     ) {
-        let (day, time) = date(now);
-        let date = format!("{day}T{time}Z");
+        let Signing { date, access_key, scope, key, .. } = self.signing(credentials, now);
         let headers = request.headers_mut();
         headers.insert("x-amz-date", date.clone());
         if let Some(token) = credentials.session_token() {
             headers.insert("x-amz-security-token", token.to_owned());
         }
         let (canonical, names) = self.canonical(request, body);
-        let (region, service) = (&self.region, &self.service);
-        let scope = format!("{day}/{region}/{service}/{TERMINATOR}");
-        let hash = sha256(canonical.as_bytes());
-        let text = format!("{ALGORITHM}\n{date}\n{scope}\n{hash}");
-        let signature = hex(hmac::sign(&self.key(credentials, &day), text.as_bytes()).as_ref());
-        let access_key = credentials.access_key_id();
-        let authorization = format!(
-            "{ALGORITHM} Credential={access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
-        );
-        request.headers_mut().insert("authorization", authorization);
+        let text = [ALGORITHM, "\n", &date, "\n", &scope, "\n", &sha256(canonical.as_bytes())];
+        let signature = hex(hmac::sign(&key, text.concat().as_bytes()).as_ref());
+        let authorization = [
+            ALGORITHM,
+            " Credential=",
+            &access_key,
+            "/",
+            &scope,
+            ", SignedHeaders=",
+            &names,
+            ", Signature=",
+            &signature,
+        ];
+        request.headers_mut().insert("authorization", authorization.concat());
     }
 
     /// The canonical request, and the names of the headers that are in it.
@@ -101,29 +109,40 @@ impl Signer {
         (text, names)
     }
 
-    fn key(&self, credentials: &Credentials, day: &str) -> hmac::Key {
-        let mut kept = self.key.lock().unwrap_or_else(PoisonError::into_inner);
-        let access_key = credentials.access_key_id();
-        if let Some(kept) = &*kept
-            && kept.access_key == access_key
-            && kept.day == day
-        {
-            return kept.key.clone();
+    fn signing(&self, credentials: &Credentials, now: SystemTime) -> Signing {
+        let (now, access_key) = (OffsetDateTime::from(now), credentials.access_key_id());
+        let mut kept = self.signing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = kept.as_ref().filter(|kept| kept.access_key == access_key);
+        if let Some(kept) = before.filter(|kept| kept.second == now.unix_timestamp()) {
+            return kept.clone();
         }
+        let (day, time) = date(now);
+        let scope = [&day, "/", &self.region, "/", &self.service, "/", TERMINATOR].concat();
+        let key = before.filter(|kept| kept.scope == scope).map(|kept| kept.key.clone());
+        let key = key.unwrap_or_else(|| self.key(credentials, &day));
+        let signing = Signing {
+            second: now.unix_timestamp(),
+            date: format!("{day}T{time}Z"),
+            access_key: access_key.to_owned(),
+            scope,
+            key,
+        };
+        *kept = Some(signing.clone());
+        signing
+    }
+
+    /// The key for a day.
+    fn key(&self, credentials: &Credentials, day: &str) -> hmac::Key {
         let secret = format!("AWS4{}", credentials.secret_access_key());
         let first = hmac::Key::new(HMAC_SHA256, secret.as_bytes());
-        let key = [day, &self.region, &self.service, TERMINATOR].iter().fold(first, |key, part| {
+        [day, &self.region, &self.service, TERMINATOR].iter().fold(first, |key, part| {
             hmac::Key::new(HMAC_SHA256, hmac::sign(&key, part.as_bytes()).as_ref())
-        });
-        let (access_key, day) = (access_key.to_owned(), day.to_owned());
-        *kept = Some(Key { access_key, day, key: key.clone() });
-        key
+        })
     }
 }
 
 /// An instant as signatures have it, day and time of day: `20261121` and `184410`.
-fn date(instant: SystemTime) -> (String, String) {
-    let at = OffsetDateTime::from(instant);
+fn date(at: OffsetDateTime) -> (String, String) {
     let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
     let (hour, minute, second) = (at.hour(), at.minute(), at.second());
     (format!("{year:04}{month:02}{day:02}"), format!("{hour:02}{minute:02}{second:02}"))
