@@ -43,8 +43,8 @@ impl Import {
         let remote = Remote::from_environment().await?;
         let (sender, drain) = (remote.sender()?, remote.drain()?);
         let bar = progress::bar(total, "follows sent");
-        let edges = edges(&source, at)?;
-        let sent = sender.send_all(commands(edges), |accepted| bar.inc(accepted)).await?;
+        let edges = drain.not_too_far_ahead(commands(edges(&source, at)?));
+        let sent = sender.send_all(edges, |accepted| bar.inc(accepted)).await?;
         bar.finish_and_clear();
 
         let bar = progress::bar(sent, "follows in effect");

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName as Name;
+use futures::{Stream, StreamExt};
+use shared::command::Command;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 
@@ -13,6 +15,9 @@ use crate::failure::Failure;
 const INTERVAL: Duration = Duration::from_millis(200);
 /// SQS's numbers are approximate: a queue counts as empty after this many zeros in a row.
 const ZEROS: u32 = 3;
+/// Commands that may wait before more of a long input are sent, and how many are sent between two looks.
+const MOST_WAITING: u64 = 20_000;
+const LOOKED_AT_AFTER: usize = 5_000;
 /// How long to wait for a queue that does not answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -38,6 +43,23 @@ impl Drain {
             tokio::time::sleep(INTERVAL).await;
         }
         Ok(())
+    }
+
+    /// Holds commands back while 20,000 others wait in the queue. They would be applied no sooner, a local stack keeps them in
+    /// memory, and commands that others send come behind them.
+    pub fn not_too_far_ahead(
+        &self,
+        commands: impl Stream<Item = Result<Command, Failure>>,
+    ) -> impl Stream<Item = Result<Command, Failure>> {
+        commands.enumerate().then(async |(number, command)| {
+            while number > 0
+                && number % LOOKED_AT_AFTER == 0
+                && self.count(&self.commands).await? > MOST_WAITING
+            {
+                tokio::time::sleep(INTERVAL).await;
+            }
+            command
+        })
     }
 
     /// Messages in both queues. A command that gives up reaches the dead-letter queue before it leaves

@@ -9,6 +9,7 @@
 
 mod control;
 pub mod edges;
+mod expressions;
 mod fast_path;
 mod get;
 mod limits;

@@ -1,7 +1,8 @@
 //! The tables as the template declares them, for the embedded engine.
 
 use dynoxide::DynoxideError;
-use dynoxide::actions::{create_table, update_time_to_live};
+use dynoxide::actions::create_table::{self, CreateTableRequest, CreateTableResponse};
+use dynoxide::actions::update_time_to_live;
 use dynoxide::storage::Storage;
 use nagare_client::tables::TableNames;
 use serde_json::{Value, json};
@@ -80,7 +81,7 @@ fn with_stream(mut table: Value) -> Value {
 /// Creates the tables that are not there yet.
 pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
     for definition in definitions() {
-        match run(create_table::execute(storage, request(definition)?)) {
+        match create(storage, request(definition)?) {
             Ok(_) | Err(DynoxideError::ResourceInUseException(_)) => {}
             Err(error) => return Err(error),
         }
@@ -97,6 +98,30 @@ pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
         }
     }
     Ok(())
+}
+
+/// Creates a table whose rows, and those of its indexes, are kept in the order of their keys and nowhere else. The engine would keep each
+/// key twice, with its row and in an index that leads there: half as much memory again, and two searches for a row. Tables that an
+/// earlier version created stay as they are.
+pub(super) fn create(
+    storage: &Storage,
+    request: CreateTableRequest,
+) -> Result<CreateTableResponse, DynoxideError> {
+    let sql = "SELECT name, sql FROM sqlite_master WHERE type = ?2 AND sql IS NOT NULL \
+               AND (tbl_name = ?1 OR substr(tbl_name, 1, length(?1) + 2) = ?1 || '::')";
+    let name = request.table_name.clone();
+    let created = run(create_table::execute(storage, request))?;
+    let made = |kind: &str| {
+        let mut made = storage.conn().prepare(sql)?;
+        let rows = made.query_map([name.as_str(), kind], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect::<Result<Vec<(String, String)>, _>>()
+    };
+    let tables = made("table")?.into_iter();
+    let tables = tables.map(|(name, sql)| format!("DROP TABLE \"{name}\"; {sql} WITHOUT ROWID;"));
+    let indexes = made("index")?.into_iter().map(|(_, sql)| format!("{sql};"));
+    let statements: String = tables.chain(indexes).collect();
+    storage.conn().execute_batch(&format!("BEGIN; {statements} COMMIT;"))?;
+    Ok(created)
 }
 
 /// The tables whose items expire, the attribute by which they do, and the table's keys.

@@ -64,7 +64,7 @@ use super::stream_source::StreamSource;
 /// How long one invocation may take, as the template sets it.
 pub const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
 /// Writers at once: each spends most of its time waiting, for the tables and for pages that are being read.
-const WRITERS: usize = 16;
+const WRITERS: usize = 32;
 
 /// Requests that Lambda makes of a queue for each invocation.
 const RECEIVE_AND_DELETE: u32 = 2;

@@ -164,7 +164,8 @@ fn call(random: &mut Rng) -> (&'static str, Value) {
     let ledger = tables.ledger;
     match random.u8(0..100) {
         0..25 => ("PutItem", put(random, &ledger)),
-        25..40 => ("UpdateItem", update(random, &ledger)),
+        25..35 => ("UpdateItem", update(random, &ledger)),
+        35..40 => ("UpdateItem", counting(random, &ledger)),
         40..60 => ("Query", query(random, &ledger)),
         60..75 => ("BatchWriteItem", json!({"RequestItems": {tables.timelines: batch(random)}})),
         75..80 => ("Scan", json!({"TableName": random.choice([ledger, tables.timelines])})),
@@ -239,6 +240,9 @@ fn put(random: &mut Rng, table: &str) -> Value {
         Some(("changed_at < :at OR attribute_not_exists(changed_at)", true)),
         Some(("attribute_not_exists(#at) OR changed_at < :at", true)),
         Some(("attribute_not_exists(#at)", false)),
+        Some(("#at = :at", true)),
+        Some(("#at >= :at AND (following = :at OR attribute_exists(#at))", true)),
+        Some(("#at <> :at", true)),
     ];
     if let Some((condition, valued)) = random.choice(conditions).unwrap() {
         request["ConditionExpression"] = condition.into();
@@ -308,6 +312,34 @@ fn update(random: &mut Rng, table: &str) -> Value {
     }
     request["ExpressionAttributeNames"] = names;
     request["ExpressionAttributeValues"] = values;
+    request
+}
+
+/// An update that counts, where two marks say so.
+fn counting(random: &mut Rng, table: &str) -> Value {
+    let condition = "(#left < :at OR #left = :yes) AND (attribute_not_exists(#joined) OR #joined < :at) \
+                     OR attribute_not_exists(#left) AND #joined <= :at";
+    let mut values = json!({":at": {"S": digit(random)}, ":none": {"N": "0"}, ":one": {"N": "1"}});
+    values[":yes"] = json!({"BOOL": true});
+    let mut request = json!({
+        "TableName": table,
+        "Key": key(random),
+        "UpdateExpression": "SET #count = if_not_exists(#count, :none) + :one, #left = :at REMOVE #other",
+        "ConditionExpression": condition,
+        "ExpressionAttributeNames": {"#left": "left", "#joined": "joined", "#count": "count", "#other": "other"},
+        "ExpressionAttributeValues": values,
+        "ReturnValues": random.choice(["NONE", "ALL_NEW"]),
+    });
+    match random.u8(0..8) {
+        0 => request["ExpressionAttributeNames"]["#joined"] = "changed_at".into(),
+        1 => request["ExpressionAttributeNames"]["#other"] = "count".into(),
+        2 => request["ExpressionAttributeNames"]["#count"] = "changed_at".into(),
+        3 => request["ConditionExpression"] = condition.replace(" OR ", " or ").into(),
+        4..6 => {
+            request["ConditionExpression"] = "attribute_not_exists(#joined) OR #left = :yes".into();
+        }
+        _ => {}
+    }
     request
 }
 

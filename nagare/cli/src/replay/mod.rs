@@ -154,7 +154,7 @@ impl Replay {
             false => handles.letters(&start.run).await?,
         };
         let begun = Instant::now();
-        let sent = self.send(&posts, &start, survey.rows - before, &handles.sender).await?;
+        let sent = self.send(&posts, &start, survey.rows - before, &handles).await?;
         handles.drain(sent).await?;
         let seconds = begun.elapsed().as_secs_f64();
 
@@ -178,7 +178,7 @@ impl Replay {
         posts: &Posts,
         start: &Start,
         total: u64,
-        sender: &Sender,
+        Handles { sender, drain, .. }: &Handles,
     ) -> Result<u64, Failure> {
         let first = start.unpublished(posts)?.next().transpose()?.map_or(0, |post| post.seconds);
         let bar = progress::bar(total, "activities sent");
@@ -188,6 +188,8 @@ impl Replay {
             self.wait_for(&post, first, begun).await;
             Ok(Command::Publish(start.run.publish(post)?))
         });
+        let commands = drain.not_too_far_ahead(commands);
+        let commands = drain.not_too_far_ahead(commands);
         let sent = sender.send_all(commands, |accepted| bar.inc(accepted)).await?;
         bar.finish_and_clear();
         Ok(sent)

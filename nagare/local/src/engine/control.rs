@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Engine, refused, run};
-use crate::schema::EVENTS_PREFIX;
+use crate::schema::{self, EVENTS_PREFIX};
 
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS nagare_control (
@@ -97,7 +97,7 @@ impl Engine {
     fn create_table(&self, body: &[u8]) -> Result<Value, DynoxideError> {
         let request: create_table::CreateTableRequest = read(body)?;
         let (storage, name) = (self.storage(), request.table_name.clone());
-        let answer = run(create_table::execute(&*storage, request))?;
+        let answer = schema::create(&storage, request)?;
         let sql = "INSERT OR REPLACE INTO nagare_control (name, created) VALUES (?1, ?2)";
         storage.conn().execute(sql, params![name, (self.now)()])?;
         described(&storage, &answer, "TableDescription", &name)

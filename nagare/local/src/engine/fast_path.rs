@@ -1,131 +1,223 @@
 //! The fast path: the most frequent calls skip what they do not need.
 //!
-//! A batch of entries, and what makes a new item under a condition that a new item meets (a put, or an update that sets attributes),
-//! use the engine's import. A query of an empty partition ends with the check that finds it empty. The engine executes every other
-//! call itself.
+//! Puts and updates of an item of the ledger whose [expressions](super::expressions) are simple are one read and one write, and a batch of
+//! entries is one write. A query of an empty partition ends with the check that finds it empty. The engine executes every other call
+//! itself, and all that it may refuse.
 
 use std::collections::{HashMap, HashSet};
 
+use dynoxide::DynoxideError;
 use dynoxide::actions::batch_write_item::{
     self, BatchWriteItemRequest, BatchWriteItemResponse, WriteRequest,
 };
-use dynoxide::actions::import_items;
 use dynoxide::actions::put_item::{self, PutItemRequest, PutItemResponse};
 use dynoxide::actions::query::{self, QueryRequest, QueryResponse};
 use dynoxide::actions::update_item::{self, UpdateItemRequest, UpdateItemResponse};
-use dynoxide::storage::Storage;
+use dynoxide::storage::{Storage, compute_hash_prefix};
+use dynoxide::storage_backend::BaseItemRow;
 use dynoxide::types::{
     AttributeValue, ConsumedCapacity, Item, consumed_capacity, item_size,
     read_capacity_units_with_consistency, write_capacity_units,
 };
-use dynoxide::{DynoxideError, ImportOptions};
-use rusqlite::params_from_iter;
+use rusqlite::{OptionalExtension, params_from_iter};
+use shared::ledger::BY_FOLLOWER;
 
 use super::super::schema;
+use super::edges::TEXT;
+use super::expressions::Expressions;
 use super::limits::keeps_within;
-use super::run;
 use super::units::{asks_at_most_a_sum, of_new_ledger_item};
+use super::{refused, run};
 
 /// The most items of one batch.
 const BATCH: usize = 25;
 /// Expressions and keys shorter than this are within every limit.
 pub(super) const SHORT: usize = 1_024;
+/// The attributes of the ledger's index.
+const INDEX_KEYS: [&str; 2] = ["follower_id", "followee_id"];
 /// The attributes of an entry as the writer stores it, all of them short.
 const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expires_at"];
 
-/// Puts an item. If there is none at its key, and the condition holds for that, the item is imported. An import does not read what it
-/// replaces.
+/// A write of one item of the ledger that asks for nothing but its effect.
+struct Write<'r> {
+    condition: Option<&'r str>,
+    expressions: Expressions<'r>,
+    /// What the answer says of the units.
+    asked: &'r Option<String>,
+}
+
+impl Write<'_> {
+    /// Stores what `made` makes of the item that is there, or of none, if the condition is decided here and holds. Returns the new item,
+    /// and what it has consumed; `None` if the engine has to decide.
+    fn apply(
+        self,
+        storage: &Storage,
+        key: &Item,
+        made: impl FnOnce(&Expressions<'_>, Option<&Item>) -> Option<Item>,
+    ) -> Result<Option<(Item, Option<ConsumedCapacity>)>, DynoxideError> {
+        let Some(there) = there(storage, key) else { return Ok(None) };
+        let (nothing, there) = (Item::new(), there.as_ref());
+        let before = there.unwrap_or(&nothing);
+        let holds = |text| self.expressions.holds(text, before);
+        let holds = self.condition.map_or(Some(true), holds) == Some(true);
+        let made = made(&self.expressions, there).filter(|item| {
+            holds
+                && self.expressions.are_used()
+                && keeps_within(item, self.condition)
+                && is_storable(there, item)
+        });
+        let Some(item) = made else { return Ok(None) };
+        let units = replace(storage, there, &item)?;
+        Ok(Some((item, consumed_capacity(&schema::names().ledger, units, self.asked))))
+    }
+}
+
+/// Puts an item.
 pub(super) fn put(
     storage: &Storage,
     request: PutItemRequest,
 ) -> Result<PutItemResponse, DynoxideError> {
-    let new = request.table_name == schema::names().ledger
-        && request.condition_expression.as_deref().is_some_and(|condition| {
-            is_met_by_a_new_item(condition, request.expression_attribute_names.as_ref())
-        })
+    let is_simple = request.table_name == schema::names().ledger
         && request.return_values.is_none()
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
-        && request.return_item_collection_metrics.is_none()
-        && keeps_within(&request.item, request.condition_expression.as_deref())
-        && is_new(storage, &request.item);
-    if !new {
-        return run(put_item::execute(storage, request));
+        && request.return_item_collection_metrics.is_none();
+    if is_simple {
+        let (names, values) =
+            (&request.expression_attribute_names, &request.expression_attribute_values);
+        let write = Write {
+            condition: request.condition_expression.as_deref(),
+            expressions: Expressions::new(names.as_ref(), values.as_ref()),
+            asked: &request.return_consumed_capacity,
+        };
+        let made = |_: &Expressions<'_>, _: Option<&Item>| Some(request.item.clone());
+        if let Some((_, consumed_capacity)) = write.apply(storage, &request.item, made)? {
+            return Ok(PutItemResponse { consumed_capacity, ..PutItemResponse::default() });
+        }
     }
-    let consumed_capacity = import(storage, request.item, &request.return_consumed_capacity)?;
-    Ok(PutItemResponse { consumed_capacity, ..PutItemResponse::default() })
+    run(put_item::execute(storage, request))
 }
 
-/// Updates an item. If there is none at its key, the condition holds for that, and the update sets attributes to values, the item is
-/// imported.
+/// Updates an item.
 pub(super) fn update(
     storage: &Storage,
     request: UpdateItemRequest,
 ) -> Result<UpdateItemResponse, DynoxideError> {
-    let made = made(&request).filter(|item| {
-        keeps_within(item, request.condition_expression.as_deref()) && is_new(storage, item)
-    });
-    let Some(item) = made else { return run(update_item::execute(storage, request)) };
-    let consumed_capacity = import(storage, item, &request.return_consumed_capacity)?;
-    Ok(UpdateItemResponse { consumed_capacity, ..UpdateItemResponse::default() })
-}
-
-/// The item that an update makes if there is none, as far as that is determined here: it sets attributes (`#a=:a,#b=:b`), and may remove
-/// others.
-fn made(request: &UpdateItemRequest) -> Option<Item> {
-    let names = request.expression_attribute_names.as_ref()?;
-    let values = request.expression_attribute_values.as_ref()?;
-    let condition = request.condition_expression.as_deref();
-    let condition = condition.filter(|text| is_met_by_a_new_item(text, Some(names)))?;
-    let says_nothing_else = request.table_name == schema::names().ledger
-        && matches!(request.return_values.as_deref(), None | Some("NONE"))
+    let is_simple = request.table_name == schema::names().ledger
+        && matches!(request.return_values.as_deref(), None | Some("NONE" | "ALL_NEW"))
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && request.return_item_collection_metrics.is_none()
         && request.attribute_updates.is_none()
         && request.expected.is_none()
-        && request.conditional_operator.is_none();
-    let expression = request.update_expression.as_deref().filter(|_| says_nothing_else)?;
-    let sets = expression.strip_prefix("SET ")?;
-    let (sets, removes) = sets.split_once(" REMOVE ").unwrap_or((sets, ""));
-    let (mut item, mut used) = (request.key.clone(), HashSet::new());
-    for set in sets.split(',') {
-        let (name, value) = set.split_once('=')?;
-        let (name, value) = (names.get_key_value(name)?, values.get_key_value(value)?);
-        if item.insert(name.1.clone(), value.1.clone()).is_some() {
-            return None;
+        && request.conditional_operator.is_none()
+        && request.key.len() == 2;
+    if let Some(expression) = request.update_expression.as_deref().filter(|_| is_simple) {
+        let (names, values) =
+            (&request.expression_attribute_names, &request.expression_attribute_values);
+        let write = Write {
+            condition: request.condition_expression.as_deref(),
+            expressions: Expressions::new(names.as_ref(), values.as_ref()),
+            asked: &request.return_consumed_capacity,
+        };
+        let updated = |expressions: &Expressions<'_>, there: Option<&Item>| {
+            expressions.updated(expression, there.unwrap_or(&request.key))
+        };
+        if let Some((item, consumed_capacity)) = write.apply(storage, &request.key, updated)? {
+            let is_asked = request.return_values.as_deref() == Some("ALL_NEW");
+            let attributes = is_asked.then_some(item);
+            let answer = UpdateItemResponse { attributes, consumed_capacity, ..Default::default() };
+            return Ok(answer);
         }
-        used.extend([name.0.as_str(), value.0.as_str()]);
     }
-    for name in removes.split(',').filter(|name| !name.is_empty()) {
-        let (name, of) = names.get_key_value(name)?;
-        if item.contains_key(of) || !used.insert(name) {
-            return None;
-        }
-    }
-    // The engine refuses placeholders that nothing uses.
-    let is_used = |name: &str| used.contains(name) || condition.contains(name);
-    names.keys().chain(values.keys()).all(|name| is_used(name)).then_some(item)
+    run(update_item::execute(storage, request))
 }
 
-/// True if the ledger has no item at the key of this one.
-fn is_new(storage: &Storage, item: &Item) -> bool {
-    let key = item.get("pk").zip(item.get("sk"));
-    key.is_some_and(|(pk, sk)| !ledger_holds(storage, "pk = ?1 AND sk = ?2", &[pk, sk]))
+/// What the ledger has at the key of an item; `None` if that cannot be determined here.
+fn there(storage: &Storage, item: &Item) -> Option<Option<Item>> {
+    let [pk, sk] = ["pk", "sk"].map(|name| match item.get(name) {
+        Some(AttributeValue::S(text)) if (1..SHORT).contains(&text.len()) => {
+            Some(format!("{TEXT}{text}"))
+        }
+        _ => None,
+    });
+    let sql =
+        format!(r#"SELECT item_json FROM "{}" WHERE pk = ?1 AND sk = ?2"#, schema::names().ledger);
+    let mut get = storage.conn().prepare_cached(&sql).ok()?;
+    let json = get.query_row([pk?, sk?], |row| row.get::<_, String>(0)).optional().ok()?;
+    json.map(|json| serde_json::from_str(&json)).transpose().ok()
 }
 
-/// Puts a new item into the ledger. Returns what it has consumed, if that is asked.
-fn import(
-    storage: &Storage,
-    item: Item,
-    asked: &Option<String>,
-) -> Result<Option<ConsumedCapacity>, DynoxideError> {
-    let (ledger, units) = (schema::names().ledger, of_new_ledger_item(&item));
-    run(import_items::execute_skip_gsi_deletes(
-        storage,
-        &ledger,
-        vec![item],
-        &ImportOptions::default(),
-    ))?;
-    Ok(consumed_capacity(&ledger, units, asked))
+/// True if an item of the ledger can take the place of another: if there is none, or if neither is in the index.
+fn is_storable(there: Option<&Item>, item: &Item) -> bool {
+    let is_indexed = |item: &Item| INDEX_KEYS.iter().any(|name| item.contains_key(*name));
+    is_plain(item)
+        && match there {
+            Some(there) => !is_indexed(there) && !is_indexed(item),
+            None => INDEX_KEYS
+                .iter()
+                .all(|name| matches!(item.get(*name), None | Some(AttributeValue::S(_)))),
+        }
+}
+
+/// Stores an item of the ledger in place of another. Returns the units that it consumes.
+fn replace(storage: &Storage, there: Option<&Item>, item: &Item) -> Result<f64, DynoxideError> {
+    let ledger = schema::names().ledger;
+    let before = there.map_or(0.0, |there| write_capacity_units(item_size(there)));
+    let units = of_new_ledger_item(item).max(before);
+    let index_key = INDEX_KEYS.map(|name| item.get(name)?.to_key_string());
+    let ([Some(follower), Some(followee)], None) = (&index_key, there) else {
+        store(storage, &ledger, std::slice::from_ref(item))?;
+        return Ok(units);
+    };
+    let row = row(item, ["pk", "sk"])?;
+    let keys = ["pk", "sk"].into_iter().chain(INDEX_KEYS);
+    let keys: Item =
+        keys.filter_map(|name| Some((name.to_owned(), item.get(name)?.clone()))).collect();
+    let keys = serde_json::to_string(&keys).map_err(|e| refused(&e))?;
+    storage.begin_transaction()?;
+    storage.put_base_items(&ledger, std::slice::from_ref(&row))?;
+    storage.insert_gsi_item(&ledger, BY_FOLLOWER, follower, followee, &row.pk, &row.sk, &keys)?;
+    storage.commit()?;
+    Ok(units)
+}
+
+/// Stores items in one write, but for their rows in an index. The engine's import checks more than these items need, and for a single
+/// one it begins and ends a transaction, which SQLite does by itself.
+fn store(storage: &Storage, table: &str, items: &[Item]) -> Result<(), DynoxideError> {
+    let keys = schema::keys_of(table).unwrap_or_default();
+    let rows = items.iter().map(|item| row(item, keys)).collect::<Result<Vec<_>, _>>()?;
+    if rows.len() == 1 {
+        return storage.put_base_items(table, &rows);
+    }
+    storage.begin_transaction()?;
+    storage.put_base_items(table, &rows)?;
+    storage.commit()
+}
+
+fn row(item: &Item, [hash, range]: [&str; 2]) -> Result<BaseItemRow, DynoxideError> {
+    let key = |name| item.get(name).and_then(AttributeValue::to_key_string).unwrap_or_default();
+    Ok(BaseItemRow {
+        pk: key(hash),
+        sk: key(range),
+        item_json: serde_json::to_string(item).map_err(|e| refused(&e))?,
+        item_size: item_size(item),
+        cached_at: None,
+        hash_prefix: item.get(hash).map(compute_hash_prefix).unwrap_or_default(),
+    })
+}
+
+/// True for an item that has nothing to check: texts that are not empty, booleans, whole numbers.
+fn is_plain(item: &Item) -> bool {
+    item.iter().all(|(name, value)| match value {
+        AttributeValue::S(text) => !name.is_empty() && !text.is_empty(),
+        AttributeValue::BOOL(_) => !name.is_empty(),
+        AttributeValue::N(number) => {
+            let digits = number.as_bytes();
+            (1..=18).contains(&digits.len())
+                && digits.iter().all(u8::is_ascii_digit)
+                && (digits[0] != b'0' || digits.len() == 1)
+        }
+        _ => false,
+    })
 }
 
 /// Queries a partition. An empty one, as most outboxes and most lists of followers are, is answered at
@@ -181,18 +273,8 @@ fn ledger_holds(storage: &Storage, condition: &str, key: &[&AttributeValue]) -> 
     look(&sql).unwrap_or(true)
 }
 
-/// True for `attribute_not_exists(name)`, alone or before an `OR`, which binds weakest. The name may be a placeholder.
-fn is_met_by_a_new_item(condition: &str, names: Option<&HashMap<String, String>>) -> bool {
-    let name_and_rest = condition.strip_prefix("attribute_not_exists(");
-    name_and_rest.and_then(|text| text.split_once(')')).is_some_and(|(name, rest)| {
-        let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        (is_plain || names.is_some_and(|names| names.contains_key(name)))
-            && (rest.is_empty() || rest.starts_with(" OR "))
-    })
-}
-
-/// Writes a batch. The engine commits every item of a batch on its own. A batch of entries alone goes in
-/// as one import, which is one commit and several times as fast.
+/// Writes a batch. The engine commits every item of a batch on its own. A batch of entries alone is stored in
+/// one write, which is one commit and several times as fast.
 pub(super) fn batch_write(
     storage: &Storage,
     request: BatchWriteItemRequest,
@@ -204,7 +286,7 @@ pub(super) fn batch_write(
     let writes = request.request_items.into_values().flatten();
     let entries: Vec<_> = writes.filter_map(|write| Some(write.put_request?.item)).collect();
     let units = entries.iter().map(|entry| write_capacity_units(item_size(entry))).sum();
-    run(import_items::execute(storage, &table, entries, &ImportOptions::default()))?;
+    store(storage, &table, &entries)?;
     let consumed = consumed_capacity(&table, units, &request.return_consumed_capacity);
     let consumed_capacity = consumed.map(|table| vec![table]);
     Ok(BatchWriteItemResponse { consumed_capacity, ..BatchWriteItemResponse::default() })
@@ -220,6 +302,7 @@ fn is_only_entries(table: &str, request: &BatchWriteItemRequest) -> bool {
     let mut is_entry = |write: &WriteRequest| match (&write.put_request, &write.delete_request) {
         (Some(put), None) => {
             put.item.len() == ENTRY_ATTRIBUTES.len()
+                && is_plain(&put.item)
                 && ENTRY_ATTRIBUTES.iter().all(|name| put.item.contains_key(*name))
                 && keeps_within(&put.item, None)
                 && keys.insert(key_of(&put.item))

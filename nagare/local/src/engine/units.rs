@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(numbers.ever(WRITE_UNITS, Some(REFUSED)).sum, 3.0);
     }
 
-    /// `cargo test -p nagare --lib what_counting_costs -- --ignored --nocapture`
+    /// `cargo test -p nagare-local --lib what_counting_costs -- --ignored --nocapture`
     #[test]
     #[ignore = "measures"]
     fn what_counting_costs() {
