@@ -215,7 +215,7 @@ fn print(all: &[Measurement], json: bool) -> Result<(), Failure> {
     })
 }
 
-/// In simulated time: `cargo test --locked -p nagare --lib events::simulated -- --include-ignored --show-output`.
+/// In simulated time: `cargo test --locked -p nagare-bench events::simulated -- --include-ignored --show-output`.
 #[cfg(test)]
 mod simulated {
     #![allow(clippy::unwrap_used)]

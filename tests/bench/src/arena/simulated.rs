@@ -1,7 +1,7 @@
 //! The same in simulated time: what the tables admit, where the machine does not matter.
 //!
 //! ```sh
-//! cargo test --locked -p nagare --lib arena::simulated -- --show-output
+//! cargo test --locked -p nagare-bench arena::simulated -- --show-output
 //! ```
 #![allow(clippy::unwrap_used)]
 

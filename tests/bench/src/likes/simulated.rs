@@ -1,7 +1,7 @@
 //! The storms in simulated time: what the tables admit, where the machine does not matter.
 //!
 //! ```sh
-//! cargo test --locked -p nagare --lib likes::simulated -- --include-ignored --show-output
+//! cargo test --locked -p nagare-bench likes::simulated -- --include-ignored --show-output
 //! ```
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -52,7 +52,8 @@ fn rate(storm: &Storm) -> f64 {
 async fn at_what_a_table_admits() {
     let [_, one, nagare] = storms("writes=4000", [2_700, 1_000, 20_000]).await;
     assert!(rate(&nagare) > 8.0 * rate(&one), "{nagare:?} {one:?}");
-    assert!(nagare.write_units_per_like <= 1.1, "{nagare:?}");
+    // The row, and its entry in the viewer's list; the views are written for many at once.
+    assert!(nagare.write_units_per_like <= 2.2, "{nagare:?}");
 }
 
 #[tokio::test(start_paused = true)]
