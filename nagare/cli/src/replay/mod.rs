@@ -189,7 +189,6 @@ impl Replay {
             Ok(Command::Publish(start.run.publish(post)?))
         });
         let commands = drain.not_too_far_ahead(commands);
-        let commands = drain.not_too_far_ahead(commands);
         let sent = sender.send_all(commands, |accepted| bar.inc(accepted)).await?;
         bar.finish_and_clear();
         Ok(sent)

@@ -19,15 +19,13 @@ use dynoxide::types::{
     AttributeValue, ConsumedCapacity, Item, consumed_capacity, item_size,
     read_capacity_units_with_consistency, write_capacity_units,
 };
-use rusqlite::{OptionalExtension, params_from_iter};
 use shared::ledger::BY_FOLLOWER;
 
 use super::super::schema;
-use super::edges::TEXT;
 use super::expressions::Expressions;
 use super::limits::keeps_within;
 use super::units::{asks_at_most_a_sum, of_new_ledger_item};
-use super::{refused, run};
+use super::{get, refused, run};
 
 /// The most items of one batch.
 const BATCH: usize = 25;
@@ -42,11 +40,21 @@ const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expir
 struct Write<'r> {
     condition: Option<&'r str>,
     expressions: Expressions<'r>,
-    /// What the answer says of the units.
+    /// What the answer is to say of the units.
     asked: &'r Option<String>,
 }
 
-impl Write<'_> {
+impl<'r> Write<'r> {
+    fn new(
+        condition: &'r Option<String>,
+        names: &'r Option<HashMap<String, String>>,
+        values: &'r Option<HashMap<String, AttributeValue>>,
+        asked: &'r Option<String>,
+    ) -> Self {
+        let expressions = Expressions::new(names.as_ref(), values.as_ref());
+        Self { condition: condition.as_deref(), expressions, asked }
+    }
+
     /// Stores what `made` makes of the item that is there, or of none, if the condition is decided here and holds. Returns the new item,
     /// and what it has consumed; `None` if the engine has to decide.
     fn apply(
@@ -55,7 +63,7 @@ impl Write<'_> {
         key: &Item,
         made: impl FnOnce(&Expressions<'_>, Option<&Item>) -> Option<Item>,
     ) -> Result<Option<(Item, Option<ConsumedCapacity>)>, DynoxideError> {
-        let Some(there) = there(storage, key) else { return Ok(None) };
+        let Some(there) = stored(storage, key) else { return Ok(None) };
         let (nothing, there) = (Item::new(), there.as_ref());
         let before = there.unwrap_or(&nothing);
         let holds = |text| self.expressions.holds(text, before);
@@ -82,13 +90,12 @@ pub(super) fn put(
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && request.return_item_collection_metrics.is_none();
     if is_simple {
-        let (names, values) =
-            (&request.expression_attribute_names, &request.expression_attribute_values);
-        let write = Write {
-            condition: request.condition_expression.as_deref(),
-            expressions: Expressions::new(names.as_ref(), values.as_ref()),
-            asked: &request.return_consumed_capacity,
-        };
+        let write = Write::new(
+            &request.condition_expression,
+            &request.expression_attribute_names,
+            &request.expression_attribute_values,
+            &request.return_consumed_capacity,
+        );
         let made = |_: &Expressions<'_>, _: Option<&Item>| Some(request.item.clone());
         if let Some((_, consumed_capacity)) = write.apply(storage, &request.item, made)? {
             return Ok(PutItemResponse { consumed_capacity, ..PutItemResponse::default() });
@@ -111,13 +118,12 @@ pub(super) fn update(
         && request.conditional_operator.is_none()
         && request.key.len() == 2;
     if let Some(expression) = request.update_expression.as_deref().filter(|_| is_simple) {
-        let (names, values) =
-            (&request.expression_attribute_names, &request.expression_attribute_values);
-        let write = Write {
-            condition: request.condition_expression.as_deref(),
-            expressions: Expressions::new(names.as_ref(), values.as_ref()),
-            asked: &request.return_consumed_capacity,
-        };
+        let write = Write::new(
+            &request.condition_expression,
+            &request.expression_attribute_names,
+            &request.expression_attribute_values,
+            &request.return_consumed_capacity,
+        );
         let updated = |expressions: &Expressions<'_>, there: Option<&Item>| {
             expressions.updated(expression, there.unwrap_or(&request.key))
         };
@@ -131,19 +137,15 @@ pub(super) fn update(
     run(update_item::execute(storage, request))
 }
 
-/// What the ledger has at the key of an item; `None` if that cannot be determined here.
-fn there(storage: &Storage, item: &Item) -> Option<Option<Item>> {
-    let [pk, sk] = ["pk", "sk"].map(|name| match item.get(name) {
-        Some(AttributeValue::S(text)) if (1..SHORT).contains(&text.len()) => {
-            Some(format!("{TEXT}{text}"))
-        }
+/// The item that the ledger has at the key of another, if it has one; `None` if that cannot be determined here.
+fn stored(storage: &Storage, item: &Item) -> Option<Option<Item>> {
+    let key = ["pk", "sk"].map(|name| match item.get(name) {
+        Some(AttributeValue::S(text)) if (1..SHORT).contains(&text.len()) => Some(text.as_str()),
         _ => None,
     });
-    let sql =
-        format!(r#"SELECT item_json FROM "{}" WHERE pk = ?1 AND sk = ?2"#, schema::names().ledger);
-    let mut get = storage.conn().prepare_cached(&sql).ok()?;
-    let json = get.query_row([pk?, sk?], |row| row.get::<_, String>(0)).optional().ok()?;
-    json.map(|json| serde_json::from_str(&json)).transpose().ok()
+    let [Some(pk), Some(sk)] = key else { return None };
+    let found = get::stored(storage, &schema::names().ledger, [pk, sk]).ok()?;
+    found.map(|(json, _)| serde_json::from_str(&json)).transpose().ok()
 }
 
 /// True if an item of the ledger can take the place of another: if there is none, or if neither is in the index.
@@ -243,7 +245,7 @@ pub(super) fn query(
         && request.filter_expression.as_deref().is_none_or(|filter| filter.len() < SHORT)
         && partition.is_some_and(|pk| pk.size() < SHORT)
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
-        && partition.is_some_and(|pk| !ledger_holds(storage, "pk = ?1", &[pk]));
+        && partition.is_some_and(|pk| !has_partition(storage, pk));
     if !empty {
         return run(query::execute(storage, request));
     }
@@ -262,15 +264,12 @@ fn is_range(condition: &str, values: &HashMap<String, AttributeValue>) -> bool {
             if !first.is_empty() && first <= last && last.len().max(first.len()) < SHORT)
 }
 
-/// True if the ledger has such an item, or if that cannot be determined here: then the engine finds out.
-fn ledger_holds(storage: &Storage, condition: &str, key: &[&AttributeValue]) -> bool {
-    let sql = format!("SELECT 1 FROM \"{}\" WHERE {condition} LIMIT 1", schema::names().ledger);
-    let Some(key) = key.iter().map(|value| value.to_key_string()).collect::<Option<Vec<_>>>()
-    else {
-        return true;
-    };
-    let look = |sql| storage.conn().prepare_cached(sql)?.exists(params_from_iter(key));
-    look(&sql).unwrap_or(true)
+/// True if the ledger has items in a partition, or if that cannot be determined here: then the engine finds out.
+fn has_partition(storage: &Storage, partition: &AttributeValue) -> bool {
+    let Some(partition) = partition.to_key_string() else { return true };
+    let sql = format!("SELECT 1 FROM \"{}\" WHERE pk = ?1 LIMIT 1", schema::names().ledger);
+    let look = || storage.conn().prepare_cached(&sql)?.exists([partition]);
+    look().unwrap_or(true)
 }
 
 /// Writes a batch. The engine commits every item of a batch on its own. A batch of entries alone is stored in

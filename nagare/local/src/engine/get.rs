@@ -1,6 +1,7 @@
 //! Reads of one whole item, on a fast path: an item is stored as the JSON that the answer has. The engine would read and print it again.
 
 use dynoxide::DynoxideError;
+use dynoxide::storage::Storage;
 use dynoxide::types::read_capacity_units_with_consistency;
 use nagare_telemetry::numbers::READ_UNITS;
 use rusqlite::OptionalExtension;
@@ -38,15 +39,8 @@ impl<'a> Get<'a> {
 
     /// Answers from the tables. None if the engine has to.
     pub(super) fn answer(&self, engine: &Engine) -> Result<Option<String>, DynoxideError> {
-        let table = self.table_name;
-        let sql =
-            format!(r#"SELECT item_json, item_size FROM "{table}" WHERE pk = ?1 AND sk = ?2"#);
-        let key = [self.key.pk.text, self.key.sk.text].map(|key| format!("{TEXT}{key}"));
-        let found: Option<(String, usize)> = {
-            let storage = engine.storage();
-            let mut get = storage.conn().prepare_cached(&sql)?;
-            get.query_row(key, |row| Ok((row.get(0)?, row.get(1)?))).optional()?
-        };
+        let (table, key) = (self.table_name, [self.key.pk.text, self.key.sk.text]);
+        let found = stored(&engine.storage(), table, key)?;
         let (json, bytes) = found.unwrap_or_default();
         if json.contains(NUMBERS) {
             return Ok(None);
@@ -57,4 +51,16 @@ impl<'a> Get<'a> {
         }
         Ok(Some(if json.is_empty() { "{}".to_owned() } else { format!(r#"{{"Item":{json}}}"#) }))
     }
+}
+
+/// An item of a table with the keys `pk` and `sk`, in JSON, and its size in bytes.
+pub(super) fn stored(
+    storage: &Storage,
+    table: &str,
+    key: [&str; 2],
+) -> rusqlite::Result<Option<(String, usize)>> {
+    let sql = format!(r#"SELECT item_json, item_size FROM "{table}" WHERE pk = ?1 AND sk = ?2"#);
+    let key = key.map(|key| format!("{TEXT}{key}"));
+    let mut get = storage.conn().prepare_cached(&sql)?;
+    get.query_row(key, |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
