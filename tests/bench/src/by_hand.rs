@@ -25,7 +25,7 @@ use shared::values::Retention;
 use tokio::net::TcpStream;
 
 use super::report::Measurement;
-use super::{ACTOR, follower, in_flight};
+use super::{ACTOR, follower, in_flight, on_one_thread};
 
 const SCOPE: [&str; 3] = ["us-east-1", "dynamodb", "aws4_request"];
 const TARGET: &str = "DynamoDB_20120810.BatchWriteItem";
@@ -63,9 +63,7 @@ struct Calls {
 impl ByHand {
     /// Runs on one thread, as `nagare-bench fanout` does.
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
-        measured.await.map_err(unreachable)?
+        on_one_thread(|| self.measure()).await
     }
 
     async fn measure(self) -> Result<(), Failure> {

@@ -22,7 +22,7 @@ use shared::timelines::{EntryWrite, Timelines};
 use shared::values::{ActivityId, ActorId, Retention, SortKey, ViewerId};
 
 use super::report::Measurement;
-use super::{ACTOR, follower, in_flight, tables_at};
+use super::{ACTOR, follower, in_flight, on_one_thread, tables_at};
 
 /// Followers whose entries are written at once, as in the writer.
 const PAGE: usize = 2_500;
@@ -48,9 +48,7 @@ pub(crate) struct Fanout {
 impl Fanout {
     /// Runs on one thread, as in the function.
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
-        measured.await.map_err(|e| Failure::Unreachable(e.to_string()))?
+        on_one_thread(|| self.measure()).await
     }
 
     async fn measure(self) -> Result<(), Failure> {

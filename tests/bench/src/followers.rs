@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::ACTOR;
 use super::read::{event, page, reader};
 use super::report::{Measurement, peak_rss_mb};
+use super::{ACTOR, on_one_thread};
 
 #[derive(Debug, Args)]
 pub(crate) struct Followers {
@@ -46,9 +46,7 @@ struct Page {
 impl Followers {
     /// Runs on one thread, as in the function.
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
-        measured.await.map_err(|e| Failure::Unreachable(e.to_string()))?
+        on_one_thread(|| self.measure()).await
     }
 
     async fn measure(self) -> Result<(), Failure> {

@@ -30,7 +30,7 @@ use shared::runtime::metrics::Metrics;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Retention};
 
 use super::report::Measurement;
-use super::{ACTOR, in_flight, tables_at};
+use super::{ACTOR, in_flight, on_one_thread, tables_at};
 
 /// How long an invocation may take, as the template sets it.
 const TIMEOUT: Duration = Duration::from_secs(58);
@@ -48,9 +48,7 @@ pub(crate) struct Handler {
 impl Handler {
     /// Runs on one thread, as in the function.
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
-        measured.await.map_err(|e| Failure::Unreachable(e.to_string()))?
+        on_one_thread(|| self.measure()).await
     }
 
     async fn measure(self) -> Result<(), Failure> {

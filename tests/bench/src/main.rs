@@ -178,6 +178,16 @@ fn follower(number: u64) -> String {
     format!("bench-{number:09}")
 }
 
+/// Measures on one thread, as a function runs.
+async fn on_one_thread<F>(measure: impl FnOnce() -> F + Send + 'static) -> Result<(), Failure>
+where
+    F: Future<Output = Result<(), Failure>>,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let measured = tokio::task::spawn_blocking(move || runtime.block_on(measure()));
+    measured.await.map_err(|e| Failure::Unreachable(e.to_string()))?
+}
+
 /// The tables at this endpoint, otherwise as the functions build them.
 async fn tables_at(endpoint: &str, in_flight: usize) -> Result<Tables, Failure> {
     let timelines = env::optional(env::TIMELINES_TABLE);

@@ -28,6 +28,7 @@ use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetri
 use tokio::time::Instant;
 
 use super::dataset::{self, many_activities, many_follows};
+use super::on_one_thread;
 use super::report::Measurement;
 
 /// Pages read before measuring starts.
@@ -72,9 +73,7 @@ struct Tables {
 impl Read {
     /// Runs on one thread, as in the function.
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
-        measured.await.map_err(|e| Failure::Unreachable(e.to_string()))?
+        on_one_thread(|| self.measure()).await
     }
 
     async fn measure(self) -> Result<(), Failure> {
