@@ -149,7 +149,7 @@ impl Table {
         self.dynamo.template(&self.name).await
     }
 
-    /// Calls a write whose answer has nothing to read. An answer that is not from DynamoDB is an error.
+    /// Calls a write and ignores what its answer says. An answer that DynamoDB would not give is an error.
     async fn write_once(&self, operation: &str, body: &Bytes) -> Result<(), Failed> {
         let answer = self.call_once(operation, body).await?;
         // As the SDK has it, no body stands for an empty object.

@@ -53,8 +53,8 @@ const FEW_CALLS: f64 = 200.0;
 const BEYOND: f64 = 1.1;
 /// The share by which the pace rises then: the first and the greatest.
 const BOOST: (f64, f64) = (0.01, 0.2);
-/// The same once this many cohorts have ended and nothing was ever refused. What is sent in vain at the first refusal is what is in
-/// flight, however fast the pace rises, and then the pace falls back to the start.
+/// As long as the table has refused nothing: after this many cohorts, the share by which the pace rises instead. At the first refusal what
+/// is in flight was sent in vain, which does not depend on how fast the pace rises. Then the pace falls back to where it started.
 const UNREFUSED: (u32, f64) = (3, 2.0);
 
 #[derive(Debug)]

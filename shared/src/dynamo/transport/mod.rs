@@ -102,8 +102,7 @@ impl RequestTemplate {
         let mut request =
             self.common.try_clone().ok_or_else(|| DynamoError::not_built("it has a body"))?;
         request.headers_mut().insert("x-amz-target", [API, operation].concat());
-        let length = itoa::Buffer::new().format(body.len()).to_owned();
-        request.headers_mut().insert("content-length", length);
+        request.headers_mut().insert("content-length", body.len().to_string());
         if let Some(signing) = &self.signing {
             signing.sign(&mut request, &body).await?;
         }

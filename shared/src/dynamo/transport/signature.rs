@@ -36,7 +36,7 @@ struct Signing {
     /// The same as signatures have it: `20261121T184410Z`.
     date: String,
     access_key: String,
-    /// `20261121/eu-west-1/dynamodb/aws4_request`: what the key is good for, with a day as its shortest part.
+    /// What the key signs for: `20261121/eu-west-1/dynamodb/aws4_request`. It changes with the day.
     scope: String,
     key: hmac::Key,
 }
