@@ -253,3 +253,111 @@ proptest! {
         });
     }
 }
+
+/// A vote that comes before its poll waits; one that follows it may make a difference only to the end that the poll gets later.
+#[tokio::test]
+async fn what_overtook_a_waiting_vote_is_not_believed() {
+    let (world, mut seen) = (World::new(), 0);
+    for command in [close(11), vote("bob", "red", 11), open(), vote("bob", "red", 10)] {
+        world.done(&[command]).await;
+    }
+    project_rest(&world, &mut seen).await;
+    for viewer in ["bob", "eve"] {
+        let vote = (viewer == "bob").then(|| "red".to_owned());
+        assert_eq!(votes(&world, viewer).await, ([1, 0], vote), "{viewer}");
+    }
+}
+
+/// A step of a poll that may be opened late and closed early.
+#[derive(Debug, Clone)]
+enum LateStep {
+    Open,
+    Close(usize),
+    Vote {
+        viewer: usize,
+        choice: usize,
+        at: usize,
+    },
+    /// Hands over the next changes of a shard, after some that it was handed before.
+    Project {
+        shard: usize,
+        again: usize,
+        count: usize,
+    },
+}
+
+/// Three shards of voters; the poll itself is in the first.
+const SHARDS: usize = 3;
+/// More than a view lists.
+const VOTERS: usize = 24;
+
+fn late_step() -> impl Strategy<Value = LateStep> {
+    let instant = || proptest::sample::select(vec![9_usize, 10, 11, 20, 30, 31, 49, 50]);
+    prop_oneof![
+        1 => Just(LateStep::Open),
+        1 => instant().prop_map(LateStep::Close),
+        30 => (0..VOTERS, 0..3_usize, instant())
+            .prop_map(|(viewer, choice, at)| LateStep::Vote { viewer, choice, at }),
+        12 => (0..SHARDS, 0..4_usize, 1..9_usize)
+            .prop_map(|(shard, again, count)| LateStep::Project { shard, again, count }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn once_all_is_projected_everybody_is_shown_the_recount(
+        few in 1..VOTERS,
+        steps in proptest::collection::vec(late_step(), 1..120),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let world = World::new();
+            let (mut handed, mut seen) = ([0; SHARDS], 0);
+            let mut shards: [Vec<StreamRecord>; SHARDS] = Default::default();
+            let mut ends = vec![50];
+            let mut voted = vec![ViewerCommands::default(); VOTERS];
+            let rest = (0..SHARDS).map(|shard| LateStep::Project { shard, again: 0, count: 999 });
+            for step in steps.into_iter().chain([LateStep::Open]).chain(rest) {
+                match step {
+                    LateStep::Open => world.done(&[open()]).await,
+                    LateStep::Close(at) => {
+                        ends.push(at);
+                        world.done(&[close(at)]).await;
+                    }
+                    LateStep::Vote { viewer, choice, at } => {
+                        let viewer = viewer % few;
+                        voted[viewer].votes.push((at, choice));
+                        world.done(&[vote(&format!("v{viewer}"), CHOICES[choice], at)]).await;
+                    }
+                    LateStep::Project { shard, again, count } => {
+                        let end = (handed[shard] + count).min(shards[shard].len());
+                        let batch = &shards[shard][handed[shard].saturating_sub(again)..end];
+                        if !batch.is_empty() {
+                            project(&world, &shard.to_string(), batch).await;
+                        }
+                        handed[shard] = end;
+                    }
+                }
+                let all = records(&world);
+                for record in &all[seen..] {
+                    let keys = record.keys.get();
+                    let of = |n: &usize| keys.contains(&format!("#v{n}\""));
+                    shards[(0..VOTERS).find(of).unwrap_or(0) % SHARDS].push(record.clone());
+                }
+                seen = all.len();
+            }
+            let end = ends.into_iter().min().unwrap();
+            let counting = |viewer: &ViewerCommands| {
+                let votes = viewer.votes.iter().filter(|(at, _)| *at < end).copied().collect();
+                ViewerCommands { votes, ..ViewerCommands::default() }.vote()
+            };
+            let count = |n| voted.iter().filter(|viewer| counting(viewer) == Some(n)).count() as u64;
+            let sums = [count(0), count(1)];
+            for (n, viewer) in voted.iter().enumerate() {
+                let vote = counting(viewer).map(|choice| CHOICES[choice].to_owned());
+                assert_eq!(votes(&world, &format!("v{n}")).await, (sums, vote), "v{n}");
+            }
+        });
+    }
+}

@@ -12,7 +12,8 @@
 //!   which one of these came after theirs. Changes of different shards come in no order.
 //!
 //! Changes of one person come in order, except those that waited or were set aside and come back. If such a change is folded
-//! behind others, it is unknown what counts of that person.
+//! behind others, it is unknown what counts of that person. A change that does not begin with what is counted tells that one before
+//! it is still to come. That matters even if it makes no difference: it may make one once the poll is closed early.
 //!
 //! The list is bound to the version of the view. A version of this software that does not know the list carries it along and
 //! folds on; then the list is no longer valid.
@@ -143,15 +144,17 @@ impl<T: CountedValue> Recent<T> {
     ///
     /// A change that makes no difference is not noted. It may be folded any number of times, at any time.
     pub fn note(&mut self, viewer: &ViewerId, [before, told]: [Option<T>; 2], late: Late) {
-        if before == told {
+        let who = fingerprint(viewer.as_str());
+        let place = self.people.iter().position(|(there, _)| *there == who);
+        let counted = place.map(|place| self.people[place].1);
+        // Otherwise an earlier change of theirs waits or was set aside.
+        let follows = counted == before || (place.is_none() && !self.is_all);
+        if follows && before == told {
             return;
         }
         self.is_noted = true;
-        let who = fingerprint(viewer.as_str());
-        let people = self.people.len();
-        self.people.retain(|(there, _)| *there != who);
-        let is_here = self.people.len() < people;
-        if late == Late::Maybe && (is_here || !self.is_all) {
+        place.map(|place| self.people.remove(place));
+        if !follows || (late == Late::Maybe && (place.is_some() || !self.is_all)) {
             // What is known of them may be of a later change.
             self.is_all = false;
             return;
