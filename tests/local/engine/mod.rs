@@ -9,9 +9,11 @@ use dynoxide::Database;
 use dynoxide::actions::create_table::CreateTableRequest;
 use fastrand::Rng;
 use nagare_local::engine::Engine;
+use nagare_local::engine::stream::StreamRecord;
 use nagare_local::schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 const SEEDS: u64 = 60;
@@ -28,7 +30,46 @@ fn shorter_ways_answer_as_the_long_ones_do() {
             let theirs = theirs(&reference, operation, request.clone());
             assert_eq!(ours, theirs, "seed {seed}, step {step}: {operation} {request}");
         }
+        assert_eq!(our_stream(&engine), their_stream(&reference), "seed {seed}");
     }
+}
+
+/// The changes of facts: the keys of a row, the row before and after.
+type Changes = Vec<[Value; 3]>;
+
+fn our_stream(engine: &Engine) -> Changes {
+    let records = engine.stream_behind(0, usize::MAX).unwrap();
+    let numbers: Vec<_> = records.iter().map(|record| record.number).collect();
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    let image = |json: &str| serde_json::from_str(json).unwrap();
+    let images = |json: Option<Box<RawValue>>| json.map_or(Value::Null, |json| image(json.get()));
+    let change = |record: StreamRecord| {
+        [image(record.keys.get()), images(record.before), images(record.after)].map(with_sorted_set)
+    };
+    records.into_iter().map(change).collect()
+}
+
+fn their_stream(database: &Database) -> Changes {
+    let streams = answer(json!({}), |q| database.list_streams(q)).unwrap();
+    let arn = &streams["Streams"][0]["StreamArn"];
+    let described = answer(json!({"StreamArn": arn}), |q| database.describe_stream(q)).unwrap();
+    let shard = &described["StreamDescription"]["Shards"][0]["ShardId"];
+    let request = json!({"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"});
+    let begin = answer(request, |q| database.get_shard_iterator(q)).unwrap();
+    let request = json!({"ShardIterator": begin["ShardIterator"], "Limit": 1_000});
+    let records = answer(request, |q| database.get_records(q)).unwrap();
+    let records = records["Records"].as_array().unwrap().iter();
+    let images = ["Keys", "OldImage", "NewImage"];
+    let image = |record: &Value, image| with_sorted_set(record["dynamodb"][image].clone());
+    records.map(|record| images.map(|it| image(record, it))).collect()
+}
+
+/// A row whose set of numbers is in a definite order, which sets do not have.
+fn with_sorted_set(mut row: Value) -> Value {
+    if let Some(numbers) = row.pointer_mut("/other/NS").and_then(Value::as_array_mut) {
+        numbers.sort_by_key(|number| number.as_str().unwrap().to_owned());
+    }
+    row
 }
 
 /// The queries of a fan-out, over more followers than DynamoDB puts into one page.
@@ -102,11 +143,11 @@ fn followers(random: &mut Rng, ledger: &str, edges: usize) -> Value {
 fn reference() -> Database {
     let (made, database) = (Engine::in_memory().unwrap(), Database::memory().unwrap());
     let tables = schema::names();
-    for name in [&tables.timelines, &tables.ledger] {
+    for name in [&tables.timelines, &tables.ledger, &tables.facts] {
         let (_, described) = made.call("DescribeTable", &body(&json!({"TableName": name})));
         let described: Value = serde_json::from_str(&described).unwrap();
         let mut definition = json!({"TableName": name, "BillingMode": "PAY_PER_REQUEST"});
-        for part in ["KeySchema", "AttributeDefinitions"] {
+        for part in ["KeySchema", "AttributeDefinitions", "StreamSpecification"] {
             definition[part] = described["Table"][part].clone();
         }
         if let Some(indexes) = described["Table"]["GlobalSecondaryIndexes"].as_array() {
@@ -161,17 +202,19 @@ fn body(request: &Value) -> Vec<u8> {
 /// A call on few keys, so that calls collide.
 fn call(random: &mut Rng) -> (&'static str, Value) {
     let tables = schema::names();
-    let ledger = tables.ledger;
+    let (ledger, facts) = (tables.ledger, tables.facts);
+    let either = if random.u8(0..3) == 0 { &facts } else { &ledger };
     match random.u8(0..100) {
-        0..25 => ("PutItem", put(random, &ledger)),
-        25..35 => ("UpdateItem", update(random, &ledger)),
-        35..40 => ("UpdateItem", counting(random, &ledger)),
-        40..60 => ("Query", query(random, &ledger)),
+        0..25 => ("PutItem", put(random, either)),
+        25..35 => ("UpdateItem", update(random, either)),
+        35..40 => ("UpdateItem", counting(random, either)),
+        40..45 => ("UpdateItem", owner(random, &facts)),
+        45..60 => ("Query", query(random, &ledger)),
         60..75 => ("BatchWriteItem", json!({"RequestItems": {tables.timelines: batch(random)}})),
-        75..80 => ("Scan", json!({"TableName": random.choice([ledger, tables.timelines])})),
+        75..80 => ("Scan", json!({"TableName": random.choice([ledger, facts, tables.timelines])})),
         80..85 => ("Scan", json!({"TableName": ledger, "IndexName": "by_follower"})),
-        85..92 => ("GetItem", get(random, &ledger)),
-        _ => ("DeleteItem", json!({"TableName": ledger, "Key": key(random)})),
+        85..92 => ("GetItem", get(random, either)),
+        _ => ("DeleteItem", json!({"TableName": either, "Key": key(random)})),
     }
 }
 
@@ -341,6 +384,19 @@ fn counting(random: &mut Rng, table: &str) -> Value {
         _ => {}
     }
     request
+}
+
+/// An update that records whose an activity is.
+fn owner(random: &mut Rng, table: &str) -> Value {
+    let conditions =
+        ["attribute_not_exists(actor)", "attribute_not_exists(actor) OR deleted <> :deleted"];
+    json!({
+        "TableName": table,
+        "Key": key(random),
+        "UpdateExpression": "SET actor = :actor, deleted = :deleted",
+        "ConditionExpression": random.choice(conditions),
+        "ExpressionAttributeValues": {":actor": {"S": digit(random)}, ":deleted": {"BOOL": random.bool()}},
+    })
 }
 
 fn query(random: &mut Rng, table: &str) -> Value {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use dynoxide::types::{AttributeValue, Item};
 
 /// Attributes that are named without a placeholder. None of them is a reserved word.
-const PLAIN: [&str; 3] = ["pk", "changed_at", "following"];
+const PLAIN: [&str; 5] = ["pk", "changed_at", "following", "actor", "deleted"];
 /// Attributes that no update may change.
 const KEY: [&str; 2] = ["pk", "sk"];
 

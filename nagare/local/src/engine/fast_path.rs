@@ -1,7 +1,7 @@
 //! The fast path: the most frequent calls skip what they do not need.
 //!
-//! Puts and updates of an item of the ledger whose [expressions](super::expressions) are simple are one read and one write, and a batch of
-//! entries is one write. A query of an empty partition ends with the check that finds it empty. The engine executes every other call
+//! Puts and updates of an item of the ledger or of the facts whose [expressions](super::expressions) are simple are one read and one write,
+//! and a batch of entries is one write. A query of an empty partition ends with the check that finds it empty. The engine executes every other call
 //! itself, and all that it may refuse.
 
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,7 @@ use super::super::schema;
 use super::expressions::Expressions;
 use super::limits::keeps_within;
 use super::units::{asks_at_most_a_sum, of_new_ledger_item};
-use super::{get, refused, run};
+use super::{get, refused, run, stream};
 
 /// The most items of one batch.
 const BATCH: usize = 25;
@@ -36,8 +36,9 @@ const INDEX_KEYS: [&str; 2] = ["follower_id", "followee_id"];
 /// The attributes of an entry as the writer stores it, all of them short.
 const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expires_at"];
 
-/// A write of one item of the ledger that asks for nothing but its effect.
+/// A write of one item of the ledger or of the facts that asks for nothing but its effect.
 struct Write<'r> {
+    table: &'r str,
     condition: Option<&'r str>,
     expressions: Expressions<'r>,
     /// What the answer is to say of the units.
@@ -45,14 +46,18 @@ struct Write<'r> {
 }
 
 impl<'r> Write<'r> {
+    /// None for other tables.
     fn new(
+        table: &'r str,
         condition: &'r Option<String>,
         names: &'r Option<HashMap<String, String>>,
         values: &'r Option<HashMap<String, AttributeValue>>,
         asked: &'r Option<String>,
-    ) -> Self {
-        let expressions = Expressions::new(names.as_ref(), values.as_ref());
-        Self { condition: condition.as_deref(), expressions, asked }
+    ) -> Option<Self> {
+        let (tables, expressions) =
+            (schema::names(), Expressions::new(names.as_ref(), values.as_ref()));
+        let write = Self { table, condition: condition.as_deref(), expressions, asked };
+        (table == tables.ledger || table == tables.facts).then_some(write)
     }
 
     /// Stores what `made` makes of the item that is there, or of none, if the condition is decided here and holds. Returns the new item,
@@ -63,7 +68,7 @@ impl<'r> Write<'r> {
         key: &Item,
         made: impl FnOnce(&Expressions<'_>, Option<&Item>) -> Option<Item>,
     ) -> Result<Option<(Item, Option<ConsumedCapacity>)>, DynoxideError> {
-        let Some(there) = stored(storage, key) else { return Ok(None) };
+        let Some(there) = stored(storage, self.table, key) else { return Ok(None) };
         let (nothing, there) = (Item::new(), there.as_ref());
         let before = there.unwrap_or(&nothing);
         let holds = |text| self.expressions.holds(text, before);
@@ -75,8 +80,11 @@ impl<'r> Write<'r> {
                 && is_storable(there, item)
         });
         let Some(item) = made else { return Ok(None) };
-        let units = replace(storage, there, &item)?;
-        Ok(Some((item, consumed_capacity(&schema::names().ledger, units, self.asked))))
+        let units = match self.table == schema::names().ledger {
+            true => replace(storage, there, &item)?,
+            false => replace_fact(storage, self.table, there, &item)?,
+        };
+        Ok(Some((item, consumed_capacity(self.table, units, self.asked))))
     }
 }
 
@@ -85,19 +93,20 @@ pub(super) fn put(
     storage: &Storage,
     request: PutItemRequest,
 ) -> Result<PutItemResponse, DynoxideError> {
-    let is_simple = request.table_name == schema::names().ledger
-        && request.return_values.is_none()
+    let is_simple = request.return_values.is_none()
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && request.return_item_collection_metrics.is_none();
     if is_simple {
         let write = Write::new(
+            &request.table_name,
             &request.condition_expression,
             &request.expression_attribute_names,
             &request.expression_attribute_values,
             &request.return_consumed_capacity,
         );
         let made = |_: &Expressions<'_>, _: Option<&Item>| Some(request.item.clone());
-        if let Some((_, consumed_capacity)) = write.apply(storage, &request.item, made)? {
+        let apply = |write: Write<'_>| write.apply(storage, &request.item, made).transpose();
+        if let Some((_, consumed_capacity)) = write.and_then(apply).transpose()? {
             return Ok(PutItemResponse { consumed_capacity, ..PutItemResponse::default() });
         }
     }
@@ -109,8 +118,7 @@ pub(super) fn update(
     storage: &Storage,
     request: UpdateItemRequest,
 ) -> Result<UpdateItemResponse, DynoxideError> {
-    let is_simple = request.table_name == schema::names().ledger
-        && matches!(request.return_values.as_deref(), None | Some("NONE" | "ALL_NEW"))
+    let is_simple = matches!(request.return_values.as_deref(), None | Some("NONE" | "ALL_NEW"))
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && request.return_item_collection_metrics.is_none()
         && request.attribute_updates.is_none()
@@ -119,6 +127,7 @@ pub(super) fn update(
         && request.key.len() == 2;
     if let Some(expression) = request.update_expression.as_deref().filter(|_| is_simple) {
         let write = Write::new(
+            &request.table_name,
             &request.condition_expression,
             &request.expression_attribute_names,
             &request.expression_attribute_values,
@@ -127,7 +136,8 @@ pub(super) fn update(
         let updated = |expressions: &Expressions<'_>, there: Option<&Item>| {
             expressions.updated(expression, there.unwrap_or(&request.key))
         };
-        if let Some((item, consumed_capacity)) = write.apply(storage, &request.key, updated)? {
+        let apply = |write: Write<'_>| write.apply(storage, &request.key, updated).transpose();
+        if let Some((item, consumed_capacity)) = write.and_then(apply).transpose()? {
             let is_asked = request.return_values.as_deref() == Some("ALL_NEW");
             let attributes = is_asked.then_some(item);
             let answer = UpdateItemResponse { attributes, consumed_capacity, ..Default::default() };
@@ -137,18 +147,18 @@ pub(super) fn update(
     run(update_item::execute(storage, request))
 }
 
-/// The item that the ledger has at the key of another, if it has one; `None` if that cannot be determined here.
-fn stored(storage: &Storage, item: &Item) -> Option<Option<Item>> {
+/// The item that a table has at the key of another, if it has one; `None` if that cannot be determined here.
+fn stored(storage: &Storage, table: &str, item: &Item) -> Option<Option<Item>> {
     let key = ["pk", "sk"].map(|name| match item.get(name) {
         Some(AttributeValue::S(text)) if (1..SHORT).contains(&text.len()) => Some(text.as_str()),
         _ => None,
     });
     let [Some(pk), Some(sk)] = key else { return None };
-    let found = get::stored(storage, &schema::names().ledger, [pk, sk]).ok()?;
+    let found = get::stored(storage, table, [pk, sk]).ok()?;
     found.map(|(json, _)| serde_json::from_str(&json)).transpose().ok()
 }
 
-/// True if an item of the ledger can take the place of another: if there is none, or if neither is in the index.
+/// True if an item can take the place of another: if there is none, or if neither is in the ledger's index.
 fn is_storable(there: Option<&Item>, item: &Item) -> bool {
     let is_indexed = |item: &Item| INDEX_KEYS.iter().any(|name| item.contains_key(*name));
     is_plain(item)
@@ -180,6 +190,22 @@ fn replace(storage: &Storage, there: Option<&Item>, item: &Item) -> Result<f64, 
     storage.insert_gsi_item(&ledger, BY_FOLLOWER, follower, followee, &row.pk, &row.sk, &keys)?;
     storage.commit()?;
     Ok(units)
+}
+
+/// Stores an item of the facts in place of another, and the record of that in their stream. Returns the units that it consumes.
+fn replace_fact(
+    storage: &Storage,
+    table: &str,
+    there: Option<&Item>,
+    item: &Item,
+) -> Result<f64, DynoxideError> {
+    let row = row(item, ["pk", "sk"])?;
+    storage.begin_transaction()?;
+    storage.put_base_items(table, std::slice::from_ref(&row))?;
+    stream::record(storage, table, there, &row)?;
+    storage.commit()?;
+    let sizes = [Some(item), there].into_iter().flatten().map(item_size);
+    Ok(sizes.map(write_capacity_units).fold(0.0, f64::max))
 }
 
 /// Stores items in one write, but for their rows in an index. The engine's import checks more than these items need, and for a single
