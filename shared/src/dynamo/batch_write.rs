@@ -165,11 +165,28 @@ pub(super) fn push_text(out: &mut String, text: &str) {
     }
 }
 
-/// Checks every byte, even after one that needs escaping, because the compiler turns that into a few wide instructions.
+/// Checks every byte of a chunk, even after one that needs escaping, because the compiler turns that into a few wide instructions. What is
+/// shorter, as ids are, is looked up in a table.
 fn is_plain(text: &str) -> bool {
-    let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
-    text.bytes().fold(true, |all, byte| all & plain(byte))
+    let (chunks, rest) = text.as_bytes().as_chunks::<32>();
+    let is_plain =
+        |chunk: &[u8; 32]| chunk.iter().fold(true, |all, byte| all & is_plain_byte(*byte));
+    chunks.iter().all(is_plain)
+        && rest.iter().fold(true, |all, byte| all & IS_PLAIN[usize::from(*byte)])
 }
+
+const fn is_plain_byte(byte: u8) -> bool {
+    0x20 <= byte && byte < 0x7f && byte != b'"' && byte != b'\\'
+}
+
+const IS_PLAIN: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0_u8);
+    while byte < 128 {
+        table[byte as usize] = is_plain_byte(byte);
+        byte += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests;

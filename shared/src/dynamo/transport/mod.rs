@@ -3,10 +3,11 @@
 //! The SDK builds each call from scratch: it resolves the endpoint, collects its configuration, runs its interceptors, derives the
 //! signing key, and needs a map of maps for each item. That takes longer than all else that a function does for most calls. So the SDK makes one call, and an interceptor captures the signed request and stops it. From then on that
 //! request is repeated with another body, date and signature, over the connector that the SDK would have used. Credentials come
-//! from the SDK's own cache for each call, so they are renewed as usual, and its deserialiser reads every error.
+//! from the SDK's own cache once a second, so they are renewed as usual, and its deserialiser reads every error.
 //!
 //! The template leaves out the headers about retries, because the SDK does not retry (see [`crate::runtime::retry`]). It also leaves
-//! out `x-amz-user-agent`, which repeats the user agent, and the correction of clock skew. [`super::client`] sets the timeout of an
+//! out `x-amz-user-agent`, which repeats the user agent, the length of the body, which the connector adds, and the correction of clock
+//! skew. So the requests of one second to one operation differ in nothing but body and signature, and are prepared once. [`super::client`] sets the timeout of an
 //! attempt. Callers write and read bodies.
 
 mod signature;
@@ -99,13 +100,12 @@ impl RequestTemplate {
     /// # Errors
     /// [`Failed`], with the same error as if the SDK had made the call.
     pub(super) async fn call(&self, operation: &str, body: Bytes) -> Result<Bytes, Failed> {
-        let mut request =
-            self.common.try_clone().ok_or_else(|| DynamoError::not_built("it has a body"))?;
-        request.headers_mut().insert("x-amz-target", [API, operation].concat());
-        request.headers_mut().insert("content-length", body.len().to_string());
-        if let Some(signing) = &self.signing {
-            signing.sign(&mut request, &body).await?;
-        }
+        let unsigned = || self.unsigned(operation);
+        let request = match &self.signing {
+            Some(signing) => signing.sign(unsigned, operation, &body).await?,
+            None => unsigned(),
+        };
+        let mut request = request.ok_or_else(|| DynamoError::not_built("it has a body"))?;
         *request.body_mut() = SdkBody::from(body);
         let mut response = self.connector.call(request).await.map_err(not_reached)?;
         let answer = whole(response.take_body()).await?;
@@ -114,6 +114,13 @@ impl RequestTemplate {
         }
         *response.body_mut() = SdkBody::from(answer.clone());
         Err(Failed { error: self.error(&response), answer })
+    }
+
+    /// A request without body, date and signature.
+    fn unsigned(&self, operation: &str) -> Option<HttpRequest> {
+        let mut request = self.common.try_clone()?;
+        request.headers_mut().insert("x-amz-target", [API, operation].concat());
+        Some(request)
     }
 
     /// Reads an error like the SDK does. All operations have the same errors.
@@ -260,7 +267,17 @@ pub fn read_answer<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, Dynamo
 }
 
 impl Signing {
-    async fn sign(&self, request: &mut HttpRequest, body: &[u8]) -> Result<(), DynamoError> {
+    /// Asks for credentials once a second.
+    async fn sign(
+        &self,
+        unsigned: impl FnOnce() -> Option<HttpRequest>,
+        operation: &str,
+        body: &[u8],
+    ) -> Result<Option<HttpRequest>, DynamoError> {
+        let now = self.components.time_source().unwrap_or_default().now();
+        if let Some(prepared) = self.signer.prepared(operation, now) {
+            return Ok(prepared.sign(body));
+        }
         let unknown = || DynamoError::Unavailable("no credentials".to_owned());
         let (cache, bag) = (self.components.identity_cache(), ConfigBag::base());
         let identity = cache
@@ -268,9 +285,8 @@ impl Signing {
             .await
             .map_err(|_| unknown())?;
         let credentials = identity.data::<Credentials>().ok_or_else(unknown)?;
-        let now = self.components.time_source().unwrap_or_default().now();
-        self.signer.sign(request, body, credentials, now);
-        Ok(())
+        let prepare = |request| self.signer.prepare(request, operation, credentials, now);
+        Ok(unsigned().and_then(prepare).and_then(|prepared| prepared.sign(body)))
     }
 }
 

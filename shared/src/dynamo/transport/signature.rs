@@ -4,11 +4,14 @@
 //! `aws-sigv4` derives the key again for each request, in software without assembly. A key is valid for
 //! a day, so here it is derived once; the tests compare the signatures.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use aws_sdk_dynamodb::config::Credentials;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use ring::digest::{self, SHA256};
 use ring::hmac::{self, HMAC_SHA256};
 use time::OffsetDateTime;
 
@@ -25,20 +28,47 @@ pub(super) struct Signer {
     path: String,
     region: String,
     service: String,
-    signing: Mutex<Option<Signing>>,
+    /// The latest of each operation.
+    prepared: Mutex<HashMap<String, Arc<Prepared>>>,
 }
 
-/// What the requests of one second have in common. An access key's secret never changes.
-#[derive(Debug, Clone)]
-struct Signing {
+/// The requests to one operation in one second, without their bodies. An access key's secret never changes.
+pub(super) struct Prepared {
     /// In unix seconds.
     second: i64,
-    /// The same as signatures have it: `20261121T184410Z`.
-    date: String,
     access_key: String,
     /// What the key signs for: `20261121/eu-west-1/dynamodb/aws4_request`. It changes with the day.
     scope: String,
     key: hmac::Key,
+    request: HttpRequest,
+    /// Of the canonical request, all before the hash of the body.
+    canonical: digest::Context,
+    /// What is signed, before the hash of the canonical request.
+    text: String,
+    /// The header `Authorization`, before the signature.
+    authorization: String,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("second", &self.second).finish_non_exhaustive()
+    }
+}
+
+impl Prepared {
+    /// A signed request with a body, which is still to be put into it. None if it cannot be cloned.
+    pub(super) fn sign(&self, body: &[u8]) -> Option<HttpRequest> {
+        let mut canonical = self.canonical.clone();
+        canonical.update(sha256(body).as_bytes());
+        let mut signature = hmac::Context::with_key(&self.key);
+        signature.update(self.text.as_bytes());
+        signature.update(hex(canonical.finish().as_ref()).as_bytes());
+        let signature = hex(signature.sign().as_ref());
+        let mut request = self.request.try_clone()?;
+        let authorization = [self.authorization.as_str(), &signature].concat();
+        request.headers_mut().insert("authorization", authorization);
+        Some(request)
+    }
 }
 
 impl Signer {
@@ -50,85 +80,84 @@ impl Signer {
             return None;
         }
         let (service, region) = (scope.next()?.to_owned(), scope.next()?.to_owned());
-        Some(Self { path, region, service, signing: Mutex::default() })
+        Some(Self { path, region, service, prepared: Mutex::default() })
     }
 
-    /// Adds date, session token and signature to a request. All its headers so far are signed; their values have no spaces to
-    /// trim, and the path needs no escaping.
-    pub(super) fn sign(
+    /// What was prepared for an operation, if it was in this second.
+    pub(super) fn prepared(&self, operation: &str, now: SystemTime) -> Option<Arc<Prepared>> {
+        let prepared = self.latest(operation);
+        prepared.filter(|prepared| prepared.second == unix_seconds(now))
+    }
+
+    /// Prepares the requests of this second like `common`, with date and session token. None if `common` cannot be cloned. The values of its
+    /// headers have no spaces to trim, and the path needs no escaping.
+    pub(super) fn prepare(
         &self,
-        request: &mut HttpRequest,
-        body: &[u8],
+        common: HttpRequest,
+        operation: &str,
         credentials: &Credentials,
         now: SystemTime,
-    ) {
-        let Signing { date, access_key, scope, key, .. } = self.signing(credentials, now);
-        let headers = request.headers_mut();
-        headers.insert("x-amz-date", date.clone());
-        if let Some(token) = credentials.session_token() {
-            headers.insert("x-amz-security-token", token.to_owned());
-        }
-        let (canonical, names) = self.canonical(request, body);
-        let text = [ALGORITHM, "\n", &date, "\n", &scope, "\n", &sha256(canonical.as_bytes())];
-        let signature = hex(hmac::sign(&key, text.concat().as_bytes()).as_ref());
-        let authorization = [
-            ALGORITHM,
-            " Credential=",
-            &access_key,
-            "/",
-            &scope,
-            ", SignedHeaders=",
-            &names,
-            ", Signature=",
-            &signature,
-        ];
-        request.headers_mut().insert("authorization", authorization.concat());
+    ) -> Option<Arc<Prepared>> {
+        let before = self.latest(operation);
+        let prepared = self.prepare_after(before.as_deref(), common, credentials, now)?;
+        let prepared = Arc::new(prepared);
+        let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(operation.to_owned(), Arc::clone(&prepared));
+        Some(prepared)
     }
 
-    /// The canonical request, and the names of the headers that are in it.
-    fn canonical(&self, request: &HttpRequest, body: &[u8]) -> (String, String) {
+    fn latest(&self, operation: &str) -> Option<Arc<Prepared>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(operation).cloned()
+    }
+
+    fn prepare_after(
+        &self,
+        before: Option<&Prepared>,
+        mut request: HttpRequest,
+        credentials: &Credentials,
+        now: SystemTime,
+    ) -> Option<Prepared> {
+        let second = unix_seconds(now);
+        let (day, time) = date(OffsetDateTime::from_unix_timestamp(second).ok()?);
+        let scope = [&day, "/", &self.region, "/", &self.service, "/", TERMINATOR].concat();
+        let (date, access_key) = (format!("{day}T{time}Z"), credentials.access_key_id().to_owned());
+        let before = before.filter(|it| it.access_key == access_key && it.scope == scope);
+        let key = before.map(|before| before.key.clone());
+        let key = key.unwrap_or_else(|| self.key(credentials, &day));
+        request.headers_mut().insert("x-amz-date", date.clone());
+        if let Some(token) = credentials.session_token() {
+            request.headers_mut().insert("x-amz-security-token", token.to_owned());
+        }
+        let (text, names) = self.canonical(&request);
+        let mut canonical = digest::Context::new(&SHA256);
+        canonical.update(text.as_bytes());
+        Some(Prepared {
+            canonical,
+            text: format!("{ALGORITHM}\n{date}\n{scope}\n"),
+            authorization: format!(
+                "{ALGORITHM} Credential={access_key}/{scope}, SignedHeaders={names}, Signature="
+            ),
+            second,
+            access_key,
+            scope,
+            key,
+            request,
+        })
+    }
+
+    /// The canonical request before the hash of its body, and the names of the headers that are in it.
+    fn canonical(&self, request: &HttpRequest) -> (String, String) {
         let mut headers: Vec<_> =
             request.headers().iter().filter(|(name, _)| *name != NOT_SIGNED).collect();
         headers.sort_unstable();
-        let (mut text, mut names) = (String::with_capacity(2_048), String::with_capacity(128));
-        for part in ["POST\n", &self.path, "\n\n"] {
-            text.push_str(part);
-        }
+        let names: Vec<_> = headers.iter().map(|(name, _)| *name).collect();
+        let names = names.join(";");
+        let mut text = format!("POST\n{}\n\n", self.path);
         for (name, value) in headers {
-            for part in [name, ":", value, "\n"] {
-                text.push_str(part);
-            }
-            if !names.is_empty() {
-                names.push(';');
-            }
-            names.push_str(name);
+            text.extend([name, ":", value, "\n"]);
         }
-        for part in ["\n", &names, "\n", &sha256(body)] {
-            text.push_str(part);
-        }
+        text.extend(["\n", &names, "\n"]);
         (text, names)
-    }
-
-    fn signing(&self, credentials: &Credentials, now: SystemTime) -> Signing {
-        let (now, access_key) = (OffsetDateTime::from(now), credentials.access_key_id());
-        let mut kept = self.signing.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = kept.as_ref().filter(|kept| kept.access_key == access_key);
-        if let Some(kept) = before.filter(|kept| kept.second == now.unix_timestamp()) {
-            return kept.clone();
-        }
-        let (day, time) = date(now);
-        let scope = [&day, "/", &self.region, "/", &self.service, "/", TERMINATOR].concat();
-        let key = before.filter(|kept| kept.scope == scope).map(|kept| kept.key.clone());
-        let key = key.unwrap_or_else(|| self.key(credentials, &day));
-        let signing = Signing {
-            second: now.unix_timestamp(),
-            date: format!("{day}T{time}Z"),
-            access_key: access_key.to_owned(),
-            scope,
-            key,
-        };
-        *kept = Some(signing.clone());
-        signing
     }
 
     /// The key for a day.
@@ -139,6 +168,11 @@ impl Signer {
             hmac::Key::new(HMAC_SHA256, hmac::sign(&key, part.as_bytes()).as_ref())
         })
     }
+}
+
+fn unix_seconds(at: SystemTime) -> i64 {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// An instant as signatures have it, day and time of day: `20261121` and `184410`.
