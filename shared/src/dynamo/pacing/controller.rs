@@ -55,7 +55,7 @@ const BEYOND: f64 = 1.1;
 const BOOST: (f64, f64) = (0.01, 0.2);
 /// As long as the table has refused nothing: after this many cohorts, the share by which the pace rises instead. At the first refusal what
 /// is in flight was sent in vain, which does not depend on how fast the pace rises. Then the pace falls back to where it started.
-const UNREFUSED: (u32, f64) = (3, 2.0);
+const UNREFUSED: (u32, f64) = (2, 2.0);
 
 #[derive(Debug)]
 pub(super) struct Controller {

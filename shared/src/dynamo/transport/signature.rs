@@ -43,8 +43,8 @@ pub(super) struct Prepared {
     request: HttpRequest,
     /// Of the canonical request, all before the hash of the body.
     canonical: digest::Context,
-    /// What is signed, before the hash of the canonical request.
-    text: String,
+    /// The signature, before the hash of the canonical request.
+    signature: hmac::Context,
     /// The header `Authorization`, before the signature.
     authorization: String,
 }
@@ -60,8 +60,7 @@ impl Prepared {
     pub(super) fn sign(&self, body: &[u8]) -> Option<HttpRequest> {
         let mut canonical = self.canonical.clone();
         canonical.update(sha256(body).as_bytes());
-        let mut signature = hmac::Context::with_key(&self.key);
-        signature.update(self.text.as_bytes());
+        let mut signature = self.signature.clone();
         signature.update(hex(canonical.finish().as_ref()).as_bytes());
         let signature = hex(signature.sign().as_ref());
         let mut request = self.request.try_clone()?;
@@ -131,9 +130,11 @@ impl Signer {
         let (text, names) = self.canonical(&request);
         let mut canonical = digest::Context::new(&SHA256);
         canonical.update(text.as_bytes());
+        let mut signature = hmac::Context::with_key(&key);
+        signature.update(format!("{ALGORITHM}\n{date}\n{scope}\n").as_bytes());
         Some(Prepared {
             canonical,
-            text: format!("{ALGORITHM}\n{date}\n{scope}\n"),
+            signature,
             authorization: format!(
                 "{ALGORITHM} Credential={access_key}/{scope}, SignedHeaders={names}, Signature="
             ),
