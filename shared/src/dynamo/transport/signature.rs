@@ -35,7 +35,7 @@ pub(super) struct Signer {
 /// The requests to one operation in one second, without their bodies. An access key's secret never changes.
 pub(super) struct Prepared {
     /// In unix seconds.
-    second: i64,
+    second: u64,
     access_key: String,
     /// What the key signs for: `20261121/eu-west-1/dynamodb/aws4_request`. It changes with the day.
     scope: String,
@@ -117,7 +117,8 @@ impl Signer {
         now: SystemTime,
     ) -> Option<Prepared> {
         let second = unix_seconds(now);
-        let (day, time) = date(OffsetDateTime::from_unix_timestamp(second).ok()?);
+        let at = OffsetDateTime::from_unix_timestamp(i64::try_from(second).ok()?);
+        let (day, time) = date(at.ok()?);
         let scope = [&day, "/", &self.region, "/", &self.service, "/", TERMINATOR].concat();
         let (date, access_key) = (format!("{day}T{time}Z"), credentials.access_key_id().to_owned());
         let before = before.filter(|it| it.access_key == access_key && it.scope == scope);
@@ -171,9 +172,8 @@ impl Signer {
     }
 }
 
-fn unix_seconds(at: SystemTime) -> i64 {
-    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+fn unix_seconds(at: SystemTime) -> u64 {
+    at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// An instant as signatures have it, day and time of day: `20261121` and `184410`.
