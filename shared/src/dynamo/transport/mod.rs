@@ -7,8 +7,8 @@
 //!
 //! The template leaves out the headers about retries, because the SDK does not retry (see [`crate::runtime::retry`]). It also leaves
 //! out `x-amz-user-agent`, which repeats the user agent, the length of the body, which the connector adds, and the correction of clock
-//! skew. So the requests of one second to one operation differ in nothing but body and signature, and are prepared once. [`super::client`] sets the timeout of an
-//! attempt. Callers write and read bodies.
+//! skew. So the requests of one second to one operation differ in nothing but body and signature, and are prepared once.
+//! [`super::client`] sets the timeout of an attempt. Callers write and read bodies.
 
 mod signature;
 
