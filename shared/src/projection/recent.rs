@@ -12,8 +12,8 @@
 //!   which one of these came after theirs. Changes of different shards come in no order.
 //!
 //! Changes of one person come in order, except those that waited or were set aside and come back. If such a change is folded
-//! behind others, it is unknown what counts of that person. A change that does not begin with what is counted tells that one before
-//! it is still to come. That matters even if it makes no difference: it may make one once the poll is closed early.
+//! behind others, it is unknown what counts of that person. The same is so if a change does not begin with what is counted,
+//! because then an earlier one is still to come. Even one that makes no difference now may make one once the poll is closed early.
 //!
 //! The list is bound to the version of the view. A version of this software that does not know the list carries it along and
 //! folds on; then the list is no longer valid.
@@ -142,7 +142,7 @@ impl<T: CountedValue> Recent<T> {
     /// Notes that a change of somebody was folded: what counted of them before, and what counts now. `late` says whether it may
     /// have been folded after later changes of theirs.
     ///
-    /// A change that makes no difference is not noted. It may be folded any number of times, at any time.
+    /// A change that makes no difference and begins with what is counted is not noted. It may be folded any number of times.
     pub fn note(&mut self, viewer: &ViewerId, [before, told]: [Option<T>; 2], late: Late) {
         let who = fingerprint(viewer.as_str());
         let place = self.people.iter().position(|(there, _)| *there == who);

@@ -64,7 +64,7 @@ fn their_stream(database: &Database) -> Changes {
     records.map(|record| images.map(|it| image(record, it))).collect()
 }
 
-/// A row whose set of numbers is in a definite order, which sets do not have.
+/// The same row with its set of numbers sorted, because sets have no order.
 fn with_sorted_set(mut row: Value) -> Value {
     if let Some(numbers) = row.pointer_mut("/other/NS").and_then(Value::as_array_mut) {
         numbers.sort_by_key(|number| number.as_str().unwrap().to_owned());
@@ -386,7 +386,7 @@ fn counting(random: &mut Rng, table: &str) -> Value {
     request
 }
 
-/// An update that records whose an activity is.
+/// An update that records the actor of an activity.
 fn owner(random: &mut Rng, table: &str) -> Value {
     let conditions =
         ["attribute_not_exists(actor)", "attribute_not_exists(actor) OR deleted <> :deleted"];
