@@ -34,6 +34,7 @@ kinds! {
     THROTTLED: 429, "throttled", "Too many requests";
     TOO_MANY_EVENTS: 429, "too-many-events", "Too many events";
     UNSENT: 503, "unavailable", "The events cannot be queued now";
+    RETURNING: 503, "returning", "The timeline is being completed";
     UNREAD: 503, "unavailable", "The answer cannot be read now";
 }
 
@@ -62,6 +63,8 @@ pub enum Problem {
     MethodNotAllowed(&'static str),
     /// The tables cannot be read now. Whatever the error is, the answer only says when to retry.
     Unread(DynamoError),
+    /// The viewer has not read for long, and their timeline is not complete yet.
+    Returning,
     /// The events were not sent to the queue, or only some of them.
     Unsent(SendError),
     /// The answer cannot be serialized: a defect of ours.
@@ -155,6 +158,7 @@ impl Problem {
             Self::Unread(DynamoError::Throttled) => THROTTLED,
             Self::TooMuch(_) => TOO_MANY_EVENTS,
             Self::Unsent(_) => UNSENT,
+            Self::Returning => RETURNING,
             Self::Unread(_) | Self::Unwritten(_) => UNREAD,
         }
     }
@@ -190,6 +194,9 @@ impl Problem {
             Self::Unsent(_) => {
                 "Some events may be queued. Send the whole body again after the time in Retry-After; each event is recorded once."
             }
+            Self::Returning => {
+                "Nobody has read this timeline for long, so it is being completed. Try again after the time in Retry-After."
+            }
             Self::Unread(_) | Self::Unwritten(_) => "Try again after the time in Retry-After.",
         };
         (sentence.to_owned(), None)
@@ -201,7 +208,7 @@ impl Problem {
             Self::MethodNotAllowed(method) => (ALLOW, *method),
             Self::UnknownEncoding => (ACCEPT_ENCODING, "gzip"),
             Self::TooMuch(seconds) => return Some((RETRY_AFTER, HeaderValue::from(*seconds))),
-            Self::Unread(DynamoError::Throttled) => (RETRY_AFTER, "1"),
+            Self::Unread(DynamoError::Throttled) | Self::Returning => (RETRY_AFTER, "1"),
             Self::Unread(_) | Self::Unwritten(_) | Self::Unsent(_) => (RETRY_AFTER, "5"),
             _ => return None,
         };

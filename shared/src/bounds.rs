@@ -73,7 +73,7 @@ kinds! {
     Changes, "ledger: changes", 1_024;
     Edge, "ledger: edge", 704;
     Followee, "ledger: followee", 340;
-    Hidden, "ledger: hidden", 6_300;
+    Hidden, "ledger: hidden", 6_700;
     Entry, "timelines: entry", 1_024;
     SeenSet, "ledger: seen set", BLOCK;
     Like, "facts: like", 768;

@@ -35,6 +35,11 @@ async fn what_the_template_has_to_agree_with_is_written_down() {
         "max_receives": shared::dead_letters::MAX_RECEIVES,
         "marks_kept_seconds": shared::projection::KEPT.as_secs(),
         "seen_sets": shared::paging::seen_sets("*"),
+        "presence": shared::follows::keys::hidden_of("*"),
+        "parked_after_days": {
+            "least": shared::follows::parking::DAYS.start(),
+            "most": shared::follows::parking::DAYS.end(),
+        },
         "by_follower": shared::ledger::BY_FOLLOWER,
         "forget_at": shared::ledger::FORGET_AT,
         "bus_source": shared::outbound::SOURCE,

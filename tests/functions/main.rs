@@ -40,6 +40,7 @@ mod outbound;
 mod overtaking;
 mod own_part;
 mod pages;
+mod parked;
 mod patience;
 mod payloads;
 mod poisonous;

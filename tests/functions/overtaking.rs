@@ -67,14 +67,26 @@ pub(crate) async fn interrupted(
     before: &[Value],
     by: impl Fn(&HttpRequest) -> Option<Command> + Send + Sync + 'static,
 ) -> World {
+    let holding = |mut world: World| {
+        world.writer.hold = hold;
+        world
+    };
+    interrupted_in(holding, before, by).await
+}
+
+/// The same in a world that is changed at its beginning.
+pub(crate) async fn interrupted_in(
+    changed: impl FnOnce(World) -> World,
+    before: &[Value],
+    by: impl Fn(&HttpRequest) -> Option<Command> + Send + Sync + 'static,
+) -> World {
     let writer = Arc::new(OnceLock::new());
     let interrupted = Arc::clone(&writer);
-    let mut world = World::behind(move |inside| {
+    let world = changed(World::behind(move |inside| {
         let turns = Arc::default();
         let by = Arc::new(by);
         SharedHttpConnector::new(Interrupted { inside, writer: interrupted, by, turns })
-    });
-    world.writer.hold = hold;
+    }));
     world.done(before).await;
     let _ = writer.set(world.writer.clone());
     world

@@ -14,6 +14,7 @@ use shared::activities::changes::Copies;
 use shared::likes::LikeChange;
 use shared::likes::list::looks;
 use shared::register::Register;
+use shared::runtime::hold::Hold;
 use shared::values::{ActivityId, ViewerId};
 use tests::{NOW, delete, follow, publish, soon, unfollow};
 
@@ -71,6 +72,39 @@ async fn of_a_publish() {
         let said = work::publish(&activity(&command), &audience);
         expect(said, counter.take(), &actor);
         assert_eq!(said.entries, followers as f64);
+    }
+}
+
+/// Of three followers in four nothing was heard, and the process has just begun.
+#[tokio::test]
+async fn of_a_publish_where_viewers_are_parked() {
+    for followers in [4, 60, 400] {
+        let mut counter = UnitCounter::new();
+        counter.world.writer.parking = "30".parse().unwrap();
+        counter.world.reader.parking = counter.world.writer.parking.clone();
+        counter.world.reader.hold = Hold::NONE;
+        let audience = counter.followers("anna", followers).await;
+        counter.apply(&[publish("anna", "first", NOW)]).await;
+        counter.world.set_clock("2026-12-15T12:00:00.000Z");
+        for n in (0..followers).filter(|n| n % 4 == 0) {
+            assert_eq!(counter.world.ids(&format!("viewer-{n}"), "limit=1").await, ["first"]);
+        }
+        let at = "2027-01-10T12:00:00.000Z";
+        counter.world.set_clock(at);
+        counter.world.writer.parking = counter.world.writer.parking.remembering_nothing();
+        let command = publish("anna", "later", at);
+        counter.take();
+        counter.apply(std::slice::from_ref(&command)).await;
+        let audience = Audience { parked: Some(0.75), ..audience };
+        let said = work::publish(&activity(&command), &audience);
+        expect(said, counter.take(), &format!("{followers} followers"));
+        assert_eq!(said.entries, followers as f64 / 4.0);
+        // The pages: who reads, and who does not ask whether somebody is parked.
+        let page = counter.world.get("/v1/timelines/viewer-0", "").await.2;
+        let cursor = page["newer_cursor"].as_str().unwrap();
+        counter.take();
+        counter.world.get("/v1/timelines/viewer-0", &format!("cursor={cursor}")).await;
+        expect(work::poll(true), counter.take(), "a poll");
     }
 }
 
@@ -333,7 +367,7 @@ async fn of_a_page() {
     expect(with_likes, counter.take(), "a page with likes");
     let newer = page["newer_cursor"].as_str().unwrap();
     counter.world.get("/v1/timelines/bob", &format!("cursor={newer}")).await;
-    expect(work::poll(), counter.take(), "a poll");
+    expect(work::poll(false), counter.take(), "a poll");
 }
 
 #[tokio::test]

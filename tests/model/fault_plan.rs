@@ -5,11 +5,15 @@ use std::time::Duration;
 use fastrand::Rng;
 use nagare_local::faults::{Fault, Rates};
 use shared::dynamo::Limits;
+use shared::follows::Parking;
 use shared::paging::INLINE;
 use shared::runtime::hold::Hold;
 
 use crate::readers::READERS_KEPT;
 use crate::shrunk;
+
+/// How much earlier readers take a viewer for parked than writers do: more than their clocks differ.
+const SLACK: Duration = Duration::from_secs(300);
 
 /// The faults of one run.
 pub(crate) struct FaultPlan {
@@ -36,6 +40,8 @@ pub(crate) struct FaultPlan {
     pub(crate) limits: Limits,
     /// Entries that a command which is repeated may write again.
     pub(crate) repeated: usize,
+    /// Whether viewers are parked who have not read for ten minutes, or for an hour.
+    pub(crate) parking: Parking,
 }
 
 impl FaultPlan {
@@ -52,6 +58,7 @@ impl FaultPlan {
             is_far: random.bool(),
             limits: shrunk::limits(random),
             repeated: random.choice([0, 2, 100]).unwrap(),
+            parking: parking(random),
         };
         match fault_plan.slow {
             // Far away, a call that others overtake for long is one that hangs.
@@ -83,6 +90,14 @@ impl FaultPlan {
             23 if self.broken => Fault::Denied,
             _ => Fault::LostAnswer,
         })
+    }
+}
+
+fn parking(random: &mut Rng) -> Parking {
+    let minutes = random.choice([0, 0, 10, 60]).unwrap();
+    match minutes {
+        0 => Parking::off(),
+        minutes => Parking::after(Duration::from_secs(minutes * 60)).with_slack(SLACK),
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Observed {
     pub(crate) sent: Vec<Value>,
     /// Clients that poll, but those that are polling.
     pub(crate) feeds: Vec<Feed>,
+    /// Whether an entry that nobody is shown may be stored.
+    pub(crate) may_have_left: bool,
 }
 
 impl Observed {

@@ -44,6 +44,8 @@ const DEATHS: usize = 400;
 /// Turns after which slow tables are slow no more. At their slowest they do not take in half of an invocation what all commands at work
 /// write before they are any further, so these would be handed on permanently.
 const SLOW_TURNS: u32 = 40_000;
+/// How long a reader is at work at most where viewers are parked: less than readers are ahead of writers there.
+const LONGEST_REQUEST: i64 = 2 * MINUTE;
 /// How far time goes in a run, beyond its start.
 const LONGEST: i64 = 2 * DAY;
 
@@ -70,6 +72,8 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     runtime.block_on(features::events::prepare(&mut world));
     (world.writer.hold, world.reader.hold) = (fault_plan.hold, fault_plan.hold);
     world.reader.seal = world.reader.seal.holding(fault_plan.inline);
+    (world.writer.parking, world.reader.parking) =
+        (fault_plan.parking.clone(), fault_plan.parking.remembering_nothing());
     if fault_plan.small_segments {
         world.writer.limits =
             FanOutLimits { page: 2, segment: 1, segments: 64, ..world.writer.limits };
@@ -90,7 +94,9 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         let refused = until_only_refused_are_left(&world, std::mem::take(&mut run.letters)).await?;
         // What came back from the dead letters states facts, too.
         run.stream.end(&mut run.random).await?;
-        let observed = observed.take();
+        let mut observed = observed.take();
+        // A reader that died while it completed a timeline may have left an entry there that nobody is shown.
+        observed.may_have_left = run.fault_plan.parking.is_on() && run.deaths_of_readers > 0;
         check::in_the_end(&world, &run.kept, history, &refused, &observed, &mut run.random).await
     }))
 }
@@ -98,6 +104,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
 /// A reader at work, and what it works on.
 struct Reading<'a> {
     by: Rc<KeptReader>,
+    since: i64,
     task: Task<'a, Result<(), String>>,
 }
 
@@ -125,6 +132,7 @@ struct Run<'a> {
     operators: Vec<Task<'a, ()>>,
     stream: Stream<'a>,
     deaths: usize,
+    deaths_of_readers: usize,
     turns: u32,
     /// The tables, as slow as they are.
     slow: Option<Faulty>,
@@ -158,6 +166,7 @@ impl<'a> Run<'a> {
             operators: Vec::new(),
             stream: Stream::new(world),
             deaths: DEATHS,
+            deaths_of_readers: 0,
             turns: 0,
             slow: None,
         }
@@ -245,7 +254,7 @@ impl<'a> Run<'a> {
         }
         let mut index = 0;
         while index < self.readers.len() {
-            let Reading { by, task } = &mut self.readers[index];
+            let Reading { by, task, .. } = &mut self.readers[index];
             if by.is_frozen() {
                 index += 1;
                 continue;
@@ -297,14 +306,20 @@ impl<'a> Run<'a> {
         self.letters.extend(self.alerters.drain(..).flat_map(|alerter| alerter.batch));
         self.operators.clear();
         self.stream.restart();
+        self.deaths_of_readers += self.readers.len();
         self.readers.clear();
         self.kept = Readers::new(self.world, &self.fault_plan);
     }
 
     fn let_time_pass(&mut self) {
         let now = self.world.clock.now().unix_millis();
-        let step = self.random.choice([1, 1_000, MINUTE, 3 * 60 * MINUTE, 12 * 60 * MINUTE]);
-        let then = (now + step.unwrap()).min(START + LONGEST);
+        let minutes = self.random.choice([1, 3, 3 * 60, 12 * 60]).unwrap();
+        let step = self.random.choice([1, 1_000, minutes * MINUTE, minutes * MINUTE]).unwrap();
+        let mut then = (now + step).min(START + LONGEST);
+        let oldest = self.readers.iter().map(|reading| reading.since).min();
+        if let Some(since) = oldest.filter(|_| self.fault_plan.parking.is_on()) {
+            then = then.min(since + LONGEST_REQUEST).max(now);
+        }
         self.world.clock.set(Timestamp::from_unix_millis(then));
         self.kept.keep_time();
     }
@@ -346,6 +361,7 @@ impl<'a> Run<'a> {
                 Task::new(async move { feed::poll(&reader, observed, random).await })
             }
         };
-        self.readers.push(Reading { by, task });
+        let since = self.world.clock.now().unix_millis();
+        self.readers.push(Reading { by, since, task });
     }
 }

@@ -216,15 +216,27 @@ BREAKS = {
     ),
     "a reader that may write anything about anybody": (
         set_at(*statement("TimelineReaderRole", 2, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys", ["person#*"])),
-        check.test_the_reader_writes_what_clients_have_seen_and_nothing_else,
+        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
     ),
     "a reader whose writes need no key that is named": (
         drop_at(*statement("TimelineReaderRole", 2, "Condition", "Null")),
-        check.test_the_reader_writes_what_clients_have_seen_and_nothing_else,
+        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
     ),
     "a reader that may write anything": (
         drop_at(*statement("TimelineReaderRole", 2, "Condition")),
-        check.test_the_reader_writes_what_clients_have_seen_and_nothing_else,
+        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
+    ),
+    "a reader that may change any item where viewers are parked": (
+        drop_at(*statement("TimelineReaderRole", 5, "Fn::If", 1, "Condition")),
+        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
+    ),
+    "a reader that may always write entries": (
+        set_at(*statement("TimelineReaderRole", 3, "Fn::If", 2, {"Sid": "X", "Effect": "Allow", "Action": "dynamodb:BatchWriteItem", "Resource": {"Fn::GetAtt": "TimelinesTable.Arn"}})),
+        check.test_the_reader_writes_entries_only_where_viewers_are_parked,
+    ),
+    "viewers who are parked within days": (
+        set_at("Parameters", "IdleDays", "AllowedPattern", "^[0-9]+$"),
+        check.test_the_reader_writes_entries_only_where_viewers_are_parked,
     ),
     "a queue that the writer may no longer send to": (
         set_at(*statement("FanoutWriterRole", 1, "Resource", {"Fn::GetAtt": "DeadLetterQueue.Arn"})),
@@ -1212,7 +1224,7 @@ CODE_BREAKS = {
     ),
     "what clients have seen under another key": (
         set_at("seen_sets", "person#*"),
-        check.test_the_reader_writes_what_clients_have_seen_and_nothing_else,
+        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
     ),
     "a variable that nobody sets": (
         append_to(*function("DlqAlerter", "variables"), "NAGARE_NEW"),

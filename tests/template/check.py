@@ -542,15 +542,33 @@ def test_a_bus_that_does_not_exist_stops_the_deployment(stack):
     assert rule["Properties"]["EventPattern"] == {"source": [code()["bus_source"]]}
 
 
-def test_the_reader_writes_what_clients_have_seen_and_nothing_else(stack):
-    writing = [
-        statement
-        for name, statement in statements(stack)
-        if name == "TimelineReaderRole" and any("PutItem" in action for action in listed(statement["Action"]))
-    ]
-    assert len(writing) == 1
-    named = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [code()["seen_sets"]]}, "Null": {"dynamodb:LeadingKeys": "false"}}
-    assert writing[0].get("Condition") == named
+def test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else(stack):
+    written = {}
+    for name, statement in statements(stack):
+        if name == "TimelineReaderRole" and named(statement.get("Resource")) == "LedgerTable.Arn":
+            for action in set(listed(statement["Action"])) & {"dynamodb:PutItem", "dynamodb:UpdateItem"}:
+                written.setdefault(action, []).append(statement.get("Condition"))
+    keys = {"dynamodb:PutItem": code()["seen_sets"], "dynamodb:UpdateItem": code()["presence"]}
+    of = {
+        action: [{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [key]}, "Null": {"dynamodb:LeadingKeys": "false"}}]
+        for action, key in keys.items()
+    }
+    assert written == of
+
+
+def test_the_reader_writes_entries_only_where_viewers_are_parked(stack):
+    policy = stack.resources["TimelineReaderRole"]["Properties"]["Policies"][0]["PolicyDocument"]
+    choices = [one["Fn::If"] for one in policy["Statement"] if "Fn::If" in one]
+    parked = [one for one in choices if one[0] == "ParkViewers"]
+    assert all(one[2] == {"Ref": "AWS::NoValue"} for one in parked)
+    always = [one for one in policy["Statement"] if "Fn::If" not in one]
+    may = {action for one in always for action in listed(one.get("Action", []))}
+    assert {a for a in may if a.startswith("dynamodb:")} == {f"dynamodb:{a}" for a in ("BatchGetItem", "GetItem", "PutItem", "Query")}
+    assert stack.expanded["Conditions"]["ParkViewers"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "IdleDays"}, "0"]}]}
+    idle = stack.expanded["Parameters"]["IdleDays"]
+    days = code()["parked_after_days"]
+    taken = [n for n in range(4000) if re.fullmatch(idle["AllowedPattern"], str(n))]
+    assert (idle["Default"], taken) == ("0", [0, *range(days["least"], days["most"] + 1)])
 
 
 def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):

@@ -50,6 +50,7 @@ use shared::crypto::seal::Secrets;
 use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, Limits};
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
+use shared::follows::Parking;
 use shared::likes::LikeCountCache;
 use shared::objects::Objects;
 use shared::outbound::Bus;
@@ -276,6 +277,7 @@ impl World {
                 dead_letters,
                 limits,
                 retention,
+                parking: Parking::off(),
                 metrics: metrics.clone(),
                 clock: clock.clone(),
                 change_log: ChangeLog::default(),
@@ -301,6 +303,7 @@ impl World {
                 public_cache_seconds: 0,
                 tenant_claim: TenantClaim::default(),
                 retention,
+                parking: Parking::off(),
                 metrics: RequestMetrics::new(metrics.clone()),
                 log_sampling: LogSampling::ALL,
                 clock: clock.clone(),

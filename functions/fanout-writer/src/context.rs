@@ -6,7 +6,7 @@ use shared::dynamo::Dynamo;
 use shared::events::Events;
 use shared::facts::Facts;
 use shared::fanout::FanOuts;
-use shared::follows::Follows;
+use shared::follows::{Follows, Parking};
 use shared::ledger::Ledger;
 use shared::outbound::{Bus, Happened, OutboundEvent};
 use shared::projection::Views;
@@ -37,6 +37,7 @@ pub(crate) struct Context {
     pub(crate) dead_letters: DeadLetterQueue,
     pub(crate) limits: FanOutLimits,
     pub(crate) retention: Retention,
+    pub(crate) parking: Parking,
     pub(crate) clock: Clock,
     pub(crate) hold: Hold,
     pub(crate) bus: Bus,
@@ -70,6 +71,7 @@ impl Context {
             dead_letters,
             limits: writer.limits,
             retention: writer.retention,
+            parking: writer.parking.clone(),
             clock: writer.clock.clone(),
             hold: writer.hold,
             bus: writer.bus.clone(),

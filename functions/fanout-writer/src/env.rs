@@ -7,6 +7,7 @@ shared::variables!(
     EVENT_SETTINGS,
     EVENTS_TABLE_PREFIX,
     FACTS_TABLE,
+    IDLE_DAYS,
     INTERNAL_SECRETS,
     LEDGER_TABLE,
     QUEUE_URL,

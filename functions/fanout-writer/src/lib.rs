@@ -44,6 +44,7 @@ use futures::future::{BoxFuture, join_all};
 use shared::activities::ChangeLog;
 use shared::events::Events;
 use shared::facts::Facts;
+use shared::follows::Parking;
 use shared::ledger::Ledger;
 use shared::outbound::Bus;
 use shared::projection::Views;
@@ -83,6 +84,8 @@ pub struct Writer {
     pub dead_letters: DeadLetterQueue,
     pub limits: FanOutLimits,
     pub retention: Retention,
+    /// Whether viewers are parked. Clones share what they remember of who is not.
+    pub parking: Parking,
     pub metrics: Metrics,
     pub clock: Clock,
     /// The change log that tells readers of edits. Shared by all deliveries of a process.

@@ -11,6 +11,7 @@ use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::events::{EventSettings, EventTables, Events};
 use shared::facts::Facts;
+use shared::follows::Parking;
 use shared::ledger::Ledger;
 use shared::outbound::Bus;
 use shared::projection::Views;
@@ -53,6 +54,7 @@ async fn main() -> Result<(), Error> {
         ),
         limits: FanOutLimits::default(),
         retention: env::days(env::RETENTION_DAYS)?,
+        parking: env::parsed_or(env::IDLE_DAYS, Parking::off())?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: clock.clone(),
         change_log: ChangeLog::new(env::parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?),

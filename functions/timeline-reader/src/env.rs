@@ -7,6 +7,7 @@ shared::variables!(
     EVENT_SETTINGS,
     EVENTS_TABLE_PREFIX,
     FACTS_TABLE,
+    IDLE_DAYS,
     LEDGER_TABLE,
     LOG_ONE_IN,
     PUBLIC_CACHE_SECONDS,

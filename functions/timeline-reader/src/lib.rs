@@ -61,6 +61,7 @@ use shared::activities::RecordCache;
 use shared::dynamo::Dynamo;
 use shared::events::Events;
 use shared::facts::Facts;
+use shared::follows::Parking;
 use shared::ledger::Ledger;
 use shared::likes::LikeCountCache;
 use shared::objects::Objects;
@@ -111,6 +112,8 @@ pub struct Reader {
     /// The claim of a token with the tenant of its owner.
     pub tenant_claim: TenantClaim,
     pub retention: Retention,
+    /// Whether viewers are parked.
+    pub parking: Parking,
     /// Where requests are counted.
     pub metrics: RequestMetrics,
     pub log_sampling: LogSampling,

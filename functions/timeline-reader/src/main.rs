@@ -7,6 +7,7 @@ use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::events::{EventSettings, EventTables, Events};
 use shared::facts::Facts;
+use shared::follows::Parking;
 use shared::ledger::Ledger;
 use shared::objects::Objects;
 use shared::paging::CursorSeal;
@@ -48,6 +49,7 @@ async fn main() -> Result<(), Error> {
         public_cache_seconds: env::parsed_or(env::PUBLIC_CACHE_SECONDS, 0)?,
         tenant_claim: env::parsed_or(env::TENANT_CLAIM, TenantClaim::default())?,
         retention: env::days(env::RETENTION_DAYS)?,
+        parking: env::parsed_or(env::IDLE_DAYS, Parking::off())?,
         metrics: RequestMetrics::new(Metrics::to(std::io::stdout(), &env::stage())),
         log_sampling: env::parsed_or(env::LOG_ONE_IN, LogSampling::ALL)?,
         clock: Clock::system(),

@@ -123,6 +123,10 @@ pub(super) struct Estimate {
     /// kept` counts them.
     #[arg(long, value_name = "N", value_parser = number, default_value = "2.5")]
     records_per_read: f64,
+    /// With viewers parked (`IdleDays`): the share of entries whose viewer is, from 0 to 1. They are not written, and who is parked is
+    /// asked for.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    idle_share: Option<f64>,
     /// Bytes of a payload.
     #[arg(long, value_name = "N", value_parser = number, default_value = "200")]
     payload_bytes: f64,
@@ -214,6 +218,7 @@ impl Estimate {
             activities_per_page: self.activities_per_read,
             records_per_page: self.records_per_read,
             gzip: Gzip { share: self.gzip_share, ids_left: answers::RANDOM_IDS_LEFT },
+            parked: self.idle_share,
             payload: self.payload_bytes,
             retention_days: self.retention_days,
             ledger_months: self.months,
@@ -234,7 +239,7 @@ impl Estimate {
             events: self.events(),
         };
         if let (Some(follows), Some(posts)) = (&self.followers_csv, &self.posts_csv) {
-            let (graph, ids_left) = read_graph(follows, posts, self.payload_bytes)?;
+            let (graph, ids_left) = read_graph(follows, posts, self)?;
             let timeless = || {
                 let posts = posts.display();
                 format!(
@@ -387,8 +392,12 @@ fn count(amount: f64) -> String {
 }
 
 /// The graph with its posts, and the share that compression leaves of their ids.
-fn read_graph(follows: &Path, posts: &Path, payload: f64) -> Result<(Graph, f64), Failure> {
-    let (mut graph, mut ids) = (Graph::default(), Vec::new());
+fn read_graph(
+    follows: &Path,
+    posts: &Path,
+    Estimate { payload_bytes: payload, idle_share, .. }: &Estimate,
+) -> Result<(Graph, f64), Failure> {
+    let (mut graph, mut ids) = (Graph::parking(*idle_share), Vec::new());
     let (follows, posts) = (Source::of(follows)?, Source::of(posts)?);
     let bar = progress::counter("rows read");
     for row in follows.rows(&follows::HEADER)? {
@@ -407,7 +416,7 @@ fn read_graph(follows: &Path, posts: &Path, payload: f64) -> Result<(Graph, f64)
             id: length(&name),
             actor: length(post.author.as_str()),
             kind: length(post.kind.as_str()),
-            payload,
+            payload: *payload,
         };
         graph.publish(post.author.as_str(), post.seconds, activity);
         bar.inc(1);

@@ -125,6 +125,7 @@ impl Up {
             start_at: self.time.clock,
             event_period: self.time.event_period,
             events: self.time.events(),
+            parking: self.time.idle_days.clone(),
         };
         let stack = OpenStack::open(config).await.map_err(not_started)?;
         let stack = self.with_console(stack, telemetry).await.start().await?;

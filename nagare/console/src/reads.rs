@@ -40,6 +40,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 use serde_json::Value;
 use shared::crypto::seal::Secrets;
+use shared::follows::Parking;
 use shared::paging::CursorSeal;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -169,6 +170,7 @@ impl Reads {
             public_cache_seconds: 0,
             tenant_claim: timeline_reader::TenantClaim::default(),
             retention: self.remote.retention()?,
+            parking: Parking::off(),
             metrics: RequestMetrics::new(Metrics::off()),
             // What the console reads is none of the stack's requests.
             log_sampling: self.silence,

@@ -10,6 +10,7 @@ use nagare_telemetry::LocalTelemetry;
 use shared::crypto::seal::SecretError;
 use shared::dead_letters::MAX_RECEIVES;
 use shared::events::{EventSettings, PeriodLength};
+use shared::follows::Parking;
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
 
@@ -55,6 +56,8 @@ pub struct StackConfig {
     pub event_period: Option<PeriodLength>,
     /// How else events are kept. Where the clock was set, they are taken from 2000-01-01 on.
     pub events: EventSettings,
+    /// Whether viewers are parked.
+    pub parking: Parking,
 }
 
 impl StackConfig {

@@ -26,6 +26,7 @@ use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets as Sealing;
 use shared::dead_letters::LetterSeal;
 use shared::events::{Archives, EventSettings, Periods};
+use shared::follows::Parking;
 use shared::objects::Objects;
 use shared::outbound::Bus;
 use shared::paging::CursorSeal;
@@ -108,6 +109,7 @@ pub(super) struct Wiring {
     keeps_visibility: bool,
     deliveries: Deliveries,
     numbers: Numbers,
+    parking: Parking,
     pub(super) local_bus: LocalBus,
     /// The bus as functions reach it.
     bus: Bus,
@@ -189,6 +191,7 @@ impl Wiring {
             letter_seal: LetterSeal::new(&internal),
             clock: config.clock.clone(),
             keeps_visibility: config.template_visibility,
+            parking: config.parking.clone(),
             deliveries: Deliveries::by(&config.telemetry.faults),
             numbers,
             secrets,
@@ -233,6 +236,7 @@ impl Wiring {
             authorization: trusted,
             tenant_claim: TenantClaim::default(),
             retention: Retention::default(),
+            parking: self.parking.clone(),
             metrics: RequestMetrics::new(self.numbers.metrics()),
             // Whoever develops wants to see every request.
             log_sampling: LogSampling::ALL,
@@ -300,6 +304,7 @@ impl Wiring {
             dead_letters: DeadLetterQueue::new(self.sender(DEAD_LETTERS), self.letter_seal.clone()),
             limits: FanOutLimits::default(),
             retention: Retention::default(),
+            parking: self.parking.clone(),
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
             // One process reads pages here.

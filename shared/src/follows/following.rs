@@ -75,6 +75,36 @@ impl Follows {
         rows.iter().map(FolloweeRow::read).collect()
     }
 
+    /// At most `most` rows of a viewer, including tombstones, from an actor on if one is given.
+    pub async fn followee_page(
+        &self,
+        follower: &ViewerId,
+        from: Option<&ActorId>,
+        most: usize,
+    ) -> Result<Vec<FolloweeRow>, DynamoError> {
+        let mut query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::following(follower)))],
+            ..Query::default()
+        };
+        if let Some(from) = from {
+            query.keys = Some("pk = :pk AND sk >= :from");
+            query.values.push((":from", text(from.as_str())));
+        }
+        let mut rows = Vec::new();
+        loop {
+            query.limit = i32::try_from(most - rows.len()).ok();
+            let page = self.ledger.table().page(&query).await?;
+            for row in &page.rows {
+                rows.push(FolloweeRow::read(row)?);
+            }
+            query.start = page.next;
+            if query.start.is_none() || rows.len() >= most {
+                return Ok(rows);
+            }
+        }
+    }
+
     /// Makes the row of an edge agree with the edge.
     ///
     /// # Errors

@@ -247,7 +247,7 @@ impl Follows {
     }
 
     /// Applies an update of the item that also sets `#at` to `:at`.
-    async fn change_item(
+    pub(super) async fn change_item(
         &self,
         viewer: &ViewerId,
         mut update: Update<'_>,

@@ -8,6 +8,7 @@
 //! lists     pages of the actors that a viewer follows, and of the followers of an actor
 //! hidden    actors whose entries a viewer is not shown
 //! hiding    changes hidden actors together with the edges
+//! parking   viewers who have not read for a while, for whom nothing is written
 //! edges     the followers of an actor, page by page, for fan-outs
 //! ```
 
@@ -18,6 +19,7 @@ mod hidden;
 mod hiding;
 pub mod keys;
 mod lists;
+pub mod parking;
 mod store;
 
 pub use command::FollowChange;
@@ -26,6 +28,7 @@ pub use following::FolloweeRow;
 pub use hidden::{HiddenActors, HiddenChange, marks_of};
 pub use keys::{FollowerRange, FollowerRangeError};
 pub use lists::{ListPage, Listed};
+pub use parking::{Parking, Presence, ReturnPosition, Standing};
 pub use store::{EDGE, EdgeState};
 
 use crate::ledger::Ledger;

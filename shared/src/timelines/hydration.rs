@@ -15,7 +15,7 @@ use crate::activities::changes::{Changes, Fingerprint};
 use crate::activities::{self, ActivityKey, Published, RecordCache, read_record};
 use crate::dynamo::item::Row;
 use crate::dynamo::{BATCH_GET, DynamoError};
-use crate::follows::{self, EdgeState, HiddenActors, HiddenChange};
+use crate::follows::{self, EdgeState, HiddenActors, HiddenChange, Presence};
 use crate::ledger::LedgerKey;
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
@@ -53,6 +53,12 @@ impl VisibilitySnapshot {
     #[must_use]
     pub fn hidden_since(&self, earlier: &Self) -> Option<HiddenChange> {
         self.hidden.since(&earlier.hidden)
+    }
+
+    /// Until when the viewer counts as reading.
+    #[must_use]
+    pub fn presence(&self) -> &Presence {
+        self.hidden.presence()
     }
 
     /// The records that were changed since an earlier snapshot; `None` if they are unknown.

@@ -5,6 +5,7 @@
 //! purge       deletes one actor's entries from one timeline
 //! reading     reads entries
 //! reconciling makes a timeline agree with an edge
+//! returning   completes the timeline of a viewer who was parked
 //! hydration   what the ledger says about entries, which decides whether they are shown
 //! ```
 
@@ -13,12 +14,14 @@ mod hydration;
 mod purge;
 mod reading;
 mod reconciling;
+mod returning;
 
 pub use entry::EntryWrite;
 pub use hydration::{Hydration, VisibilitySnapshot};
 pub use purge::Purge;
 pub use reading::{EntryRow, entry_key, entry_row};
 pub use reconciling::{Pair, Reconciler, Step};
+pub use returning::Return;
 
 use crate::dynamo::{Dynamo, DynamoError, PacedTable, Table, Written};
 use crate::ledger::Ledger;

@@ -33,11 +33,11 @@ const STEP: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct Reconciler {
     activities: Activities,
-    follows: Follows,
+    pub(super) follows: Follows,
     timelines: Timelines,
     retention: Retention,
-    clock: Clock,
-    hold: Hold,
+    pub(super) clock: Clock,
+    pub(super) hold: Hold,
 }
 
 impl Reconciler {
@@ -82,7 +82,7 @@ impl Reconciler {
     ) -> Pair<'a> {
         let timeline = self.timelines.for_viewer(viewer);
         let has_copied = position.is_some();
-        let (passed, is_complete, has_waited) = (0, false, false);
+        let (passed, is_complete, has_waited, shows) = (0, false, false, true);
         Pair {
             of: self,
             timeline,
@@ -94,6 +94,7 @@ impl Reconciler {
             is_complete,
             has_waited,
             has_copied,
+            shows,
         }
     }
 }
@@ -117,6 +118,8 @@ pub struct Pair<'a> {
     has_waited: bool,
     /// True if this delivery or an earlier one has written entries.
     pub has_copied: bool,
+    /// False if the actor is not to be shown at the end, because no page is served before.
+    pub(super) shows: bool,
 }
 
 /// The result of processing some rows.
@@ -196,7 +199,7 @@ impl Pair<'_> {
     /// Shows the actor, now that the timeline is complete. Returns a later follow that the timeline has to be completed for.
     async fn show(&self) -> Result<Option<Register>, DynamoError> {
         let Reconciler { follows, hold, .. } = self.of;
-        if !self.state.on {
+        if !self.state.on || !self.shows {
             return Ok(None);
         }
         if self.has_copied {

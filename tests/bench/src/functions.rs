@@ -8,6 +8,7 @@ use shared::activities::ChangeLog;
 use shared::command::InternalSeal;
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::dead_letters::LetterSeal;
+use shared::follows::Parking;
 use shared::outbound::Bus;
 use shared::queue::Sender;
 use shared::rooms::RoomQueues;
@@ -29,6 +30,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         dead_letters: DeadLetterQueue::new(sender(stage, DEAD_LETTERS), LetterSeal::new(&secrets)),
         limits: FanOutLimits::default(),
         retention: Retention::default(),
+        parking: Parking::off(),
         metrics: Metrics::off(),
         clock: stage.clock.clone(),
         change_log: ChangeLog::default(),

@@ -20,6 +20,7 @@ use shared::activities::Publish;
 use shared::command::{Command, InternalSeal};
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::dead_letters::LetterSeal;
+use shared::follows::Parking;
 use shared::outbound::Bus;
 use shared::queue::Sender;
 use shared::rooms::RoomQueues;
@@ -79,6 +80,7 @@ impl Handler {
             ),
             limits: FanOutLimits::default(),
             retention: Retention::default(),
+            parking: Parking::off(),
             metrics: Metrics::off(),
             clock: clock.clone(),
             change_log: ChangeLog::default(),

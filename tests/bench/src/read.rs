@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::crypto::seal::Secrets;
 use shared::dynamo::sdk_config;
+use shared::follows::Parking;
 use shared::paging::CursorSeal;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -170,6 +171,7 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         metrics: RequestMetrics::new(Metrics::off()),
         log_sampling: LogSampling::ALL,
         retention: Retention::default(),
+        parking: Parking::off(),
         clock: Clock::system(),
     })
 }

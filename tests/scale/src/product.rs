@@ -176,7 +176,8 @@ mod tests {
     fn a_fan_out_asks_for_what_the_estimate_says() {
         let product = Product::new(FanOutLimits::default());
         let followers = 1e6;
-        let estimate = work::publish(&ACTIVITY, &Audience { followers, ids: followers * 10.0 });
+        let estimate =
+            work::publish(&ACTIVITY, &Audience { followers, ids: followers * 10.0, parked: None });
         near(followers * product.entry_writes(), estimate.writes);
         near(followers * 2.0 * product.edge_reads(), estimate.reads);
     }

@@ -17,7 +17,7 @@ use shared::timelines::{EntryWrite, Timelines};
 use shared::values::ViewerId;
 
 use super::FanOut;
-use crate::Failure;
+use crate::{Context, Failure};
 
 /// How long a fan-out that has just begun writes with normal priority.
 const NORMAL: Duration = Duration::from_secs(1);
@@ -52,14 +52,13 @@ impl FanOut<'_> {
     }
 
     /// Makes timelines of followers agree with the activity, beginning no call after `begin_until`.
-    /// Followers who left are skipped: their unfollow has removed the entry.
+    /// Followers who left are skipped: their unfollow has removed the entry. Of an insert, so are those who are parked.
     pub(crate) async fn write(
         &self,
         edges: &[Edge],
         begin_until: Deadline,
     ) -> Result<PageProgress, Failure> {
-        let followers: Vec<_> =
-            edges.iter().enumerate().filter(|(_, edge)| edge.following).collect();
+        let followers = self.served(edges).await?;
         let expires_at = self.cx.retention.expires_at(self.sort_key.published_at);
         let (sort_key, actor) = (self.entry_key.as_str(), &self.key.actor_id);
         let writes = followers.iter().map(|(_, Edge { follower: viewer, .. })| match self.kind {
@@ -69,6 +68,20 @@ impl FanOut<'_> {
         let written = self.timelines().write(writes, begin_until).await?;
         let edges = followers.get(written.leading).map_or(edges.len(), |(index, _)| *index);
         Ok(PageProgress { edges, written: written.leading as u64 })
+    }
+
+    /// Those of some edges whose timelines are written to, each with its index: who follows, and of an insert who is not parked. The
+    /// outbox lists the activity already, so whoever comes back finds it there ([`parking`](shared::follows::parking)).
+    async fn served<'e>(&self, edges: &'e [Edge]) -> Result<Vec<(usize, &'e Edge)>, Failure> {
+        let mut followers: Vec<_> =
+            edges.iter().enumerate().filter(|(_, edge)| edge.following).collect();
+        let Context { parking, follows, clock, .. } = self.cx;
+        if parking.is_on() && self.kind == FanOutKind::Insert {
+            let viewers: Vec<_> = followers.iter().map(|(_, edge)| &edge.follower).collect();
+            let parked = follows.parked(parking, &viewers, clock.now()).await?;
+            followers.retain(|(_, edge)| !parked.contains(&edge.follower));
+        }
+        Ok(followers)
     }
 
     fn timelines(&self) -> Cow<'_, Timelines> {

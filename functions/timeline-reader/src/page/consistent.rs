@@ -91,6 +91,9 @@ pub(crate) trait Rows {
         None
     }
 
+    /// Takes note of each view that the page is made with.
+    fn note(&self, _: &VisibilitySnapshot) {}
+
     /// True if the list shows an activity with this content.
     fn shows(&self, _: &Published) -> bool {
         true
@@ -220,6 +223,7 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
     async fn ask_view(&self) -> Result<(VisibilitySnapshot, Instant), DynamoError> {
         let asked_at = Instant::now();
         let view = self.timelines.visibility(self.rows.viewer(), self.cache).await?;
+        self.rows.note(&view);
         Ok((view, asked_at))
     }
 }
@@ -300,6 +304,7 @@ impl<R: Rows> Source for ConsistentPageReader<'_, R> {
         let view = OptionFuture::from(wants_view.then_some(async {
             let asked_at = Instant::now();
             let view = timelines.visibility(list.viewer(), cache).await?;
+            list.note(&view);
             Ok::<_, DynamoError>((view, asked_at))
         }));
         // Records in the cache may have been read after the rows.

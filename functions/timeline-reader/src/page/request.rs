@@ -74,7 +74,7 @@ impl Request {
     }
 
     /// True if it is the first page of what became visible since. Most of these find nothing.
-    pub(super) fn is_poll(&self) -> bool {
+    pub(crate) fn is_poll(&self) -> bool {
         matches!(self.cursor.position, Position::Newer { after: None, .. })
     }
 

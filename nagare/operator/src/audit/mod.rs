@@ -2,7 +2,8 @@
 //!
 //! For a viewer the audit computes, from the edges, the outboxes and the activity records, which entries
 //! there should be, and compares them with the stored ones, attribute by attribute. It ignores what is
-//! past retention: the table drops that in its own time. The list of whom a viewer follows is compared with the edges
+//! past retention: the table drops that in its own time, and of a viewer who is [parked](shared::follows::parking) what is missing: it
+//! comes when they do. The list of whom a viewer follows is compared with the edges
 //! that it repeats, and repaired by them.
 //!
 //! A repair never writes what it computed. It reconciles the pair of viewer and actor with the writer's
@@ -31,7 +32,7 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use shared::activities::Activities;
-use shared::follows::Follows;
+use shared::follows::{Follows, Parking, Standing};
 use shared::ledger::Ledger;
 use shared::register::Register;
 use shared::runtime::clock::Clock;
@@ -120,7 +121,10 @@ impl Auditor {
         viewer: &'a ViewerId,
     ) -> BoxFuture<'a, Result<Vec<Difference>>> {
         Box::pin(async move {
-            let start = self.retention.start(self.clock.now());
+            let now = self.clock.now();
+            let start = self.retention.start(now);
+            let presence = self.follows.presence(viewer).await?;
+            let is_away = Parking::off().standing(&presence, now) == Standing::Away;
             let mut expected = self.expected(viewer, start).await?;
             let mut differences = Vec::new();
             let mut differs = |difference, sort_key: String, actor_id: Option<String>| {
@@ -138,7 +142,7 @@ impl Auditor {
                     Some((actor, _)) => differs(Kind::Stale, row.sort_key, Some(actor.to_string())),
                 }
             }
-            for (sort_key, actor) in expected {
+            for (sort_key, actor) in expected.into_iter().filter(|_| !is_away) {
                 differs(Kind::Missing, sort_key.to_string(), Some(actor.to_string()));
             }
             Ok(differences)

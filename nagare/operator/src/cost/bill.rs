@@ -163,7 +163,7 @@ fn gigabytes(bytes: f64) -> (f64, &'static str) {
 
 fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
     let Month { writing, reading, folding, folds, .. } = month;
-    let writes = writing.writes + folding.writes;
+    let writes = writing.writes + folding.writes + reading.writes;
     let kept = month.timeline_bytes + month.ledger_bytes + month.index_bytes;
     let line = |what, amount, price| line("DynamoDB", what, amount, price);
     let mut lines = vec![

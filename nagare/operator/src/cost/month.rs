@@ -1,6 +1,6 @@
 //! A month of work: scaled from a graph and what its actors published, or from daily numbers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use shared::likes::ROWS_AT_ONCE;
 
@@ -14,6 +14,9 @@ use super::work::{self, Audience, DAYS, Work};
 
 /// The lengths of ids and kinds where no file gives them.
 const TYPICAL: Activity = Activity { id: 24.0, actor: 12.0, kind: 5.0, payload: 0.0 };
+
+/// Notes a month that a viewer counts as reading, with `IdleDays` of 30: one in a quarter of them.
+const NOTES: f64 = 4.0;
 
 /// What no file gives.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +36,8 @@ pub struct Assumed {
     /// Records of a full page that its reader has not kept (`nagare bench kept` measures them).
     pub records_per_page: f64,
     pub gzip: Gzip,
+    /// Where viewers are parked: the share of followers who are.
+    pub parked: Option<f64>,
     /// Bytes of a payload.
     pub payload: f64,
     /// Days that an activity stays in timelines.
@@ -108,6 +113,9 @@ pub struct Rates {
 #[derive(Debug, Default)]
 pub struct Graph {
     audiences: HashMap<String, Audience>,
+    viewers: HashSet<String>,
+    /// Where viewers are parked: the share of followers who are.
+    parked: Option<f64>,
     /// The work of recording the follows.
     pub import: Work,
     /// The work of all publishes so far, not scaled.
@@ -118,15 +126,24 @@ pub struct Graph {
 }
 
 impl Graph {
+    #[must_use]
+    pub fn parking(parked: Option<f64>) -> Self {
+        Self { parked, ..Self::default() }
+    }
+
     pub fn follow(&mut self, follower: &str, followee: &str) {
         let edge = Edge { follower: follower.len() as f64, followee: followee.len() as f64 };
         self.audiences.entry(followee.to_owned()).or_default().add(edge.follower);
         self.import += work::follow(&edge, 0.0, &TYPICAL);
+        if self.parked.is_some() {
+            self.viewers.insert(follower.to_owned());
+        }
     }
 
     /// Adds a publish at a second. All follows have to be added before.
     pub fn publish(&mut self, actor: &str, second: i64, activity: Activity) {
         let audience = self.audiences.get(actor).copied().unwrap_or_default();
+        let audience = Audience { parked: self.parked, ..audience };
         self.published += work::publish(&activity, &audience);
         self.publishes += 1.0;
         self.lengths.get_or_insert((activity, audience.mean()));
@@ -145,7 +162,9 @@ impl Graph {
         let scale = DAYS / self.days()?;
         let (activity, viewer) = self.lengths?;
         let (work, publishes) = (self.published * scale, self.publishes * scale);
-        Some(Month::of(work, self.import, &activity, viewer, publishes, assumed))
+        let readers = self.viewers.len() as f64 * (1.0 - self.parked.unwrap_or(0.0));
+        let made = (publishes, readers);
+        Some(Month::of(work, self.import, &activity, viewer, made, assumed))
     }
 }
 
@@ -154,13 +173,16 @@ impl Rates {
     pub fn month(&self, assumed: &Assumed) -> Month {
         let activity = Activity { payload: assumed.payload, ..TYPICAL };
         let viewer = activity.actor;
-        let audience = Audience { followers: self.followers, ids: self.followers * viewer };
+        let ids = self.followers * viewer;
+        let audience = Audience { followers: self.followers, ids, parked: assumed.parked };
         let publishes = self.deliveries / self.followers * DAYS;
         let follows = self.follows * DAYS;
         let edge = Edge { follower: viewer, followee: activity.actor };
         let writing = work::publish(&activity, &audience) * publishes
             + work::follow(&edge, self.backfill, &activity) * follows;
-        let month = Month::of(writing, Work::default(), &activity, viewer, publishes, assumed);
+        // As if each page of a day were of another viewer.
+        let made = (publishes, assumed.pages_per_day);
+        let month = Month::of(writing, Work::default(), &activity, viewer, made, assumed);
         Month { follows, ..month }
     }
 }
@@ -171,7 +193,7 @@ impl Month {
         import: Work,
         activity: &Activity,
         viewer: f64,
-        publishes: f64,
+        (publishes, readers): (f64, f64),
         assumed: &Assumed,
     ) -> Self {
         let shown = assumed.activities_per_page;
@@ -188,7 +210,7 @@ impl Month {
         let own_likes = f64::from(ROWS_AT_ONCE);
         let counts = assumed.counts_per_page.min(entries);
         let reading = work::page(entries, records, viewer, activity) * full
-            + work::poll() * polls
+            + work::poll(assumed.parked.is_some()) * polls
             + work::likes_of_page(counts, own_likes, viewer, activity) * with_likes;
         let likes = assumed.likes.month(viewer, activity);
         let arena = assumed.arena.month(viewer);
@@ -198,6 +220,8 @@ impl Month {
         let said = rooms::message(&Message::ordinary(viewer, assumed.payload)) * messages;
         let events = assumed.events.month();
         let writing = writing + tagging + likes.writing + arena.writing + said + events.writing;
+        let noted = if assumed.parked.is_some() { readers * NOTES } else { 0.0 };
+        let reading = reading + work::note_presence() * noted;
         let stored = writing.ledger_bytes + arena.folding.ledger_bytes;
         let ledger = stored * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;

@@ -48,6 +48,8 @@ pub struct Audience {
     pub followers: f64,
     /// The lengths of their ids together.
     pub ids: f64,
+    /// The share of them who are parked; `None` where nobody ever is.
+    pub parked: Option<f64>,
 }
 
 impl Audience {
@@ -59,6 +61,16 @@ impl Audience {
     /// The mean length of their ids.
     pub(super) fn mean(&self) -> f64 {
         if self.followers > 0.0 { self.ids / self.followers } else { 0.0 }
+    }
+
+    /// Those of N of them who are written to.
+    fn reached(&self, followers: f64) -> f64 {
+        followers * (1.0 - self.parked.unwrap_or(0.0))
+    }
+
+    /// The reads that tell who of N of them is parked, as if no process remembered anybody.
+    fn asked(&self, followers: f64) -> f64 {
+        if self.parked.is_some() { followers } else { 0.0 }
     }
 
     /// The bytes of N of their edges.
@@ -93,7 +105,7 @@ pub fn publish_in(sizes: FanOutLimits, activity: &Activity, audience: &Audience)
     let kind = sizes::kind_row(activity);
     let stored = [sizes::claim(activity), kind, record, row, sizes::owner(activity)];
     let recorded = command(&stored, 6.0);
-    let followers = audience.followers;
+    let followers = audience.reached(audience.followers);
     let entry = sizes::entry(audience.mean(), activity);
     let entries = Work {
         writes: followers * write_units(entry),
@@ -114,9 +126,11 @@ fn fan_out(sizes: FanOutLimits, activity: &Activity, audience: &Audience) -> Wor
     if audience.followers == 0.0 {
         return Work { reads: edges, rounds: 1.0, ..Work::default() };
     }
+    let (reached, asked) =
+        (audience.reached(audience.followers), audience.asked(audience.followers));
     let written = Work {
-        reads: edges + check_again(activity, edges),
-        rounds: 2.0 + write_rounds(audience.followers),
+        reads: edges + asked + check_again(activity, edges),
+        rounds: 2.0 + asked.min(1.0) + write_rounds(reached),
         ..Work::default()
     };
     let noted = Work {
@@ -125,7 +139,7 @@ fn fan_out(sizes: FanOutLimits, activity: &Activity, audience: &Audience) -> Wor
         ledger_bytes: sizes::claim(activity) + sizes::STORED,
         ..Work::default()
     };
-    if audience.followers > sizes.repeated as f64 { written + noted } else { written }
+    if reached > sizes.repeated as f64 { written + noted } else { written }
 }
 
 /// The first page gives the number of segments. A plan is written, the segments go onto the queue, and
@@ -153,10 +167,12 @@ fn split(sizes: FanOutLimits, activity: &Activity, audience: &Audience) -> Work 
 /// end it records that it is done and checks whether the others are. (A segment of more than a few
 /// seconds also records progress meanwhile; compared with what it writes in that time, this is nothing.)
 fn one_segment(activity: &Activity, audience: &Audience, followers: f64, pages: f64) -> Work {
-    let edges = read_units(audience.edges(followers / pages, activity.actor));
+    let followers = followers / pages;
+    let edges = read_units(audience.edges(followers, activity.actor));
+    let asked = audience.asked(followers);
     let each = Work {
-        reads: edges + check_again(activity, edges),
-        rounds: 2.0 + write_rounds(followers / pages),
+        reads: edges + asked + check_again(activity, edges),
+        rounds: 2.0 + asked.min(1.0) + write_rounds(audience.reached(followers)),
         ..Work::default()
     };
     let begun_and_ended = Work {
@@ -226,9 +242,16 @@ pub fn page(entries: f64, records: f64, viewer: f64, each: &Activity) -> Work {
     Work { reads: skeleton + hydration, rounds, ..Work::default() }
 }
 
-/// A poll that finds nothing new: one query, and nothing has to be known of what it found.
-pub fn poll() -> Work {
-    Work { reads: 1.0, rounds: 1.0, ..Work::default() }
+/// A poll that finds nothing new: one query, and nothing has to be known of what it found. Where viewers are parked, it asks
+/// first whether this one is.
+pub fn poll(parks: bool) -> Work {
+    let asked = f64::from(u8::from(parks));
+    Work { reads: 1.0 + asked, rounds: 1.0 + asked, ..Work::default() }
+}
+
+/// A viewer counts as reading for another while.
+pub fn note_presence() -> Work {
+    Work { writes: 1.0, rounds: 1.0, ..Work::default() }
 }
 
 /// The likes of what is on a page, beside its records: N counts that the reader has not kept, half a unit each, and one query of the
