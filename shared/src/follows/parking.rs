@@ -6,7 +6,7 @@
 //!
 //! | the item says | a fan-out | a page |
 //! |---|---|---|
-//! | nothing | writes the entry, and notes a first `reading_until` | is served |
+//! | nothing | writes the entry, and may note a first `reading_until` | is served |
 //! | `reading_until` is to come | writes the entry | is served; moves it on once the idle days, or less, are left of it |
 //! | `reading_until` has passed | writes nothing | first moves it on, and then as below |
 //! | `return_position` as well | writes the entry, as `reading_until` says | first brings in what is missing, and removes `return_position` |
@@ -30,7 +30,8 @@
 //! # Bounds
 //!
 //! Two attributes of one item: a number, and where a return goes on, which is an id and a sort key. A fan-out reads an item for each
-//! follower whom its process does not remember as reading; a hundred thousand are remembered.
+//! follower whom its process does not remember as reading, 4,000 a second; a hundred thousand are remembered. For each page of
+//! followers it notes a hundred who read at most; the others are written to, and are noted by later fan-outs.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -43,10 +44,11 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use lru::LruCache;
 use parking_lot::Mutex;
+use tokio::time::{Instant, sleep_until};
 
 use super::{Follows, keys};
 use crate::dynamo::item::{Row, number, text};
-use crate::dynamo::{BATCH_GET, Changed, DynamoError, IN_FLIGHT, Update};
+use crate::dynamo::{BATCH_GET, Changed, DynamoError, Update};
 use crate::ledger::{FORGET_AT, LedgerKey};
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
@@ -54,14 +56,19 @@ use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 pub const DAYS: RangeInclusive<u32> = 7..=3650;
 /// Viewers whom a process remembers as reading: some ten megabytes.
 const REMEMBERED: usize = 100_000;
+/// Viewers a second of whom a process asks whether they are parked: a read unit each, or two. The rest of the table is for pages.
+const ASKED: u32 = 4_000;
+/// Calls that ask, of a hundred viewers each, at once.
+const ASKED_AT_ONCE: usize = 4;
+/// Viewers of whom one page of followers notes for the first time that they read.
+const NOTED: usize = 100;
+const NOTED_AT_ONCE: usize = 8;
 /// How much earlier pages take a viewer for parked than fan-outs do.
 const SLACK: Duration = Duration::from_secs(86_400);
 /// For how long a viewer counts as reading whose return began where nobody is parked any more.
 const UNPARKED: Duration = Duration::from_secs(30 * 86_400);
 /// Until when the viewer counts as reading, in unix seconds.
 const READING_UNTIL: &str = "reading_until";
-/// The item of somebody who was erased expires, unless they read again.
-const FORGET: (&str, &str) = ("#forget", FORGET_AT);
 /// Where the return of the viewer goes on.
 const RETURNING: &str = "return_position";
 
@@ -73,6 +80,8 @@ pub struct Parking {
     slack: Duration,
     /// Until when viewers count as reading, as far as this process knows.
     reading: Arc<Mutex<LruCache<ViewerId, i64>>>,
+    /// When it may ask for more of them.
+    next_question: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Parking {
@@ -80,7 +89,7 @@ impl Parking {
     #[must_use]
     pub fn off() -> Self {
         let reading = Arc::new(Mutex::new(LruCache::unbounded()));
-        Self { idle: None, slack: SLACK, reading }
+        Self { idle: None, slack: SLACK, reading, next_question: Arc::default() }
     }
 
     /// A viewer is parked who has not read for this long, and at most a quarter longer.
@@ -132,11 +141,23 @@ impl Parking {
     }
 
     /// Those of these viewers whom this process does not remember as reading.
-    fn unknown<'v>(&self, viewers: &[&'v ViewerId], now: Timestamp) -> Vec<&'v ViewerId> {
+    fn unknown(&self, viewers: &[&ViewerId], now: Timestamp) -> Vec<ViewerId> {
         let (mut reading, now) = (self.reading.lock(), seconds(now));
         let mut is_known =
             |viewer: &ViewerId| reading.get(viewer).is_some_and(|until| now < *until);
-        viewers.iter().copied().filter(|viewer| !is_known(viewer)).collect()
+        viewers.iter().filter(|viewer| !is_known(viewer)).map(|viewer| (*viewer).clone()).collect()
+    }
+
+    /// Waits until this process may ask for so many viewers.
+    async fn wait_to_ask(&self, viewers: usize) {
+        let time = Duration::from_secs(1) * u32::try_from(viewers).unwrap_or(u32::MAX) / ASKED;
+        let turn = {
+            let mut next = self.next_question.lock();
+            let turn = next.map_or_else(Instant::now, |next| next.max(Instant::now()));
+            *next = Some(turn + time);
+            turn
+        };
+        sleep_until(turn).await;
     }
 
     fn remember(&self, viewer: &ViewerId, until: i64) {
@@ -249,58 +270,68 @@ impl Follows {
         row.as_ref().map_or(Ok(Presence::default()), Presence::read)
     }
 
-    /// Those of these viewers for whom no entry is to be written now. A viewer about whom nothing is noted counts as reading from now
-    /// on.
+    /// Those of these viewers for whom no entry is to be written now. Of some about whom nothing is noted it is noted that they count as
+    /// reading from now on.
     ///
     /// # Errors
     /// [`DynamoError`]; some may be noted as reading.
-    pub async fn parked<'v>(
+    pub async fn parked(
         &self,
         parking: &Parking,
-        viewers: &[&'v ViewerId],
+        viewers: &[&ViewerId],
         now: Timestamp,
-    ) -> Result<HashSet<&'v ViewerId>, DynamoError> {
+    ) -> Result<HashSet<ViewerId>, DynamoError> {
         let unknown = if parking.is_on() { parking.unknown(viewers, now) } else { Vec::new() };
-        let some = unknown.chunks(BATCH_GET).map(|some| self.parked_of(parking, some, now));
-        let some: Vec<_> = some.collect();
-        let parked: Vec<_> = stream::iter(some).buffer_unordered(IN_FLIGHT).try_collect().await?;
-        Ok(parked.into_iter().flatten().collect())
-    }
-
-    fn parked_of<'a, 'v: 'a>(
-        &'a self,
-        parking: &'a Parking,
-        viewers: &'a [&'v ViewerId],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<&'v ViewerId>, DynamoError>> {
-        Box::pin(async move {
-            let keys = viewers.iter().map(|viewer| keys::hidden(viewer).into_item()).collect();
-            let mut until = HashMap::new();
-            for row in self.ledger.table().batch_get(keys).await? {
-                until.insert(LedgerKey::of(&row)?, Presence::read(&row)?.until);
-            }
-            let mut parked = Vec::new();
-            for viewer in viewers {
-                match until.get(&keys::hidden(viewer)).copied().flatten() {
-                    Some(until) if seconds(now) >= until => parked.push(*viewer),
+        let (mut parked, mut new) = (HashSet::new(), Vec::new());
+        let asked = unknown.chunks(BATCH_GET).map(|some| self.presences(parking, some));
+        let asked: Vec<_> = asked.collect();
+        let mut asked = stream::iter(asked).buffered(ASKED_AT_ONCE);
+        let mut viewers = unknown.iter();
+        while let Some(presences) = asked.try_next().await? {
+            for (viewer, presence) in viewers.by_ref().zip(presences) {
+                match presence.until {
+                    Some(until) if seconds(now) >= until => drop(parked.insert(viewer.clone())),
                     Some(until) => parking.remember(viewer, until),
-                    None => {
-                        let until = parking.until(now);
-                        self.note_first(viewer, until).await?;
-                        parking.remember(viewer, until);
-                    }
+                    None => new.push(viewer.clone()),
                 }
             }
-            Ok(parked)
+        }
+        let until = parking.until(now);
+        new.truncate(NOTED);
+        let noted = new.iter().map(|viewer| self.note_first(viewer, until)).collect::<Vec<_>>();
+        stream::iter(noted).buffer_unordered(NOTED_AT_ONCE).try_collect::<()>().await?;
+        new.iter().for_each(|viewer| parking.remember(viewer, until));
+        Ok(parked)
+    }
+
+    /// Reads the presences of up to [`BATCH_GET`] viewers, in their order.
+    fn presences<'a>(
+        &'a self,
+        parking: &'a Parking,
+        viewers: &'a [ViewerId],
+    ) -> BoxFuture<'a, Result<Vec<Presence>, DynamoError>> {
+        Box::pin(async move {
+            parking.wait_to_ask(viewers.len()).await;
+            let keys = viewers.iter().map(|viewer| keys::hidden(viewer).into_item()).collect();
+            let mut found = HashMap::new();
+            for row in self.ledger.table().batch_get(keys).await? {
+                found.insert(LedgerKey::of(&row)?, Presence::read(&row)?);
+            }
+            let of = |viewer| found.remove(&keys::hidden(viewer)).unwrap_or_default();
+            Ok(viewers.iter().map(of).collect())
         })
     }
 
-    /// Notes until when a viewer counts as reading about whom nothing is noted.
+    /// Notes until when a viewer counts as reading about whom nothing is noted. A follow has made the item; if it is gone by now, or about
+    /// to go, its viewer was erased.
     async fn note_first(&self, viewer: &ViewerId, until: i64) -> Result<(), DynamoError> {
         let first = Update {
-            expression: "SET #at = :at, reading_until = :until REMOVE #forget",
-            names: vec![FORGET],
-            condition: Some("attribute_not_exists(reading_until)"),
+            expression: "SET #at = :at, reading_until = :until",
+            condition: Some(
+                "attribute_exists(pk) AND attribute_not_exists(#forget) \
+                 AND attribute_not_exists(reading_until)",
+            ),
+            names: vec![("#forget", FORGET_AT)],
             values: vec![(":until", number(until))],
         };
         self.change_item(viewer, first).await.map(|_| ())
@@ -319,8 +350,8 @@ impl Follows {
     ) -> Result<(), DynamoError> {
         let Some(until) = seen.until else { return Ok(()) };
         let moved = Update {
-            expression: "SET #at = :at, reading_until = :next REMOVE #forget",
-            names: vec![FORGET],
+            expression: "SET #at = :at, reading_until = :next",
+            names: Vec::new(),
             condition: Some("reading_until = :seen AND attribute_not_exists(return_position)"),
             values: vec![(":seen", number(until)), (":next", number(parking.until(now)))],
         };
@@ -343,8 +374,8 @@ impl Follows {
             return Ok(Some(seen.clone()));
         };
         let begun = Update {
-            expression: "SET #at = :at, reading_until = :next, return_position = :start REMOVE #forget",
-            names: vec![FORGET],
+            expression: "SET #at = :at, reading_until = :next, return_position = :start",
+            names: Vec::new(),
             condition: Some("reading_until = :seen"),
             values: vec![
                 (":seen", number(until)),

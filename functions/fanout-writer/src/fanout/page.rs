@@ -52,13 +52,14 @@ impl FanOut<'_> {
     }
 
     /// Makes timelines of followers agree with the activity, beginning no call after `begin_until`.
-    /// Followers who left are skipped: their unfollow has removed the entry. Of an insert, so are those who are parked.
+    /// Followers who left are skipped: their unfollow has removed the entry.
     pub(crate) async fn write(
         &self,
         edges: &[Edge],
         begin_until: Deadline,
     ) -> Result<PageProgress, Failure> {
-        let followers = self.served(edges).await?;
+        let followers: Vec<_> =
+            edges.iter().enumerate().filter(|(_, edge)| edge.following).collect();
         let expires_at = self.cx.retention.expires_at(self.sort_key.published_at);
         let (sort_key, actor) = (self.entry_key.as_str(), &self.key.actor_id);
         let writes = followers.iter().map(|(_, Edge { follower: viewer, .. })| match self.kind {
@@ -70,18 +71,18 @@ impl FanOut<'_> {
         Ok(PageProgress { edges, written: written.leading as u64 })
     }
 
-    /// Those of some edges whose timelines are written to, each with its index: who follows, and of an insert who is not parked. The
-    /// outbox lists the activity already, so whoever comes back finds it there ([`parking`](shared::follows::parking)).
-    async fn served<'e>(&self, edges: &'e [Edge]) -> Result<Vec<(usize, &'e Edge)>, Failure> {
-        let mut followers: Vec<_> =
-            edges.iter().enumerate().filter(|(_, edge)| edge.following).collect();
+    /// Passes over who is parked, as if they had left: nothing is written for them. The outbox lists the activity already, so whoever
+    /// comes back finds it there ([`parking`](shared::follows::parking)). Deletes are for everybody.
+    pub(crate) async fn without_parked(&self, mut page: EdgePage) -> Result<EdgePage, Failure> {
         let Context { parking, follows, clock, .. } = self.cx;
-        if parking.is_on() && self.kind == FanOutKind::Insert {
-            let viewers: Vec<_> = followers.iter().map(|(_, edge)| &edge.follower).collect();
+        if self.kind == FanOutKind::Insert && parking.is_on() {
+            let followers = page.edges.iter().filter(|edge| edge.following);
+            let viewers: Vec<_> = followers.map(|edge| &edge.follower).collect();
             let parked = follows.parked(parking, &viewers, clock.now()).await?;
-            followers.retain(|(_, edge)| !parked.contains(&edge.follower));
+            let is_parked = |edge: &&mut Edge| parked.contains(&edge.follower);
+            page.edges.iter_mut().filter(is_parked).for_each(|edge| edge.following = false);
         }
-        Ok(followers)
+        Ok(page)
     }
 
     fn timelines(&self) -> Cow<'_, Timelines> {
