@@ -194,11 +194,11 @@ def upwards(root=ROOT):
 
 
 # Who names the mark of what is over. Only operators mark, and look for marks; what is stated anew takes a mark off, one
-# write takes it along, polls, battles, votes and messages know by it that they were erased, and some things are born
+# write takes it along, polls, battles, votes, messages and who reads know by it that they were erased, and some things are born
 # with it: what clients have seen, notifications that were read, that a message marked all, barriers, checkpoints, keepers
 # at work, and what is left of listings, rows of follows and messages that are over.
 MARKING = {"ledger.rs", "hidden.rs", "store.rs", "view.rs", "list.rs", "read.rs", "marking.rs", "barrier.rs", "facts.rs", "history.rs"}
-MARKING |= {"seen_sets.rs", "register.rs", "posting.rs", "recording.rs", "checkpoints.rs", "mark.rs", "keepers.rs", "periods.rs"}
+MARKING |= {"seen_sets.rs", "register.rs", "posting.rs", "parking.rs", "recording.rs", "checkpoints.rs", "mark.rs", "keepers.rs", "periods.rs"}
 
 
 def names():
