@@ -23,7 +23,7 @@ use crate::values::{SortKey, ViewerId};
 /// Rows that are read at once.
 const ROWS: usize = 500;
 /// Actors whose outboxes are copied at once.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 16;
 
 /// How an attempt to complete a timeline ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
