@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use futures::future::join_all;
 use nagare_operator::audit::Auditor;
 use serde_json::{Value, json};
 use shared::command::Command;
@@ -61,6 +62,34 @@ async fn who_comes_back_misses_nothing() {
     assert_eq!(world.entry_count().await, 3, "it was brought in");
     assert_eq!(published(&world, "day-59", 59).await, 1, "bob reads again");
     assert_eq!(world.ids("bob", "limit=1").await, ["day-59"]);
+}
+
+/// A client that comes back with several requests at once is answered each of them.
+#[tokio::test(start_paused = true)]
+async fn who_comes_back_several_times_at_once_is_answered_each_time() {
+    let mut counter = UnitCounter::far();
+    counter.world = parking(counter.world);
+    let world = &counter.world;
+    counter
+        .uncounted(async |world| {
+            let follows: Vec<_> =
+                (0..30).map(|n| follow("bob", &format!("actor-{n}"), &day(0))).collect();
+            let mut first: Vec<_> =
+                (0..30).map(|n| publish(&format!("actor-{n}"), &format!("f{n}"), NOW)).collect();
+            world.done(&follows).await;
+            world.done(&first).await;
+            world.set_clock(&day(50));
+            first = (0..30)
+                .map(|n| publish(&format!("actor-{n}"), &format!("late-{n:02}"), &day(50)))
+                .collect();
+            world.done(&first).await;
+        })
+        .await;
+    let pages = join_all((0..4).map(|_| world.get(PATH, "limit=100"))).await;
+    for (status, _, page) in pages {
+        assert_eq!(status, 200, "{page}");
+        assert_eq!(page["items"].as_array().unwrap().len(), 30);
+    }
 }
 
 /// What an operator is told is missing is not what comes with the viewer.

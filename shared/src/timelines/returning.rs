@@ -16,7 +16,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{Reconciler, Step};
 use crate::dynamo::DynamoError;
-use crate::follows::{FolloweeRow, Parking, Presence, ReturnPosition};
+use crate::follows::{FolloweeRow, Parking, Presence, ReturnPosition, Standing};
 use crate::runtime::deadline::Deadline;
 use crate::values::{SortKey, ViewerId};
 
@@ -30,7 +30,7 @@ const AT_ONCE: usize = 16;
 pub enum Return {
     /// The timeline is complete.
     Whole,
-    /// Time was up, or somebody else is at it: the next attempt goes on.
+    /// Time was up: the next attempt goes on.
     Unfinished,
 }
 
@@ -54,9 +54,16 @@ impl Reconciler {
     ) -> BoxFuture<'a, Result<Return, DynamoError>> {
         Box::pin(async move {
             let (follows, now) = (&self.follows, self.clock.now());
+            let is_away = |presence: &Presence| parking.standing(presence, now) == Standing::Away;
             let begun = follows.begin_return(parking, viewer, presence, now).await?;
-            let Some(begun) = begun else { return Ok(Return::Unfinished) };
-            let may_have_left = presence.returning().is_some();
+            // Somebody else has begun it; two complete the same timeline as well as one.
+            let (begun, may_have_left) = match begun {
+                Some(begun) => (begun, presence.returning().is_some()),
+                None => (follows.presence(viewer).await?, true),
+            };
+            if !is_away(&begun) {
+                return Ok(Return::Whole);
+            }
             let mut position = begun.returning().cloned().unwrap_or_default();
             loop {
                 // One more, where the next ones begin.
@@ -72,8 +79,9 @@ impl Reconciler {
                 position = ReturnPosition { actor: Some(next.followee), reached: None };
             }
             self.hold.wait().await;
-            let ended = follows.end_return(parking, viewer, &begun).await?;
-            Ok(if ended { Return::Whole } else { Return::Unfinished })
+            let is_whole = follows.end_return(parking, viewer, &begun).await?
+                || !is_away(&follows.presence(viewer).await?);
+            Ok(if is_whole { Return::Whole } else { Return::Unfinished })
         })
     }
 
