@@ -123,8 +123,8 @@ pub(super) struct Estimate {
     /// kept` counts them.
     #[arg(long, value_name = "N", value_parser = number, default_value = "2.5")]
     records_per_read: f64,
-    /// With viewers parked (`IdleDays`): the share of entries whose viewer is, from 0 to 1. They are not written, and who is parked is
-    /// asked for.
+    /// With `IdleDays`: the share of entries, from 0 to 1, that are not written because their viewer is parked. The bill then includes the
+    /// reads that tell who is.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     idle_share: Option<f64>,
     /// Bytes of a payload.

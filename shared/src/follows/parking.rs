@@ -65,7 +65,7 @@ const NOTED: usize = 100;
 const NOTED_AT_ONCE: usize = 8;
 /// How much earlier pages take a viewer for parked than fan-outs do.
 const SLACK: Duration = Duration::from_secs(86_400);
-/// For how long a viewer counts as reading whose return began where nobody is parked any more.
+/// How long a viewer counts as reading from the beginning of their return, if parking was turned off meanwhile.
 const UNPARKED: Duration = Duration::from_secs(30 * 86_400);
 /// Until when the viewer counts as reading, in unix seconds.
 const READING_UNTIL: &str = "reading_until";
@@ -148,7 +148,7 @@ impl Parking {
         viewers.iter().filter(|viewer| !is_known(viewer)).map(|viewer| (*viewer).clone()).collect()
     }
 
-    /// Waits until this process may ask for so many viewers.
+    /// Waits for a turn to read the presences of this number of viewers. A process reads at most [`ASKED`] a second.
     async fn wait_to_ask(&self, viewers: usize) {
         let time = Duration::from_secs(1) * u32::try_from(viewers).unwrap_or(u32::MAX) / ASKED;
         let turn = {

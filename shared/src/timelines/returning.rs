@@ -2,7 +2,7 @@
 //!
 //! The rows of whom the viewer follows are gone through in the order of ids, some actors at once, each as a follow does it: entries are
 //! written, and then edge and outbox are checked again. Nobody reads the timeline meanwhile, so no actor is shown one by one, and no
-//! hold passes between them. An edge whose row is not there yet is of a follow in flight, which copies the outbox itself, after its row.
+//! hold passes between them. If an edge has no row yet, its follow is still in flight: it writes the row, and then copies the outbox itself.
 //!
 //! A return ends when its time does, and notes where it goes on. An attempt that died may have left entries of an actor whom the
 //! viewer has left since; so whoever goes on with a return removes what is of actors whose row says so. Such rows stay for days.
@@ -41,7 +41,7 @@ enum Copied {
 }
 
 impl Reconciler {
-    /// Completes the timeline of a viewer whose [standing](Parking::standing) is away, beginning nothing after `checkpoint_at`.
+    /// Completes the timeline of a viewer who is [away](Standing::Away). No actor and no write is begun after `checkpoint_at`.
     ///
     /// # Errors
     /// [`DynamoError`]; another attempt goes on.

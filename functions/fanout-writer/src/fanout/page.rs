@@ -71,8 +71,8 @@ impl FanOut<'_> {
         Ok(PageProgress { edges, written: written.leading as u64 })
     }
 
-    /// Passes over who is parked, as if they had left: nothing is written for them. The outbox lists the activity already, so whoever
-    /// comes back finds it there ([`parking`](shared::follows::parking)). Deletes are for everybody.
+    /// Leaves out viewers who are [parked](shared::follows::parking), as if they had unfollowed: no entry is written for them. The outbox
+    /// row is there already, so a viewer who comes back finds the activity in it. Deletes go to all followers.
     pub(crate) async fn without_parked(&self, mut page: EdgePage) -> Result<EdgePage, Failure> {
         let Context { parking, follows, clock, .. } = self.cx;
         if self.kind == FanOutKind::Insert && parking.is_on() {

@@ -1,7 +1,7 @@
 //! The fast path: the most frequent calls skip what they do not need.
 //!
-//! A put or an update in the ledger or the facts whose [expressions](super::expressions) are simple is one read and one write. A batch of
-//! entries is one write. A query of an empty partition ends with the check that finds it empty. The engine executes every other call
+//! A put or an update in the ledger or the facts takes one read and one write, if its [expressions](super::expressions) are simple. A batch
+//! of entries takes one write. A query of an empty partition ends with the check that finds it empty. The engine executes every other call
 //! itself, and all that it may refuse.
 
 use std::collections::{HashMap, HashSet};

@@ -83,8 +83,8 @@ pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
     Ok(storage.conn().execute_batch(NOTES)?)
 }
 
-/// Records that an item with the keys `pk` and `sk`, both texts, took the place of another, or of none. The engine would write the same
-/// record, but it prepares its statements anew each time.
+/// Records that an item with the keys `pk` and `sk`, both texts, took the place of another, or of none. The engine's own
+/// code writes the same record, but prepares the statements again for each one.
 pub(super) fn record(
     storage: &Storage,
     table: &str,
