@@ -53,7 +53,7 @@ ELSEWHERE = {
                "nagare completions": "writes below the reader's home; test_commands.py has both commands"},
     "CLIENTS.md": {"──GET──": FORM, "/example/": "is opened in a browser by tests/console/test_example.py",
                    '"detail-type"': FORM, "aws events": ACCOUNT},
-    "DEPLOYING.md": {"pip ": ACCOUNT},
+    "DEPLOYING.md": {"pip ": ACCOUNT, "sha256sum": "needs the files of a release"},
     "FAULTS.md": {"NAGARE_": MEASURES, "cargo test": MEASURES, "python -m pytest": MEASURES, "mount": MEASURES,
                   "nagare up": "starts stacks that fail on purpose; test_faults.py has them all"},
     "LOCAL.md": {"An error occurred": FORM, "openapi-python-client": "is run by test_clients.py, in a folder that is new each time",
