@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use nagare_client::call_timeout::unanswered;
 use nagare_client::target::Target;
 use nagare_client::{loopback, proxy};
 use nagare_local::bus::BusEvents;
@@ -19,8 +20,6 @@ use super::print::{print_json, printable, say, tell};
 
 /// How often it is looked for new events.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// How long the stack may take to answer.
-const ANSWER: Duration = Duration::from_secs(5);
 /// How long a stack that does not answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -104,8 +103,9 @@ impl Bus {
 }
 
 async fn ask(client: &reqwest::Client, url: &str, behind: u64) -> Result<BusEvents, Failure> {
-    let unreachable = |e: reqwest::Error| Failure::Unreachable(e.to_string());
-    let request = client.get(format!("{url}?behind={behind}")).timeout(ANSWER);
+    let unreachable =
+        |e| Failure::Unreachable(format!("the stack does not answer: {}", unanswered(e)));
+    let request = client.get(format!("{url}?behind={behind}"));
     let answer = request.send().await.and_then(reqwest::Response::error_for_status);
     let body = answer.map_err(unreachable)?.bytes().await.map_err(unreachable)?;
     serde_json::from_slice(&body).map_err(|e| Failure::Unreachable(e.to_string()))

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
+use nagare_client::call_timeout::call_timeout;
+use nagare_client::proxy;
 use nagare_client::running::{self, Running};
 use shared::runtime::deadline::Deadline;
 
@@ -11,6 +13,9 @@ use super::print::say;
 
 /// How long a stack may take to end: an invocation in flight takes up to a minute.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long a stack that ends may take to answer.
+const ANSWER: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(super) struct Down {
@@ -35,12 +40,7 @@ impl Down {
         }
         for stack in &stacks {
             let port = stack.note.port;
-            if !stack.has_ended(Deadline::after(PATIENCE)).await {
-                let seconds = PATIENCE.as_secs();
-                return Err(Failure::No(format!(
-                    "the stack on port {port} has not ended after {seconds} s"
-                )));
-            }
+            await_end(stack).await?;
             say!("the stack on port {port} has ended")?;
         }
         if stacks.is_empty() {
@@ -70,4 +70,27 @@ impl Down {
         }
         Ok(stacks)
     }
+}
+
+/// Waits until a stack has ended: as long as it takes the invocations in flight to end, and no
+/// longer if its process does not run.
+async fn await_end(stack: &Running) -> Result<(), Failure> {
+    let deadline = Deadline::after(PATIENCE);
+    while !stack.has_ended(deadline.within(call_timeout())).await {
+        let (port, pid) = (stack.note.port, stack.note.pid());
+        if deadline.has_passed() || is_silent(port).await? {
+            return Err(Failure::Unreachable(format!(
+                "the stack on port {port} was asked to end and has not, and may not be able to: `kill -CONT {pid}` continues a \
+                 process that is stopped, `kill -KILL {pid}` ends it at once (a data directory keeps all that was acknowledged)"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// True if something accepts connections at a port and does not answer. A stack that ends answers,
+/// or has closed its port.
+async fn is_silent(port: u16) -> Result<bool, Failure> {
+    let request = proxy::http_client()?.get(format!("http://127.0.0.1:{port}/")).timeout(ANSWER);
+    Ok(request.send().await.is_err_and(|error| error.is_timeout()))
 }

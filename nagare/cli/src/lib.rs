@@ -58,8 +58,8 @@ use shared::register::Register;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
 pub use follows::follows_in;
-use nagare_client::clock;
 pub use nagare_client::failure::Failure;
+use nagare_client::{call_timeout, clock};
 use print::tell;
 pub use replay::posts_in;
 use submit::Submission;
@@ -106,7 +106,8 @@ pub fn exit_code(ended: Result<(), Failure>) -> ExitCode {
 /// A social backend on your own machine, and the tools for one on AWS.
 ///
 /// Without a command: `nagare up --sample`. Exit codes: 0 done, 1 the answer is
-/// no, 2 wrong usage or bad input, 3 the stack could not be reached.
+/// no, 2 wrong usage or bad input, 3 the stack could not be reached or did not
+/// answer in time (10 s for each call, or NAGARE_CALL_TIMEOUT).
 #[derive(Debug, Parser)]
 #[command(name = "nagare", version)]
 pub struct Cli {
@@ -295,6 +296,7 @@ impl Cli {
     /// # Errors
     /// [`Failure`] says what to tell the user, and the exit code.
     pub async fn run(self) -> Result<(), Failure> {
+        call_timeout::choose()?;
         let command = self.command.unwrap_or_else(|| Subcommands::Up(up::Up::sample()));
         if command.has_a_stack() {
             clock::go_by_stack().await;

@@ -4,13 +4,13 @@
 //! with the reason, the others are shown anyway, and the exit code is 3. The command changes nothing.
 
 use std::pin::pin;
-use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName as Name;
 use clap::Args;
 use futures::StreamExt;
 use nagare_client::api::Api;
+use nagare_client::call_timeout::{call_timeout, late};
 use nagare_client::remote::Remote;
 use nagare_client::target::Target;
 use serde::Serialize;
@@ -21,8 +21,6 @@ use tokio::time::Instant;
 use super::Failure;
 use super::print::{counted, print_json, say};
 
-/// How long one part may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Dead letters that are counted and no more: a list says how many there are beyond.
 const MOST_LETTERS: u64 = 1_000;
 /// The caller. Every caller that is authenticated may ask for a profile.
@@ -204,10 +202,10 @@ fn line(name: &str, text: &str) -> Result<(), Failure> {
 
 /// The answer of a part, or the reason why there is none.
 async fn part<T>(answer: impl Future<Output = Result<T, Failure>>) -> Part<T> {
-    match tokio::time::timeout(PATIENCE, answer).await {
+    match tokio::time::timeout(call_timeout(), answer).await {
         Ok(Ok(answer)) => Part::Answers(answer),
         Ok(Err(failure)) => Part::Fails { error: failure.to_string() },
-        Err(_) => Part::Fails { error: format!("nothing came for {} s", PATIENCE.as_secs()) },
+        Err(_) => Part::Fails { error: late() },
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 
+use super::call_timeout::call_timeout;
 use super::local_stack::Time;
 use super::target::Target;
 use super::{loopback, proxy};
@@ -43,7 +44,7 @@ pub async fn go_by_stack() {
 async fn ask() -> Option<Time> {
     let url =
         Target::find().ok()?.optional(env::CLOCK_URL).filter(|url| loopback::is_loopback(url))?;
-    let request = proxy::http_client().ok()?.get(url).timeout(PATIENCE);
+    let request = proxy::http_client().ok()?.get(url).timeout(PATIENCE.min(call_timeout()));
     let answer = request.send().await.ok()?.error_for_status().ok()?;
     serde_json::from_slice(&answer.bytes().await.ok()?).ok()
 }

@@ -17,7 +17,7 @@ pub enum Failure {
     /// Wrong usage or bad input; the message says how to correct it.
     #[error("{0}")]
     Usage(String),
-    /// The stack could not be reached.
+    /// The stack could not be reached, or did not answer in time.
     #[error("{0}")]
     Unreachable(String),
     /// Standard output could not be written.
@@ -65,7 +65,10 @@ impl From<DynamoError> for Failure {
     fn from(error: DynamoError) -> Self {
         match error {
             DynamoError::Corrupt { .. } => Self::No(error.unredacted()),
-            _ => Self::Unreachable(format!("the tables cannot be reached: {}", error.unredacted())),
+            _ => Self::Unreachable(format!(
+                "the tables cannot be reached: {}; `nagare status` says which part of the stack does not answer",
+                error.unredacted()
+            )),
         }
     }
 }

@@ -14,6 +14,7 @@ use reqwest::{ClientBuilder, NoProxy};
 use shared::dynamo;
 use shared::runtime::env;
 
+use crate::call_timeout::call_timeout;
 use crate::failure::Failure;
 
 /// The variables that name the proxy. The first one that is set counts.
@@ -42,7 +43,7 @@ pub async fn sdk_config() -> Result<SdkConfig, Failure> {
 }
 
 /// A client for other HTTP services, through the proxy if there is one. It follows no redirects: none of these services sends any, and
-/// a signed request is for nobody else.
+/// a signed request is for nobody else. Its calls end at their [deadline](super::call_timeout).
 ///
 /// On a machine without root certificates, such as a slim container, it still reaches addresses that are not encrypted, as those of a
 /// local stack, and trusts no other.
@@ -54,6 +55,7 @@ pub fn http_client() -> Result<reqwest::Client, Failure> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
         let direct = reqwest::Client::builder().no_proxy().redirect(Policy::none());
+        let direct = direct.timeout(call_timeout());
         match Proxy::of(env::optional) {
             None => Ok(direct),
             Some(proxy) => proxy.around(direct),

@@ -19,6 +19,7 @@ use super::aws;
 use super::drain::Drain;
 use super::sender::Sender;
 use super::target::Target;
+use crate::call_timeout::call_timeout;
 use crate::failure::Failure;
 use crate::local_stack::{self, ACCESS_KEY, REGION};
 use crate::tables::{TableNames, Tables};
@@ -70,7 +71,7 @@ impl Remote {
                 local_stack::dynamodb_over_http(&target.required(env::DYNAMODB_ENDPOINT)?),
             ),
         };
-        Ok(Self { target, config, sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb })
+        Ok(Self { target, config, sqs, dynamo: dynamo(&dynamodb), dynamodb })
     }
 
     /// The same, with clients that cannot write.
@@ -87,7 +88,7 @@ impl Remote {
         let dynamodb = dynamodb.to_builder().http_client(reading(inside)).build();
         let (sqs, dynamodb) =
             (aws_sdk_sqs::Client::from_conf(sqs), aws_sdk_dynamodb::Client::from_conf(dynamodb));
-        Ok(Self { sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb, ..self })
+        Ok(Self { sqs, dynamo: dynamo(&dynamodb), dynamodb, ..self })
     }
 
     /// Which stack it is.
@@ -206,6 +207,11 @@ impl Remote {
     pub fn retention(&self) -> Result<Retention, Failure> {
         self.target.retention()
     }
+}
+
+/// Tables whose calls end at their [deadline](crate::call_timeout).
+fn dynamo(client: &aws_sdk_dynamodb::Client) -> Dynamo {
+    Dynamo::new(client.clone()).with_patience(call_timeout())
 }
 
 #[cfg(test)]

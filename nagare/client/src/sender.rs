@@ -11,12 +11,11 @@ use shared::queue;
 use shared::queue::{BATCH, Message, SendError};
 use shared::runtime::deadline::Deadline;
 
+use crate::call_timeout::{call_timeout, late};
 use crate::failure::Failure;
 
 /// Calls in flight at once.
 const IN_FLIGHT: usize = 8;
-/// How long to retry while the queue has not answered yet: there may be no stack.
-const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 /// How long to retry once the queue has answered: long enough to restart a stack.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -88,17 +87,18 @@ impl Sender {
         Ok(())
     }
 
-    /// The deadline of a call: short until the queue has answered once.
+    /// The deadline of a call and its retries: that of any call until the queue has answered once,
+    /// because there may be no stack.
     fn deadline(&self) -> Deadline {
         let answered = self.answered.load(Ordering::Relaxed);
-        Deadline::after(if answered { PATIENCE } else { FIRST_PATIENCE })
+        Deadline::after(if answered { PATIENCE } else { call_timeout() })
     }
 
     fn failure(&self, error: &SendError) -> Failure {
         let (url, problem) = (self.queue.url(), error.unredacted());
         match error {
             SendError::DeadlineExceeded(_) => {
-                Failure::Unreachable(format!("the queue {url} did not answer in time"))
+                Failure::Unreachable(format!("the queue {url} does not answer: {}", late()))
             }
             error if error.is_retryable() => Failure::Unreachable(format!("{url}: {problem}")),
             _ => Failure::Usage(format!("{url}: {problem}")),

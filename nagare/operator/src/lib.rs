@@ -24,18 +24,24 @@ pub mod scan;
 
 use std::time::Duration;
 
+use nagare_client::call_timeout::call_timeout;
 use shared::dynamo::DynamoError;
 use shared::runtime::deadline::Deadline;
 
 type Result<T, E = DynamoError> = std::result::Result<T, E>;
 
-/// How long a single call is tried for.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// The slowest connection over which objects of an archive are moved, in bytes a second: about 2
+/// Mbit/s.
+const SLOWEST: u64 = 250_000;
 
-/// How long one object of an archive may take.
-pub const PER_OBJECT: Duration = Duration::from_secs(120);
-
+/// The deadline of a call that begins now.
 #[must_use]
 pub fn soon() -> Deadline {
-    Deadline::after(PATIENCE)
+    Deadline::after(call_timeout())
+}
+
+/// The deadline of moving an object of this many bytes: that of any call, and time for the bytes.
+#[must_use]
+pub fn object_deadline(bytes: u64) -> Deadline {
+    Deadline::after(call_timeout() + Duration::from_secs(bytes / SLOWEST))
 }

@@ -55,7 +55,8 @@ pub fn timeouts() -> TimeoutConfig {
         .build()
 }
 
-/// How long a call is tried for that belongs to no [work](Dynamo::for_work), as those of operators' tools.
+/// How long a call is tried for that belongs to no [work](Dynamo::for_work), unless [said
+/// otherwise](Dynamo::with_patience).
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// A client of DynamoDB. Cheap to clone; clones share its usage.
@@ -66,6 +67,8 @@ pub struct Dynamo {
     template: Arc<OnceCell<RequestTemplate>>,
     pub(super) usage: UsageCounter,
     limits: Limits,
+    /// How long a call is tried for without a deadline.
+    patience: Duration,
     /// The deadline of the work whose calls these are.
     deadline: Option<Deadline>,
 }
@@ -75,13 +78,20 @@ impl Dynamo {
     #[must_use]
     pub fn new(client: Client) -> Self {
         let (template, usage) = (Arc::default(), UsageCounter::default());
-        Self { client, template, usage, limits: Limits::DYNAMODB, deadline: None }
+        let (limits, patience) = (Limits::DYNAMODB, PATIENCE);
+        Self { client, template, usage, limits, patience, deadline: None }
     }
 
     /// The same client, for a store with smaller limits than DynamoDB.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// The same client, for calls that are tried for so long, as those of operators' tools.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// The limits of items and requests.
@@ -110,7 +120,7 @@ impl Dynamo {
     /// The deadline of a call that begins now.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
-        self.deadline.unwrap_or_else(|| Deadline::after(PATIENCE))
+        self.deadline.unwrap_or_else(|| Deadline::after(self.patience))
     }
 
     /// The usage of this client and its clones since it was made [for its work](Self::for_work).

@@ -87,6 +87,8 @@ pub const EVENTBRIDGE_ENDPOINT: &str = "AWS_ENDPOINT_URL_EVENTBRIDGE";
 pub const CLOCK_URL: &str = "NAGARE_CLOCK_URL";
 /// The address of the console of a local stack, for the command line.
 pub const CONSOLE_URL: &str = "NAGARE_CONSOLE_URL";
+/// The seconds that a call of the command line may take.
+pub const CALL_TIMEOUT: &str = "NAGARE_CALL_TIMEOUT";
 /// The name of the deployment: the dimension of all metrics.
 pub const STAGE: &str = "NAGARE_STAGE";
 /// The seconds for which caches may keep answers that are the same for everybody. Without it they may not.

@@ -1,6 +1,7 @@
 //! `nagare events advance`: moves the clock of a local stack on.
 
 use clap::Args;
+use nagare_client::call_timeout::unanswered;
 use nagare_client::local_stack::{Advance as Request, Time};
 use nagare_client::remote::Remote;
 use nagare_client::{loopback, proxy};
@@ -110,9 +111,8 @@ impl Control {
     }
 
     async fn answer(&self, request: reqwest::RequestBuilder) -> Result<Time, Failure> {
-        let unreachable = |e: reqwest::Error| {
-            Failure::Unreachable(format!("the stack does not answer: {}", e.without_url()))
-        };
+        let unreachable =
+            |e| Failure::Unreachable(format!("the stack does not answer: {}", unanswered(e)));
         let answer = request.send().await.map_err(unreachable)?;
         let status = answer.status();
         let body = answer.bytes().await.map_err(unreachable)?;

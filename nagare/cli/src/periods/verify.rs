@@ -4,8 +4,7 @@ use clap::Args;
 use futures::TryStreamExt;
 use indicatif::ProgressBar;
 use nagare_client::remote::Remote;
-use nagare_operator::PER_OBJECT;
-use nagare_operator::progress;
+use nagare_operator::{object_deadline, progress};
 use serde::Serialize;
 use shared::crypto::hash::sha256;
 use shared::dynamo::{DynamoError, Query};
@@ -13,7 +12,6 @@ use shared::events::{
     ArchivedObject, Archives, Event, EventTables, Period, PeriodRow, PeriodState, Tally, archive,
 };
 use shared::objects::Objects;
-use shared::runtime::deadline::Deadline;
 
 use super::super::Failure;
 use super::super::print::{print_json, say};
@@ -142,7 +140,7 @@ impl Reading {
     /// What is in an object, or why it is not what was put.
     async fn read(&self, object: &ArchivedObject) -> Result<Result<Tally, String>, Failure> {
         let key = object.key();
-        let bytes = self.objects.get(&key, Deadline::after(PER_OBJECT)).await;
+        let bytes = self.objects.get(&key, object_deadline(object.size)).await;
         let Some(bytes) = bytes.map_err(|e| Failure::Unreachable(format!("{key}: {e}")))? else {
             return Ok(Err("it is not there".to_owned()));
         };

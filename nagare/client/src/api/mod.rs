@@ -33,6 +33,7 @@ use super::signer::Signer;
 use super::target::Target;
 use super::token;
 use super::{aws, proxy};
+use crate::call_timeout::unanswered;
 use crate::failure::Failure;
 
 /// API Gateway, as signatures name it.
@@ -212,7 +213,7 @@ impl Api {
 
     fn unreachable(&self, error: reqwest::Error) -> Failure {
         let host = self.base.origin().ascii_serialization();
-        Failure::Unreachable(format!("the API at {host} does not answer: {}", error.without_url()))
+        Failure::Unreachable(format!("the API at {host} does not answer: {}", unanswered(error)))
     }
 
     /// The failure for a problem that the API answered.

@@ -21,12 +21,11 @@ use shared::dynamo::item::{Key, Row};
 use shared::events::archive::{self, Line};
 use shared::events::{ArchivedObject, Archives, Event, Events, Period, PeriodRow, Tally, keys};
 use shared::objects::{ObjectError, Objects};
-use shared::runtime::deadline::Deadline;
 use shared::values::TenantId;
 
 use super::Found;
 use crate::event_scope::EventScope;
-use crate::{PER_OBJECT, Result, progress};
+use crate::{Result, object_deadline, progress};
 
 /// How often a period is compared, if its keeper moves it on meanwhile.
 const TRIES: usize = 3;
@@ -159,7 +158,7 @@ impl EventsAuditor {
         let (mut digests, bar) = (Digests::new(), progress::counter("events in archives"));
         for object in self.listed(row.period, found).await? {
             let key = object.key();
-            match self.objects.get(&key, Deadline::after(PER_OBJECT)).await.map_err(unreadable)? {
+            match self.objects.get(&key, object_deadline(object.size)).await.map_err(unreadable)? {
                 None => found.add(EventFault::Damaged, key, "it is not there"),
                 Some(bytes) if sha256(&bytes) != object.sha256 => {
                     let other = "its SHA-256 is another one than was noted";

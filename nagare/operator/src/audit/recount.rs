@@ -10,13 +10,12 @@ use shared::crypto::hash::sha256;
 use shared::dynamo::item::Row;
 use shared::events::{Archives, Event, Events, Period, PeriodRow, Tally, archive};
 use shared::objects::Objects;
-use shared::runtime::deadline::Deadline;
 use shared::summaries::{CustomerSummary, Day, start_of};
 use shared::values::{CustomerId, EventName, Timestamp};
 
 use super::events::unreadable;
 use crate::event_scope::EventScope;
-use crate::{PER_OBJECT, Result, progress};
+use crate::{Result, object_deadline, progress};
 
 #[derive(Debug)]
 pub(super) struct Recount {
@@ -141,7 +140,7 @@ impl Recount {
         let witness = witnesses.entry(row.period).or_default();
         let mut objects = pin!(scope.objects(&self.archives, row.period));
         while let Some(object) = objects.try_next().await? {
-            let bytes = self.objects.get(&object.key(), Deadline::after(PER_OBJECT)).await;
+            let bytes = self.objects.get(&object.key(), object_deadline(object.size)).await;
             let bytes = bytes.map_err(unreadable)?;
             let Some(bytes) = bytes.filter(|bytes| sha256(bytes) == object.sha256) else {
                 damaged.push(object.key());

@@ -11,7 +11,10 @@ use shared::runtime::deadline::Deadline;
 
 use super::{ErasedEvents, EventErasure, EventErasureError};
 use crate::event_scope::objects_of;
-use crate::{PER_OBJECT, soon};
+use crate::{object_deadline, soon};
+
+/// More bytes than the manifest of a period has.
+const MANIFEST: u64 = 16 << 20;
 
 impl EventErasure {
     /// Exchanges the objects that have such events. Returns the row of the period as it is then.
@@ -30,7 +33,7 @@ impl EventErasure {
         }
         let tally = row.tally.unwrap_or_default();
         let left = objects - self.drop_empty(period, erased).await?;
-        let patient = Deadline::after(PER_OBJECT);
+        let patient = object_deadline(MANIFEST);
         self.archives.put_manifest(&self.objects, (period, tally), left, patient).await?;
         for file in files(left)..files(objects) {
             self.objects.delete(&manifest_key(period, file), soon()).await?;
@@ -48,7 +51,7 @@ impl EventErasure {
         if let Some(replaced) = object.replaced_key() {
             self.objects.delete(&replaced, soon()).await?;
         }
-        let patient = Deadline::after(PER_OBJECT);
+        let patient = object_deadline(object.size);
         let Some(left) = self.left_of(object, patient).await? else { return Ok(row) };
         let edition = object.rewritten(&left);
         self.objects.put(&edition.key(), left.bytes, patient).await?;
