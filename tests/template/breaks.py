@@ -487,7 +487,7 @@ BREAKS = {
         check.test_two_secrets_are_valid_at_a_time,
     ),
     "a new secret that reaches no version": (
-        replace_at(*properties("TimelineReader", "VersionDescription", "Fn::Sub", "${SecondCursorSealGeneration}", "x")),
+        replace_at(*properties("TimelineReaderSettings", "Description", "Fn::Sub", "${SecondCursorSealGeneration}", "x")),
         check.test_a_change_of_parameters_publishes_a_version,
     ),
     "readers without a bound": (
@@ -543,11 +543,15 @@ BREAKS = {
         check.test_each_function_logs_to_a_group_that_forgets,
     ),
     "a parameter that reaches no version": (
-        set_at(*properties("FanoutWriter", "VersionDescription", {"Fn::Sub": "${Architecture}, log ${LogLevel}"})),
+        set_at(*properties("FanoutWriterSettings", "Description", {"Fn::Sub": "${Architecture}, log ${LogLevel}"})),
+        check.test_a_change_of_parameters_publishes_a_version,
+    ),
+    "a version that does not change with its settings": (
+        set_at(*properties("EventIntake", "VersionDescription", "the intake")),
         check.test_a_change_of_parameters_publishes_a_version,
     ),
     "a projector's parameter that reaches no version": (
-        set_at(*properties("Projector", "VersionDescription", {"Fn::Sub": "${Stage}, ${Architecture}"})),
+        set_at(*properties("ProjectorSettings", "Description", {"Fn::Sub": "${Stage}, ${Architecture}"})),
         check.test_a_change_of_parameters_publishes_a_version,
     ),
     "canary deployment for everybody": (

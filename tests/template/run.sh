@@ -55,6 +55,7 @@ if [[ $what == *lint* ]]; then
     # With canary deployment the transform makes more of it.
     check "expand" "$bin/python" "$here/expand.py" "$expanded/plain.json"
     check "expand, canary" "$bin/python" "$here/expand.py" "$expanded/canary.json" CanaryDeployment=true
+    check "limits of AWS" "$bin/python" -m pytest -q -p no:cacheprovider "$here/limits.py"
     for kind in plain canary; do
         check "cfn-lint, $kind" "$bin/cfn-lint" --config-file "$here/cfn-lint.yaml" --template "$expanded/$kind.json"
         check "checkov, $kind" checkov "$expanded/$kind.json"
