@@ -324,7 +324,7 @@ KNOWN = {
                               "waiting_to", "marks", "version"},
             "battle log": {"hits"},
             "battle waiting": {"changes"},
-            "battle share": {"hits", "damage", "running"},
+            "battle share": {"hits", "damage"},
             "hit": {"number"},
             "barrier": {"rows", "marks", "version"},
             "shard": {"through"},

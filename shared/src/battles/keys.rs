@@ -55,7 +55,8 @@ pub fn view(battle: &BattleId) -> Key {
 }
 
 /// The sort key of an item about the hits from the nth on, counted from 0.
-pub(super) fn landed(first: u64) -> String {
+#[must_use]
+pub fn landed(first: u64) -> String {
     format!("{first:020}")
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 
 use super::viewer_hits::{ViewerHits, by_viewer};
-use super::{BattleState, Definition, Hit, Landed, keys};
+use super::{BattleState, Definition, Hit, Landed};
 use crate::projection::DerivedItem;
 use crate::values::{ActorId, BattleId, HitId, ViewerId};
 
@@ -41,15 +41,8 @@ pub enum Contradiction {
     NeverLanded,
 }
 
-/// The totals of a viewer, by the first hit of each block with hits of theirs.
-type Totals = BTreeMap<u64, Total>;
-
-/// The totals of a viewer at a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Total {
-    pub in_block: ViewerHits,
-    pub so_far: ViewerHits,
-}
+/// A viewer's totals at the end of each block with hits of theirs, by its first hit.
+type Totals = BTreeMap<u64, ViewerHits>;
 
 /// The replay of a battle.
 #[derive(Debug)]
@@ -64,8 +57,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Replays the blocks of the log, each with the number of its first hit, then the hits that are in no block yet, and then checks
-    /// all hits on record. `stored` is the view, for hits whose records have expired.
+    /// Replays the blocks of the log, each with the number of its first hit, and then checks all hits on record. `stored` is the view, for hits whose records have expired.
     #[must_use]
     pub fn of(
         definition: Definition,
@@ -83,22 +75,19 @@ impl Replay {
             contradictions: Vec::new(),
         };
         let mut landed = HashSet::new();
-        let behind = blocks.last().map_or(0, |(first, hits)| first + hits.len() as u64);
-        let blocks = blocks.iter().map(|(first, hits)| (*first, hits.as_slice()));
-        for (first, hits) in blocks.chain([(behind, stored.latest())]) {
-            if let Some(hit) = hits.first().filter(|_| first != replay.hits) {
+        for (first, hits) in blocks {
+            if let Some(hit) = hits.first().filter(|_| *first != replay.hits) {
                 replay.contradictions.push((hit.hit_id.clone(), Contradiction::BehindAGap));
             }
-            for (hit, number) in hits.iter().zip(first..) {
+            for (hit, number) in hits.iter().zip(*first..) {
                 let is_new = landed.insert(&hit.hit_id);
                 replay.numbers.insert(hit.hit_id.clone(), number);
                 replay.land(hit, is_new, on_record.get(&hit.hit_id), stored);
             }
             for (viewer, in_block) in by_viewer(hits) {
                 let totals = replay.by_viewer.entry(viewer.clone()).or_default();
-                let before = totals.last_key_value().map(|(_, total)| total.so_far);
-                let so_far = before.unwrap_or_default().and(in_block);
-                totals.insert(first, Total { in_block, so_far });
+                let before = totals.last_key_value().map(|(_, total)| *total);
+                totals.insert(*first, before.unwrap_or_default().and(in_block));
             }
         }
         if replay.hp_left > 0 {
@@ -150,7 +139,7 @@ impl Replay {
     #[must_use]
     pub fn viewer_hits(&self, viewer: &ViewerId) -> ViewerHits {
         let last = self.by_viewer.get(viewer).and_then(BTreeMap::last_key_value);
-        last.map_or_else(ViewerHits::default, |(_, total)| total.so_far)
+        last.map_or_else(ViewerHits::default, |(_, total)| *total)
     }
 
     /// True if there are no contradictions.
@@ -181,15 +170,7 @@ impl Replay {
     #[must_use]
     pub fn items(&self, battle: &BattleId, viewer: &ViewerId) -> Vec<DerivedItem> {
         let totals = self.by_viewer.get(viewer).into_iter().flatten();
-        totals.map(|(first, total)| total.so_far.total(battle, viewer, *first)).collect()
-    }
-}
-
-impl Total {
-    /// The sort key of its item.
-    #[must_use]
-    pub fn sort_key(first: u64) -> String {
-        keys::landed(first)
+        totals.map(|(first, total)| total.total(battle, viewer, *first)).collect()
     }
 }
 
@@ -234,7 +215,7 @@ mod tests {
         let BattleStatus { hp_left, hits, last_hit, .. } = fought.status();
         assert_eq!((hp_left, hits, last_hit), (0, 2, Some(b)));
         let totals = fought.by_viewer().values().next().expect("bob's");
-        let hits: Vec<_> = totals.iter().map(|(at, it)| (*at, it.so_far.hits)).collect();
+        let hits: Vec<_> = totals.iter().map(|(at, it)| (*at, it.hits)).collect();
         assert_eq!(hits, [(0, 1), (1, 2)], "one for each block");
     }
 

@@ -26,7 +26,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::log::{self, Landed};
-use super::{BattleRow, BattleStatus, Hit, Replay, Shown, erasure, keys, viewer_hits};
+use super::{BattleRow, BattleStatus, Hit, Replay, Shown, keys, viewer_hits};
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{
@@ -42,7 +42,6 @@ const MAX_LOG_BLOCKS: i32 = 4;
 /// The most blocks of waiting changes folded at once: each is 128 KB, and its hits in the log are smaller.
 const MAX_WAITING_BLOCKS: i32 = 4;
 const BEFORE: &str = "before";
-const NUMBERED_FROM: &str = "numbered_from";
 
 /// The view of a battle.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -50,16 +49,12 @@ pub struct BattleState {
     boss: Option<Boss>,
     hits: u64,
     last_hit: Option<Hit>,
-    /// Hits that an earlier version has left outside of blocks. The next hits that land put them into one.
-    latest: Vec<Landed>,
     /// Hits that have landed since the view was read.
     fresh: Vec<Landed>,
     /// Blocks of the log whose items are not written yet, by their first hit.
     pending: Vec<u64>,
     /// What readers were shown before the pending blocks.
     before: Option<Shown>,
-    /// The first hit from which on all hits have an item with their number. An earlier version wrote none.
-    numbered_from: Option<u64>,
     waiting: Waiting,
 }
 
@@ -83,12 +78,6 @@ impl BattleState {
         }))
     }
 
-    /// True if a hit with this number has an item with the number.
-    #[must_use]
-    pub fn has_numbered(&self, hit: u64) -> bool {
-        self.numbered_from.is_some_and(|from| from <= hit)
-    }
-
     /// The latest hit that landed. Once no hit points are left it stays the last.
     #[must_use]
     pub fn last_hit(&self) -> Option<&Hit> {
@@ -101,7 +90,7 @@ impl BattleState {
         let last = self.last_hit.as_mut().filter(is_theirs).map(|hit| hit.viewer_id = None);
         let before = self.before.as_mut().and_then(|before| before.last_hit.as_mut());
         let before = before.filter(is_theirs).map(|hit| hit.viewer_id = None);
-        erasure::forget(&mut self.latest, viewer) || last.is_some() || before.is_some()
+        last.is_some() || before.is_some()
     }
 
     /// True if all derived items are written.
@@ -116,12 +105,6 @@ impl BattleState {
         let Boss { actor_id, hp, hp_left } = self.boss.clone()?;
         let (hits, last_hit) = (self.hits, self.last_hit.clone());
         Some(BattleStatus { actor_id, hp, hp_left, hits, last_hit })
-    }
-
-    /// The hits that are in no block of the log yet: they come after those.
-    #[must_use]
-    pub fn latest(&self) -> &[Landed] {
-        &self.latest
     }
 
     /// The view with the state of a replay, and without pending items.
@@ -189,19 +172,8 @@ fn write_before(Shown { hp_left, hits, last_hit }: &Shown) -> AttributeValue {
 }
 
 impl State for BattleState {
-    const ATTRIBUTES: &'static [&'static str] = &[
-        "actor",
-        "hp",
-        "hp_left",
-        "hits",
-        "last_hit",
-        BEFORE,
-        NUMBERED_FROM,
-        "latest",
-        "owed",
-        waiting::FROM,
-        waiting::TO,
-    ];
+    const ATTRIBUTES: &'static [&'static str] =
+        &["actor", "hp", "hp_left", "hits", "last_hit", BEFORE, "owed", waiting::FROM, waiting::TO];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let waiting = Waiting::read(row)?;
@@ -224,20 +196,14 @@ impl State for BattleState {
             boss: Some(boss),
             hits: row.count("hits")?,
             last_hit: read_hit(row, "last_hit")?,
-            latest: row.packed("latest", "hits that landed", log::unpack)?.unwrap_or_default(),
             fresh: Vec::new(),
             pending: pending.unwrap_or_default(),
             before: read_before(row)?,
-            numbered_from: match row.item.contains_key(NUMBERED_FROM) {
-                true => Some(row.count(NUMBERED_FROM)?),
-                false => None,
-            },
             waiting,
         })
     }
 
     fn write(&self) -> Item {
-        let bytes = |bytes: Vec<u8>| AttributeValue::B(Blob::new(bytes));
         let mut item = Item::new();
         self.waiting.write(&mut item);
         let Some(boss) = &self.boss else { return item };
@@ -247,14 +213,10 @@ impl State for BattleState {
         item.insert("hits".to_owned(), number(self.hits));
         item.extend(self.last_hit.as_ref().map(|hit| ("last_hit".to_owned(), write_hit(hit))));
         item.extend(self.before.as_ref().map(|shown| (BEFORE.to_owned(), write_before(shown))));
-        item.extend(self.numbered_from.map(|from| (NUMBERED_FROM.to_owned(), number(from))));
-        if !self.latest.is_empty() {
-            item.insert("latest".to_owned(), bytes(log::pack(&self.latest)));
-        }
         if !self.pending.is_empty() {
             let mut packer = Packer::default();
             self.pending.iter().for_each(|first| packer.number(*first));
-            item.insert("owed".to_owned(), bytes(packer.into_bytes()));
+            item.insert("owed".to_owned(), AttributeValue::B(Blob::new(packer.into_bytes())));
         }
         item
     }
@@ -269,7 +231,6 @@ impl Fold for BattleState {
             Some(BattleRow::Opened(_)) => {
                 let (actor_id, hp) = (row.parsed("actor", "the id of an actor")?, row.count("hp")?);
                 self.boss = Some(Boss { actor_id, hp, hp_left: hp });
-                self.numbered_from = Some(0);
             }
             Some(BattleRow::Hit(_, hit)) => {
                 let hit = Hit::read(hit, &row)?;
@@ -329,11 +290,6 @@ impl Blocks for BattleState {
             return SideWrites { writes, pending: None };
         };
         let mut first = self.hits - fresh.len() as u64;
-        let latest = std::mem::take(&mut self.latest);
-        if !latest.is_empty() {
-            writes.push(Self::block(view, first - latest.len() as u64, &latest));
-        }
-        self.numbered_from.get_or_insert(first);
         let (mut decisions, mut items) = (Vec::new(), Vec::new());
         for hits in log::blocks(&fresh, BLOCK) {
             writes.push(Self::block(view, first, hits));

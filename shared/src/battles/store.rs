@@ -3,11 +3,9 @@
 use futures::future::try_join;
 
 use super::viewer_hits::NUMBERS;
-use super::{
-    BattleHit, BattleState, Definition, Hit, Shown, ViewerHits, ViewerHitsItem, keys, read_number,
-};
-use crate::dynamo::item::{Row, text};
-use crate::dynamo::{DynamoError, Query};
+use super::{BattleHit, BattleState, Definition, Hit, Shown, ViewerHits, keys, read_number};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::Row;
 use crate::facts::{Claim, Facts};
 use crate::projection::{View, Views};
 use crate::values::{BattleId, HitId, ViewerId};
@@ -114,14 +112,15 @@ impl Battles {
         let (fact, view) = try_join(fact, view).await?;
         let Some(fact) = fact else { return Ok(None) };
         let hit = Hit::read(hit_id.clone(), &fact)?;
-        let Some(viewer) = &hit.viewer_id else { return Ok(None) };
+        if hit.viewer_id.is_none() {
+            return Ok(None);
+        }
         let state = view.state;
         let Some(shown) = state.shown() else { return Ok(Some((hit, HitState::Pending))) };
         // Read after the view, so that all items of the shown hits exist.
         let has_landed = match self.number(battle, hit_id).await? {
             Some(number) => number < shown.hits,
-            None if state.has_numbered(0) => false,
-            None => self.was_listed(battle, viewer, hit_id, shown.hits).await?,
+            None => false,
         };
         let state = match has_landed {
             true => HitState::Landed,
@@ -135,26 +134,6 @@ impl Battles {
     async fn number(&self, battle: &BattleId, hit: &HitId) -> Result<Option<u64>, DynamoError> {
         let row = self.views.table().get(keys::numbered(battle, hit).into_item()).await?;
         row.as_ref().map(read_number).transpose()
-    }
-
-    /// True if an earlier version has listed a hit among the landed hits of a viewer.
-    async fn was_listed(
-        &self,
-        battle: &BattleId,
-        viewer: &ViewerId,
-        hit: &HitId,
-        hits: u64,
-    ) -> Result<bool, DynamoError> {
-        let end = keys::viewer_hits(battle, viewer, &hits);
-        let query = Query {
-            keys: Some("pk = :pk AND sk < :sk"),
-            filter: Some("attribute_exists(ids)"),
-            values: vec![(":pk", text(end.pk)), (":sk", text(end.sk))],
-            ..Query::default()
-        };
-        let rows = self.views.table().all(query).await?;
-        let items = rows.iter().map(ViewerHitsItem::read).collect::<Result<Vec<_>, _>>()?;
-        Ok(items.iter().any(|item| item.ids.contains(hit)))
     }
 
     /// What was opened, if anything was.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Hit, Landed, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
-use crate::projection::{DerivedItem, is_running};
+use crate::projection::DerivedItem;
 use crate::values::{BattleId, HitId, ViewerId};
 
 /// The state of a battle, as readers are shown it.
@@ -51,34 +51,17 @@ impl ViewerHits {
         NUMBERS.into_iter().zip(numbers).collect()
     }
 
-    /// The item with these totals of the hits up to the end of a block.
-    pub(super) fn total(self, battle: &BattleId, viewer: &ViewerId, first: u64) -> DerivedItem {
-        DerivedItem::total(keys::viewer_hits(battle, viewer, &first), self.numbers())
-    }
-}
-
-/// An item with the totals of a viewer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ViewerHitsItem {
-    pub viewer_hits: ViewerHits,
-    /// True for a running total, false for the hits of one block alone, as an earlier version wrote them.
-    pub is_total: bool,
-    pub ids: Vec<HitId>,
-}
-
-impl ViewerHitsItem {
-    /// Reads it.
+    /// Reads the item of a viewer.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let viewer_hits = ViewerHits { hits: row.count("hits")?, damage: row.count("damage")? };
-        if is_running(&row.item) {
-            return Ok(Self { viewer_hits, is_total: true, ids: Vec::new() });
-        }
-        let ids = row.text("ids")?.split(' ').map(HitId::new).collect::<Result<_, _>>();
-        let ids = ids.map_err(|_| row.corrupt("ids", "ids of hits"))?;
-        Ok(Self { viewer_hits, is_total: false, ids })
+        Ok(Self { hits: row.count("hits")?, damage: row.count("damage")? })
+    }
+
+    /// The item with these totals of the hits up to the end of a block.
+    pub(super) fn total(self, battle: &BattleId, viewer: &ViewerId, first: u64) -> DerivedItem {
+        DerivedItem::total(keys::viewer_hits(battle, viewer, &first), self.numbers())
     }
 }
 

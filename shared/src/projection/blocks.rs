@@ -8,7 +8,6 @@
 //! A view that has to absorb blocks before it goes on says so ([`Blocks::needed_blocks`]). It is then written once for
 //! every few of them, so no invocation has to absorb all of them: the next one continues from there.
 
-use super::totals::RUNNING;
 use super::{Fold, Write};
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::dynamo::{Attributes, BatchItem, DynamoError, Limits};
@@ -35,8 +34,7 @@ pub struct DerivedItem {
 impl DerivedItem {
     /// A running total with these numbers, to be written as they are.
     #[must_use]
-    pub fn total(key: Key, mut numbers: Vec<(&'static str, i64)>) -> Self {
-        numbers.push((RUNNING, 1));
+    pub fn total(key: Key, numbers: Vec<(&'static str, i64)>) -> Self {
         Self { key, numbers, texts: Vec::new(), goes_on: false }
     }
 

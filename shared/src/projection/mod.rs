@@ -69,7 +69,6 @@ pub use high_water::{HighWaterMarks, KEPT};
 pub use recent::{CountedValue, Late, Own, Recent};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
-pub use totals::is_running;
 pub use view::{Fold, Folded, Reader, Refused, State, Unfolded, View};
 pub use views::{Views, Write};
 pub use waiting::{Waiting, weight};

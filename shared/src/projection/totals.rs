@@ -10,45 +10,22 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{DerivedItem, Views};
-use crate::dynamo::item::{Item, Key, text};
+use crate::dynamo::item::{Key, text};
 use crate::dynamo::{DynamoError, IN_FLIGHT, Query};
 
-/// The attribute of all running totals. An item without it, written by an earlier version, counts for itself alone.
-pub(super) const RUNNING: &str = "running";
-
-/// True if an item is a running total.
-#[must_use]
-pub fn is_running(item: &Item) -> bool {
-    item.contains_key(RUNNING)
-}
-
 impl Views {
-    /// The totals of these numbers before a key: those of the last item before it. Items that are not running totals are
-    /// added up, back to one that is.
+    /// The totals of these numbers before a key: those of the last item before it.
     pub async fn total_before(&self, key: &Key, names: &[&str]) -> Result<Vec<i64>, DynamoError> {
-        let mut query = Query {
+        let query = Query {
             keys: Some("pk = :pk AND sk < :sk"),
             values: vec![(":pk", text(key.pk.as_str())), (":sk", text(key.sk.as_str()))],
             descending: true,
             limit: Some(1),
             ..Query::default()
         };
-        let mut total = vec![0; names.len()];
-        loop {
-            let page = self.table().page(&query).await?;
-            for row in &page.rows {
-                for (sum, name) in total.iter_mut().zip(names) {
-                    *sum += row.number(name)?;
-                }
-                if is_running(&row.item) {
-                    return Ok(total);
-                }
-            }
-            if page.next.is_none() {
-                return Ok(total);
-            }
-            (query.start, query.limit) = (page.next, None);
-        }
+        let page = self.table().page(&query).await?;
+        let Some(last) = page.rows.first() else { return Ok(vec![0; names.len()]) };
+        names.iter().map(|name| last.number(name)).collect()
     }
 
     /// Writes derived items of views that are written; idempotent. Running totals are written after those that they add to.

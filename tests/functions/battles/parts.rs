@@ -10,7 +10,6 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_local::stream_source::event;
 use serde_json::{Value, json};
-use shared::dynamo::item::{Key, text};
 use tests::{World, soon};
 
 use super::{battle, hit, open, state};
@@ -144,47 +143,5 @@ async fn no_item_of_a_battle_grows_with_its_hits() {
         };
         let size = crate::projecting::size(&item);
         assert!(size <= bound, "{sk}: {size}");
-    }
-}
-
-/// What an earlier version has written: shares of hits that landed together with their ids, no numbers, and nothing of
-/// what was before.
-#[tokio::test]
-async fn what_an_earlier_version_has_written_is_read_and_goes_on() {
-    let world = World::new();
-    world.done(&[open("b", 100)]).await;
-    let first: Vec<_> =
-        (0..6).map(|n| hit("b", &format!("h{n}"), ["bob", "eve"][n % 2], 1)).collect();
-    world.done(&first).await;
-    world.project("a").await;
-    let views = world.tables.views.table();
-    for mut item in everything(views).await {
-        let key =
-            Key { pk: item["pk"].as_s().unwrap().clone(), sk: item["sk"].as_s().unwrap().clone() };
-        if key.sk == "landed" {
-            views.delete(key.into_item(), None).await.unwrap();
-            continue;
-        }
-        if item.remove("running").is_some() {
-            let ids = if key.pk.ends_with("bob") { "h0 h2 h4" } else { "h1 h3 h5" };
-            item.insert("ids".to_owned(), text(ids));
-        }
-        item.remove("numbered_from");
-        views.put(item).await.unwrap();
-    }
-    let shown = battle(&world, "b", "viewer=bob").await;
-    assert_eq!(shown["viewer"], json!({"hits": 3, "damage": 3}));
-    assert_eq!(state(&world, "b", "h2").await, "landed");
-    world
-        .done(&[hit("b", "h6", "bob", 90), hit("b", "h7", "bob", 90), hit("b", "h8", "eve", 1)])
-        .await;
-    assert_eq!(state(&world, "b", "h6").await, "pending");
-    world.project("a").await;
-    let shown = battle(&world, "b", "viewer=bob").await;
-    assert_eq!((&shown["hits"], &shown["viewer"]), (&json!(8), &json!({"hits": 5, "damage": 183})));
-    let shown = battle(&world, "b", "viewer=eve").await;
-    assert_eq!(shown["viewer"], json!({"hits": 3, "damage": 3}));
-    for (id, expected) in [("h1", "landed"), ("h6", "landed"), ("h7", "landed"), ("h8", "late")] {
-        assert_eq!(state(&world, "b", id).await, expected, "{id}");
     }
 }

@@ -10,8 +10,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use shared::battles::keys::{self, BattleView};
 use shared::battles::{
-    BattleRow, BattleState, BattleStatus, Contradiction, Definition, Hit, Landed, Replay, Total,
-    ViewerHits, ViewerHitsItem, log, numbered, read_number,
+    BattleRow, BattleState, BattleStatus, Contradiction, Definition, Hit, Landed, Replay,
+    ViewerHits, log, numbered, read_number,
 };
 use shared::dynamo::IN_FLIGHT;
 use shared::dynamo::item::{Key, text};
@@ -50,7 +50,7 @@ pub enum BattleDifference {
 }
 
 /// The items of each viewer, by their sort keys; `None` for an item that cannot be read.
-type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<ViewerHitsItem>>>;
+type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<ViewerHits>>>;
 
 /// What facts and views say of one battle, without its view.
 #[derive(Default)]
@@ -136,7 +136,7 @@ impl ViewsAuditor {
                     }
                 }
                 BattleView::ViewerHits(_, viewer) => {
-                    let share = ViewerHitsItem::read(row).ok();
+                    let share = ViewerHits::read(row).ok();
                     told.shares.entry(viewer).or_default().insert(key.sk, share);
                 }
                 BattleView::Numbered(_, hit) => {
@@ -170,7 +170,7 @@ impl ViewsAuditor {
             || !view.state.is_all_written()
             || view.is_unreadable();
         let viewers = differing(&stored, &replay);
-        let hits = misnumbered(&numbers, &replay, &view.state);
+        let hits = misnumbered(&numbers, &replay);
         // A log that is not whole does not say how the battle stands. Where there is no view, it is all there is.
         let may_mend = replay.is_sound() || (replay.only_lacks_hits() && !view.is_there());
         let mend_as_of = mend_as_of.filter(|_| may_mend);
@@ -259,43 +259,21 @@ fn differing(stored: &Shares, replay: &Replay) -> Vec<(ViewerId, [ViewerHits; 2]
         let items = stored.get(viewer).into_iter().flatten();
         let expected = replay.by_viewer().get(viewer).into_iter().flatten();
         let expected: BTreeMap<_, _> =
-            expected.map(|(first, total)| (Total::sort_key(*first), *total)).collect();
-        let is_right = |(sk, item): (&String, &Option<ViewerHitsItem>)| {
-            let (Some(item), Some(total)) = (item, expected.get(sk)) else { return false };
-            item.viewer_hits == if item.is_total { total.so_far } else { total.in_block }
+            expected.map(|(first, total)| (keys::landed(*first), *total)).collect();
+        let is_right = |(sk, item): (&String, &Option<ViewerHits>)| {
+            item.is_some() && item.as_ref() == expected.get(sk)
         };
         let is_equal = items.clone().count() == expected.len() && items.clone().all(is_right);
-        let (shown, replayed) =
-            (shown(items.filter_map(|(_, item)| item.as_ref())), replay.viewer_hits(viewer));
-        (!is_equal).then(|| (viewer.clone(), [shown, replayed]))
+        let shown = items.rev().find_map(|(_, item)| *item).unwrap_or_default();
+        (!is_equal).then(|| (viewer.clone(), [shown, replay.viewer_hits(viewer)]))
     });
     differing.collect()
 }
 
-/// The totals that a viewer with these items is shown. The items are in their order.
-fn shown<'a>(items: impl DoubleEndedIterator<Item = &'a ViewerHitsItem>) -> ViewerHits {
-    let mut shown = ViewerHits::default();
-    for item in items.rev() {
-        shown = shown.and(item.viewer_hits);
-        if item.is_total {
-            break;
-        }
-    }
-    shown
-}
-
-/// The hits whose stored number differs from the log. An earlier version stored no numbers.
-fn misnumbered(
-    stored: &BTreeMap<HitId, u64>,
-    replay: &Replay,
-    view: &BattleState,
-) -> Vec<NumberDifference> {
+/// The hits whose stored number differs from the log.
+fn misnumbered(stored: &BTreeMap<HitId, u64>, replay: &Replay) -> Vec<NumberDifference> {
     let replayed = replay.numbers();
     let hits: BTreeSet<_> = stored.keys().chain(replayed.keys()).collect();
-    let both = |hit| (hit, [stored.get(hit).copied(), replayed.get(hit).copied()]);
-    let is_wrong = |(_, [stored, replayed]): &(_, [Option<u64>; 2])| {
-        let may_lack = replayed.is_some_and(|number| !view.has_numbered(number));
-        stored != replayed && !(stored.is_none() && may_lack)
-    };
-    hits.into_iter().map(both).filter(is_wrong).map(|(hit, both)| (hit.clone(), both)).collect()
+    let both = |hit: &HitId| (hit.clone(), [stored.get(hit).copied(), replayed.get(hit).copied()]);
+    hits.into_iter().map(both).filter(|(_, [stored, replayed])| stored != replayed).collect()
 }
