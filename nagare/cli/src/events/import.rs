@@ -14,14 +14,12 @@ use nagare_operator::progress;
 use parking_lot::Mutex;
 use serde::Serialize;
 use shared::command::Command;
-use shared::events::SentEvent;
-use shared::values::TenantId;
 
 use super::super::Failure;
-use super::super::csv_file::RowError;
-use super::super::print::{counted, print_json, say, tell};
+use super::super::input::{Input, good};
+use super::super::print::{counted, print_json, say};
 use super::grouped::Grouped;
-use super::rows::EventFile;
+use super::rows::events_in;
 
 #[derive(Debug, Args)]
 pub(in super::super) struct Import {
@@ -45,14 +43,15 @@ struct Counts {
 
 impl Import {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let file = EventFile::of(&self.file)?;
-        let mut counts = self.check(&file)?;
+        let input = Input::of(&self.file)?;
+        let (events, bad_lines) = input.check(events_in(&input)?, self.skip_bad)?;
+        let mut counts = Counts { events, messages: 0, bad_lines };
         let remote = Remote::from_environment().await?;
         let (sender, drain) = (remote.sender()?, remote.drain()?);
         let bar = progress::bar(counts.events, "events sent");
         // Of the messages that are being sent, which are accepted in their order.
         let sizes = Mutex::new(VecDeque::new());
-        let messages = Grouped::of(good(&file)?).map(|events| {
+        let messages = Grouped::of(good(events_in(&input)?)).map(|events| {
             events.map(|events| {
                 sizes.lock().push_back(events.events.len() as u64);
                 Command::RecordEvents(events)
@@ -75,36 +74,4 @@ impl Import {
         let events = counted(counts.events, "event", "events");
         say!("{events} sent in {}", counted(counts.messages, "message", "messages"))
     }
-
-    /// Reads the whole file without sending anything, and counts what it holds.
-    fn check(&self, file: &EventFile) -> Result<Counts, Failure> {
-        let mut counts = Counts::default();
-        for row in file.rows()? {
-            match row {
-                Ok(_) => counts.events += 1,
-                Err(RowError::File(failure)) => return Err(failure),
-                Err(RowError::Line(line)) => {
-                    tell!("{file}: {line}");
-                    counts.bad_lines += 1;
-                }
-            }
-        }
-        if counts.bad_lines > 0 && !self.skip_bad {
-            let problem = "nothing was imported; correct what is named above, or pass --skip-bad";
-            let bad = counted(counts.bad_lines, "bad line", "bad lines");
-            return Err(Failure::Usage(format!("{file} has {bad}: {problem}")));
-        }
-        Ok(counts)
-    }
-}
-
-/// The events of a file. Its bad lines were reported when it was checked.
-fn good(
-    file: &EventFile,
-) -> Result<impl Iterator<Item = Result<(TenantId, SentEvent), Failure>> + use<>, Failure> {
-    Ok(file.rows()?.filter_map(|row| match row {
-        Ok(event) => Some(Ok(event)),
-        Err(RowError::File(failure)) => Some(Err(failure)),
-        Err(RowError::Line(_)) => None,
-    }))
 }

@@ -29,9 +29,9 @@ pub(super) type Letters = HashMap<(String, String), ActivityId>;
 /// # Errors
 /// [`Failure`]
 pub(super) async fn entries(timelines: &Table, run: &Run, survey: &Survey) -> Result<u64, Failure> {
-    let first = run.published_at(survey.earliest).to_string();
+    let first = run.published_at(survey.first.seconds).to_string();
     // `~` is greater than any character of a sort key.
-    let last = format!("{}~", run.published_at(survey.latest));
+    let last = format!("{}~", run.published_at(survey.last));
     let query = Query {
         filter: Some("sort_key BETWEEN :first AND :last"),
         projection: Some("sort_key"),

@@ -56,18 +56,19 @@ use shared::values::Retention;
 use tokio::time::Instant;
 
 use super::Failure;
-use super::csv_file::Source;
+use super::input::Input;
 use super::print::{counted, print_json, say, tell};
 use count::Letters;
 use posts::Posts;
 pub use posts::posts_in;
-pub(super) use posts::{HEADER, Post};
+pub(super) use posts::{COLUMNS, Post};
 use run::{Naming, Run, RunName};
 use start::{Start, Survey};
 
 #[derive(Debug, Args)]
 pub(super) struct Replay {
-    /// The file, CSV or CSV.gz, with the header `t,author,kind` (t in unix seconds); `-` is standard input.
+    /// The file, CSV or CSV.gz, with the columns `t` (unix seconds), `author` and `kind` in any
+    /// order; `-` is standard input. Rows that are not in the order of `t` are sorted first.
     file: PathBuf,
     /// Replay only this many rows.
     #[arg(long)]
@@ -137,7 +138,7 @@ impl Replay {
         if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
             return Err(Failure::Usage("--speed: expected a number above 0".to_owned()));
         }
-        let posts = Posts::of(Source::of(&self.file)?, self.limit);
+        let posts = Posts::of(Input::of(&self.file)?, self.limit)?;
         let naming = Naming(self.run.clone());
         let survey = Survey::of(&posts, &naming)?;
         let handles = Handles::from_environment().await?;

@@ -27,11 +27,9 @@ const ATTEMPTS: usize = 3;
 #[derive(Debug)]
 pub(super) struct Survey {
     pub(super) rows: u64,
-    first: Post,
+    pub(super) first: Post,
     /// The time of the last row.
-    last: i64,
-    pub(super) earliest: i64,
-    pub(super) latest: i64,
+    pub(super) last: i64,
 }
 
 /// A run, and what an earlier replay has published of it.
@@ -73,14 +71,12 @@ impl Survey {
 
     fn begin(first: Post) -> Self {
         let last = first.seconds;
-        Self { rows: 1, first, last, earliest: last, latest: last }
+        Self { rows: 1, first, last }
     }
 
     fn add(&mut self, post: &Post) {
         self.rows += 1;
         self.last = post.seconds;
-        self.earliest = self.earliest.min(post.seconds);
-        self.latest = self.latest.max(post.seconds);
     }
 
     /// Finds out what to send, and reserves it.
