@@ -2,7 +2,8 @@
 //! it with what the functions' roles allow.
 //!
 //! Every call that a test has not seen yet in its process becomes a line of
-//! `target/observed/<test>.txt`, such as `fanout-writer dynamodb:PutItem ledger`.
+//! `target/observed/<test>.txt`, such as `fanout-writer sqs:SendMessage commands`. A call that writes into a table with several kinds of
+//! partitions names the [pattern](with_partition) of the partition key, such as `fanout-writer dynamodb:PutItem ledger person#*#rooms`.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -140,30 +141,85 @@ fn called(target: &str, body: &[u8]) -> Vec<(String, String)> {
                 "ConditionCheck" => "dynamodb:ConditionCheckItem".to_owned(),
                 other => format!("dynamodb:{other}Item"),
             };
-            items.filter_map(|(name, item)| Some((action(name), table(item)?))).collect()
+            items.filter_map(|(name, item)| on(action(name), item)).collect()
         }
         Some((_, operation)) => {
-            let body = body();
-            let requests = body["RequestItems"].as_object();
-            let tables = match requests {
-                Some(requests) => requests.keys().filter_map(|name| resource(name)).collect(),
-                None => Vec::from_iter(table(&body)),
-            };
-            let action = format!("dynamodb:{operation}");
-            tables.into_iter().map(|table| (action.clone(), table)).collect()
+            let (body, action) = (body(), format!("dynamodb:{operation}"));
+            match body["RequestItems"].as_object() {
+                Some(requests) => requests.iter().flat_map(|it| batch(&action, it)).collect(),
+                None => Vec::from_iter(on(action, &body)),
+            }
         }
         None => Vec::new(),
     }
 }
 
-fn table(request: &Value) -> Option<String> {
+/// The action on the table that a request names, and on which partitions if it writes.
+fn on(action: String, request: &Value) -> Option<(String, String)> {
     let named = request["TableName"].as_str();
     let named = named.or_else(|| request["ResourceArn"].as_str()?.rsplit('/').next());
     let table = resource(named?)?;
-    Some(match request["IndexName"].as_str() {
-        Some(index) => format!("{table}/index/{index}"),
-        None => table,
-    })
+    if let Some(index) = request["IndexName"].as_str() {
+        return Some((action, format!("{table}/index/{index}")));
+    }
+    let key = match action.as_str() {
+        "dynamodb:PutItem" => &request["Item"],
+        "dynamodb:UpdateItem" | "dynamodb:DeleteItem" => &request["Key"],
+        _ => &Value::Null,
+    };
+    Some((action, with_partition(table, key)))
+}
+
+/// The same for each request of a batch to a table.
+fn batch(action: &str, (name, requests): (&String, &Value)) -> BTreeSet<(String, String)> {
+    let Some(table) = resource(name) else { return BTreeSet::new() };
+    let key = |request: &Value| match request.get("PutRequest") {
+        Some(put) => put["Item"].clone(),
+        None => request["DeleteRequest"]["Key"].clone(),
+    };
+    match requests.as_array() {
+        Some(writes) => writes.iter().map(|it| with_partition(table.clone(), &key(it))).collect(),
+        // Keys to read.
+        None => BTreeSet::from([table]),
+    }
+    .into_iter()
+    .map(|resource| (action.to_owned(), resource))
+    .collect()
+}
+
+/// The words of partition keys; everything else between two `#` is an id. `tests/template` grants no pattern with an id in the place of
+/// such a word, so a word that is missing here is noticed.
+const WORDS: [&str; 19] = [
+    "alert",
+    "alerts",
+    "archive",
+    "archiving",
+    "customers",
+    "daily",
+    "decided",
+    "deciding",
+    "definitions",
+    "following",
+    "hidden",
+    "keepers",
+    "kind",
+    "liked",
+    "periods",
+    "profile",
+    "rooms",
+    "seen",
+    "tagged",
+];
+
+/// A table, and the pattern of the partition that a key is in: its first word, then `*` for each id. Tables whose partition keys
+/// are ids have no pattern.
+fn with_partition(table: String, key: &Value) -> String {
+    let Some(partition) = key["pk"]["S"].as_str().filter(|_| table != "events") else {
+        return table;
+    };
+    let (first, rest) = partition.split_once('#').unwrap_or((partition, ""));
+    let rest = rest.split('#').map(|part| if WORDS.contains(&part) { part } else { "*" });
+    format!("{table} {first}#{}", Vec::from_iter(rest).join("#"))
 }
 
 /// Tables of other names are those of tests that have functions look in the wrong place.

@@ -62,13 +62,7 @@ pub fn of_followee(pk: &str, sk: &str) -> Option<(ViewerId, ActorId)> {
 /// The key of the [hidden actors](super::HiddenActors) of a viewer.
 #[must_use]
 pub fn hidden(viewer: &ViewerId) -> LedgerKey {
-    LedgerKey { pk: hidden_of(viewer), sk: "actors".to_owned() }
-}
-
-/// Its partition.
-#[must_use]
-pub fn hidden_of(viewer: impl fmt::Display) -> String {
-    format!("{PERSON}{viewer}#hidden")
+    LedgerKey { pk: format!("{PERSON}{viewer}#hidden"), sk: "actors".to_owned() }
 }
 
 /// The follower in the sort key of an edge.
