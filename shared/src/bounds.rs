@@ -18,6 +18,7 @@ use crate::likes::keys as likes;
 use crate::notifications::keys as notifications;
 use crate::polls::keys::{self as polls, PollRow};
 use crate::projection::{Barrier, checkpoints, redriven};
+use crate::refusals::keys::RefusalItem;
 use crate::rooms::RoomItem;
 use crate::summaries::{SummaryItem, SummaryView};
 use crate::tags::TagItem;
@@ -135,6 +136,11 @@ kinds! {
     Deciding, "ledger: progress of a rule", 768;
     Daily, "ledger: daily decisions", 40_000;
     DailyTenant, "ledger: progress of daily decisions", 512;
+    Refusals, "ledger: refusals of a tenant", 512;
+    RefusedEvent, "ledger: refused event", 2_048;
+    CountedRefusal, "ledger: counted refusal", 512;
+    SubjectRefusals, "ledger: refusals of a subject", 256;
+    RefusalsOfDay, "ledger: refusals of a day", 256;
 }
 
 impl Kind {
@@ -185,6 +191,11 @@ impl Kind {
             LedgerItem::Tenant(TenantItem::Deciding(_)) => Self::Deciding,
             LedgerItem::Tenant(TenantItem::Daily(_)) => Self::Daily,
             LedgerItem::Tenant(TenantItem::DailyTenant(_)) => Self::DailyTenant,
+            LedgerItem::Tenant(TenantItem::Refusals(_)) => Self::Refusals,
+            LedgerItem::Tenant(TenantItem::RefusedEvent(_)) => Self::RefusedEvent,
+            LedgerItem::Refusal(RefusalItem::Counted) => Self::CountedRefusal,
+            LedgerItem::Refusal(RefusalItem::Subject) => Self::SubjectRefusals,
+            LedgerItem::Refusal(RefusalItem::OfDay) => Self::RefusalsOfDay,
             LedgerItem::Person(_) => return Self::of_person(pk),
         })
     }

@@ -31,13 +31,14 @@
 //! events         what the customers of tenants do: tables by period, archives
 //! summaries      how often they did it, by customer, name and day
 //! tenants        payloads of customers; rules, scores, alerts
+//! refusals       what cannot be applied, counted by day
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
 //! bounds         all kinds of stored items, and how large they become
 //! ```
 //!
-//! A feature sees what is above it. Only `timelines`, `fanout`, `notifications`, `summaries` and `tenants` see other features, and no two see
+//! A feature sees what is above it. Only `timelines`, `fanout`, `notifications`, `summaries`, `tenants` and `refusals` see other features, and no two see
 //! each other in a circle.
 //!
 //! This crate knows DynamoDB, and of SQS how to send. It does not know how messages arrive, HTTP or the
@@ -66,6 +67,7 @@ pub mod polls;
 pub mod profiles;
 pub mod projection;
 pub mod queue;
+pub mod refusals;
 pub mod register;
 pub mod rooms;
 pub mod runtime;

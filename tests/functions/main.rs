@@ -54,6 +54,7 @@ mod reader;
 mod reasons;
 mod redaction;
 mod redrive;
+mod refusals;
 mod refused;
 mod repeated;
 mod request_logs;

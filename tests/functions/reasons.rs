@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use fanout_writer::Failure;
-use shared::dead_letters::{REASONS, RECEIVES_EXHAUSTED, STREAM_BATCH, UNFOLDABLE, known_reason};
+use shared::dead_letters::{
+    REASONS, RECEIVES_EXHAUSTED, RefusalReason, STREAM_BATCH, UNFOLDABLE, known_reason,
+};
 use shared::dynamo::DynamoError;
 use shared::events::PeriodLength;
 use shared::message::CommandError;
 use shared::outbound::BusError;
 use shared::queue::SendError;
 use shared::runtime::deadline::DeadlineExceeded;
+use shared::tenants::TooManyDefinitions;
 use shared::values::Timestamp;
 
 #[test]
@@ -27,6 +30,7 @@ fn every_reason_is_known_and_in_the_runbook() {
             poll_id: "mvp".parse().unwrap(),
             most: 7,
         },
+        TooManyDefinitions.into(),
         Failure::EventTooLate { event_id: event_id(), at, period, until: at },
         Failure::EventConflict { event_id: event_id(), at },
         Failure::NotMade(period),
@@ -46,6 +50,11 @@ fn every_reason_is_known_and_in_the_runbook() {
         Failure::Bus(BusError::Missing),
         Failure::Bus(BusError::Denied(text())),
     ];
+    // What a producer, a person or a tenant is the reason of pages nobody, and is bounded.
+    for failure in &failures {
+        let is_refusal = failure.is_permanent() && !failure.is_refusal();
+        assert_eq!(RefusalReason::of(failure.reason()).is_some(), is_refusal, "{failure}");
+    }
     let mut reasons: BTreeSet<_> = failures.iter().map(Failure::reason).collect();
     reasons.extend([RECEIVES_EXHAUSTED, UNFOLDABLE, STREAM_BATCH]);
     assert_eq!(reasons, BTreeSet::from(REASONS));

@@ -57,6 +57,9 @@ fn written_over(kind: Kind) -> WrittenOver {
         Kind::Decided | Kind::Deciding | Kind::Daily | Kind::DailyTenant => Kept,
         // A view like that of a poll. A row that is raised only by edits that overtake each other, as a mark is set.
         Kind::BarrierView | Kind::KindRow => AsOthers,
+        // Updates of single attributes, by expressions of their own.
+        Kind::Refusals | Kind::CountedRefusal | Kind::SubjectRefusals => AsOthers,
+        Kind::RefusalsOfDay | Kind::RefusedEvent => AsOthers,
         Kind::Claim | Kind::MessageClaim | Kind::AlertClaim => Never,
         Kind::Poll | Kind::Battle | Kind::Hit | Kind::AllRead | Kind::MessageDelete => Never,
         Kind::PollEvents | Kind::PollWaiting | Kind::BattleLog | Kind::BattleWaiting => Never,

@@ -130,7 +130,7 @@ FAILURES = {
         ("ApproximateNumberOfMessagesVisible", "CommandQueue"): rising(100),
     },
     "commands-age": {("ApproximateAgeOfOldestMessage", "CommandQueue"): rising(60)},
-    "commands-refused": {("CommandsRefused", "Stage"): each(100), ("CommandsApplied", "Stage"): NONE},
+    "commands-refused": {("CommandsUnreadable", "Stage"): each(100), ("CommandsApplied", "Stage"): NONE},
     "dead-letters": {("SystemDeadLetters", "Stage"): {1: 1}},
     "any-dead-letters": {("DeadLetters", "Stage"): {1: 1}},
     "dead-letters-age": {("ApproximateAgeOfOldestMessage", "DeadLetterQueue"): rising(60)},
@@ -208,7 +208,7 @@ def test_no_alarm_is_raised_where_nothing_is_wrong(stack, fills_empty):
     night = {(metric, function): once for metric in ("Errors", "Throttles", "Invocations") for function in (*FREQUENT, "DlqAlerter")}
     night |= {("Errors", "PeriodKeeper"): once, ("5xx", "HttpApi"): once, ("4xx", "HttpApi"): once, ("Count", "HttpApi"): once}
     night |= {(f"{what}ThrottleEvents", table): once for table in TABLES for what in ("Read", "Write")}
-    night |= {("CommandsRefused", "Stage"): once, ("RequestsUnsent", "Stage"): once, ("FailedSteps", "Stage"): once}
+    night |= {("CommandsUnreadable", "Stage"): once, ("RequestsUnsent", "Stage"): once, ("FailedSteps", "Stage"): once}
     for figures in (healthy(), broken(night, traffic=0)):
         for name, resource in named_alarms(stack).items():
             # A stage that nobody uses expects nothing.
@@ -226,7 +226,8 @@ ONE_PERSON = {
         ("Count", "HttpApi"): each(61_000), ("4xx", "HttpApi"): each(60_020), ("Invocations", "EventIntake"): each(60_100),
     },
     "somebody without a token asks as often as everybody else together": {("Count", "HttpApi"): each(2_000), ("4xx", "HttpApi"): each(1_020)},
-    "a producer's message is not JSON": {("DeadLetters", "Stage"): {1: 1}, ("CommandsRefused", "Stage"): {1: 1}},
+    "a producer's message is not JSON": {("DeadLetters", "Stage"): {1: 1}, ("CommandsUnreadable", "Stage"): {1: 1}},
+    "all that a viewer or a tenant asks for is refused": {("DeadLetters", "Stage"): each(1_000), ("CommandsRefused", "Stage"): each(60_000), ("CommandsApplied", "Stage"): NONE},
 }
 
 

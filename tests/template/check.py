@@ -1207,7 +1207,7 @@ def alarmed(stack):
 
 
 def test_everything_that_can_go_wrong_has_an_alarm(stack):
-    ours = ("DeadLetters", "SystemDeadLetters", "CommandsRefused", "FanOutLatency", "ProjectionLag")
+    ours = ("DeadLetters", "SystemDeadLetters", "CommandsUnreadable", "FanOutLatency", "ProjectionLag")
     ours += ("DisputedPeriods", "UnmadePeriods", "FailedSteps", "KeeperTicks", "UndecidedRules", "MarkedPeriods")
     wanted = {("Nagare", metric, frozenset(["Stage"])) for metric in ours}
     wanted.add(("AWS/SQS", "NumberOfMessagesDeleted", frozenset(["CommandQueue"])))
@@ -1311,7 +1311,7 @@ def test_thresholds_are_parameters(stack):
 
 
 # What grows with traffic while the same part of it goes wrong.
-WITH_TRAFFIC = {"Errors", "Throttles", "WriteThrottleEvents", "ReadThrottleEvents", "4xx", "5xx", "CommandsRefused"}
+WITH_TRAFFIC = {"Errors", "Throttles", "WriteThrottleEvents", "ReadThrottleEvents", "4xx", "5xx", "CommandsUnreadable"}
 
 
 # Errors and throttles of what runs once in a while are counted instead: a share of one is everything or nothing.

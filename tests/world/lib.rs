@@ -313,7 +313,7 @@ impl World {
                 authorization: Authorization::Open,
                 tenant_claim: TenantClaim::default(),
                 rates: TenantRates::default(),
-                earliest: EventSettings::EARLIEST,
+                events: EventSettings::default(),
                 metrics: metrics.clone(),
                 log_sampling: LogSampling::ALL,
                 clock: clock.clone(),

@@ -1,11 +1,12 @@
 //! Parses the body of a request: `{"events":[…]}`.
 //!
-//! An event is read by [`Event::parse`], like in the writer, so nothing that passes here is malformed there.
+//! An event is read by [`Event::parse`], like in the writer, so nothing that passes here is malformed there. An event of a closed period
+//! would be refused there, and is refused here.
 
 use api::Problem;
 use api::problem::Fault;
 use serde_json::value::RawValue;
-use shared::events::Event;
+use shared::events::{Event, EventSettings, Period};
 use shared::message::{CommandError, Members, Names};
 use shared::values::{TenantId, Timestamp};
 
@@ -22,14 +23,21 @@ const NAMES: Names = Names { known: &[&[EVENTS]], besides: &[] };
 pub(crate) fn parse(
     body: &str,
     tenant_id: &TenantId,
-    earliest: Timestamp,
+    settings: &EventSettings,
     now: Timestamp,
 ) -> Result<Vec<Event>, Problem> {
     let sent = sent(body, now)?;
     let (mut events, mut faults) = (Vec::with_capacity(sent.len()), Vec::new());
     for (index, json) in sent.into_iter().enumerate() {
-        match Event::parse(json.get(), tenant_id, earliest, now) {
-            Ok(event) => events.push(event),
+        match Event::parse(json.get(), tenant_id, settings.earliest, now) {
+            Ok(event) => match settings.closed(event.key.at, now) {
+                None => events.push(event),
+                Some(period) => faults.push(Fault {
+                    index: Some(index),
+                    member: Some("at"),
+                    detail: closed(period, settings),
+                }),
+            },
             Err(error) => faults.push(Fault {
                 index: Some(index),
                 member: error.member(),
@@ -54,6 +62,14 @@ fn sent(body: &str, now: Timestamp) -> Result<Vec<&RawValue>, Problem> {
         1..=MOST_EVENTS => Ok(sent),
         number => Err(expected(&number.to_string())),
     }
+}
+
+/// An event of a closed period.
+fn closed(period: Period, settings: &EventSettings) -> String {
+    format!(
+        "expected an instant of a period that takes events, {period} took them until {}",
+        settings.closes_at(period)
+    )
 }
 
 /// What is wrong with an event of a body.

@@ -18,8 +18,8 @@
 //! answer is 503, and the sender sends the whole request again. Recording an event is idempotent ([`shared::events`]), so that is
 //! harmless.
 //!
-//! The writer finds out whether an event is too late or in conflict with another, and makes a dead letter of it: this function reads no
-//! table.
+//! An event whose period is closed by the clock of this function is a mistake of the request. The writer finds out whether another event
+//! is too late by then or in conflict, and refuses it ([`shared::refusals`]): this function reads no table.
 
 mod batches;
 mod body;
@@ -35,11 +35,12 @@ use api::auth::Caller;
 use api::{Authorization, EVENTS_ROUTE, LogSampling, Path, Problem, Route, TenantClaim, response};
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
+use shared::events::EventSettings;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
-use shared::values::{TenantId, Timestamp};
+use shared::values::TenantId;
 use tokio::time::Instant;
 
 pub use batches::MESSAGE_BYTES;
@@ -64,8 +65,8 @@ pub struct Intake {
     /// The claim of a token with the tenant of its owner.
     pub tenant_claim: TenantClaim,
     pub rates: TenantRates,
-    /// Events from this instant on are accepted.
-    pub earliest: Timestamp,
+    /// The instants of events that are accepted.
+    pub events: EventSettings,
     /// Where requests are counted.
     pub metrics: Metrics,
     pub log_sampling: LogSampling,
@@ -120,7 +121,7 @@ impl Intake {
         let now = self.clock.now();
         self.rates.admit(tenant_id, now)?;
         let body = body::read(request)?;
-        let events = events::parse(&body, tenant_id, self.earliest, now)?;
+        let events = events::parse(&body, tenant_id, &self.events, now)?;
         let accepted = events.len();
         self.rates.count(tenant_id, accepted, now);
         commands.send(&batches::messages(tenant_id, events), deadline).await?;

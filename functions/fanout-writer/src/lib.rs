@@ -14,6 +14,7 @@
 //!       recheck     what crashed deliveries may have left in a range
 //!     command_queue the rest of long work goes back to the queue of commands
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason
+//!     refusal       a command that can never be applied: is it a letter, or only counted?
 //!     disposition   the outcome of the message
 //!     log           the log line about it
 //!   metrics         the metrics of a batch
@@ -38,6 +39,7 @@ mod fanout;
 mod log;
 mod message;
 mod metrics;
+mod refusal;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::{BoxFuture, join_all};
@@ -62,7 +64,7 @@ pub(crate) use context::Context;
 use copies::{copies, shared};
 pub use dead_letters::DeadLetterQueue;
 pub use delivery::Delivery;
-pub use disposition::{Disposition, FanOutEnd};
+pub use disposition::{Disposition, FanOutEnd, NotGivenUp};
 pub use failure::Failure;
 pub use fanout::FanOutLimits;
 use message::Handled;

@@ -38,7 +38,8 @@ async fn main() -> Result<(), Error> {
     let (sqs, clock) = (aws_sdk_sqs::Client::new(&config), Clock::system());
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
     let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
-    let events = Events::new(EventSettings::of_environment(env::EVENT_SETTINGS)?, &events, &ledger);
+    let events =
+        Events::new(EventSettings::of_environment(&env::EVENT_SETTINGS)?, &events, &ledger);
     let writer = Writer {
         timelines: Timelines::new(timelines, &ledger),
         ledger,

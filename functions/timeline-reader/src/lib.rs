@@ -21,6 +21,7 @@
 //!   archives/   the archives of a tenant's events
 //!   customers/  the customers of a tenant, and what they did
 //!   names/      the names of events, and how often they happened
+//!   refusals/   the events of a tenant that were refused
 //!   log         the log lines of requests
 //!   metrics     the metrics of requests
 //! ```
@@ -46,6 +47,7 @@ mod notifications;
 mod page;
 mod poll;
 mod profile;
+mod refusals;
 mod room;
 mod router;
 mod tagged;

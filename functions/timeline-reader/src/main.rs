@@ -33,7 +33,8 @@ async fn main() -> Result<(), Error> {
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
     let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
     let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
-    let events = Events::new(EventSettings::of_environment(env::EVENT_SETTINGS)?, &events, &ledger);
+    let events =
+        Events::new(EventSettings::of_environment(&env::EVENT_SETTINGS)?, &events, &ledger);
     let reader = Reader {
         timelines: Timelines::new(timelines, &ledger),
         ledger,

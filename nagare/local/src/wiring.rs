@@ -216,7 +216,7 @@ impl Wiring {
             authorization: trusted,
             tenant_claim: TenantClaim::default(),
             rates: TenantRates::default(),
-            earliest: self.events.earliest,
+            events: self.events,
             metrics: self.numbers.metrics(),
             log_sampling: LogSampling::ALL,
             clock: self.clock.clone(),

@@ -4,6 +4,7 @@
 //! ```text
 //! attributes   the message attributes of a letter
 //! evidence     evidence of its source
+//! refusal      the reasons that are a producer's, and why no later time helps
 //! store        the table of letters
 //! listing      lists letters page by page
 //! spare        parts of bodies that no letter needs
@@ -13,15 +14,17 @@
 mod attributes;
 mod evidence;
 mod listing;
+mod refusal;
 mod spare;
 mod store;
 mod stream_batch;
 
 pub use attributes::{
     DETAIL, MAX_DETAIL_BYTES, MAX_RECEIVES, ORIGIN, REASON, REASONS, RECEIVES, RECEIVES_EXHAUSTED,
-    SENT, STREAM_BATCH, UNFOLDABLE, cut, fits, is_of_a_producer, is_reason, known_reason,
+    SENT, STREAM_BATCH, UNFOLDABLE, cut, fits, is_reason, known_reason,
 };
 pub use evidence::{Evidence, LetterSeal, SEAL, SOURCE};
+pub use refusal::{RefusalReason, RefusalReasonError};
 pub use spare::SparePart;
 pub use store::{DeadLetter, Head};
 pub use stream_batch::StreamBatch;

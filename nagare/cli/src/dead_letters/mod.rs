@@ -26,6 +26,7 @@ use nagare_client::remote::Remote;
 use nagare_operator::progress;
 use serde::Serialize;
 use shared::dead_letters::{DeadLetter, DeadLetters as Letters};
+use shared::refusals::Refusals;
 use shared::values::{Timestamp, is_message_id};
 
 use super::Failure;
@@ -58,6 +59,9 @@ struct Printed<'a> {
     group: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a str>,
+    /// Refusals of the same reason that are only counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusals_without_letter: Option<u64>,
 }
 
 impl DeadLetters {
@@ -65,7 +69,7 @@ impl DeadLetters {
         let remote = Remote::from_environment().await?;
         let letters = remote.dead_letters()?;
         match self {
-            Self::List(list) => list.run(&letters).await,
+            Self::List(list) => list.run(&letters, &Refusals::new(&remote.ledger()?)).await,
             Self::Show(which) => show(&which, &letters).await,
             Self::Redrive(which) => act::redrive_all(&which, &letters, &remote.sender()?).await,
             Self::Drop(which) => act::drop_all(&which, &letters).await,
@@ -126,6 +130,7 @@ impl<'a> From<&'a DeadLetter> for Printed<'a> {
             stored_at: letter.stored_at,
             group: letter.group.as_deref(),
             body: None,
+            refusals_without_letter: None,
         }
     }
 }

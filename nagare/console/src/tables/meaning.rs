@@ -15,6 +15,7 @@ use shared::likes::keys as likes;
 use shared::notifications::keys as notifications;
 use shared::polls::keys::{self as polls, PollRow};
 use shared::projection::checkpoints;
+use shared::refusals::keys::RefusalItem;
 use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
 use shared::summaries::keys::{self as summaries, SummaryItem, SummaryView};
@@ -180,6 +181,13 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
             TenantItem::DailyTenant(tenant) => {
                 format!("how far the daily decisions of {tenant} have come")
             }
+            TenantItem::Refusals(tenant) => format!("how many events of {tenant} were refused"),
+            TenantItem::RefusedEvent(tenant) => format!("an event of {tenant} that was refused"),
+        },
+        LedgerItem::Refusal(item) => match item {
+            RefusalItem::Counted => "that the refusal of a message is counted".to_owned(),
+            RefusalItem::Subject => "how many letters one subject has had on a day".to_owned(),
+            RefusalItem::OfDay => "how many refusals a day has".to_owned(),
         },
         LedgerItem::Room(item) => match item {
             RoomItem::Claim(room, message) => format!("whose the message {message} in {room} is"),

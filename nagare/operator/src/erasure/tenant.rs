@@ -99,7 +99,9 @@ async fn erase_items(ledger: &Ledger, scope: &EventScope) -> Result<ErasedItems>
                 | TenantItem::Decided(..)
                 | TenantItem::Deciding(_)
                 | TenantItem::Daily(_)
-                | TenantItem::DailyTenant(_) => {}
+                | TenantItem::DailyTenant(_)
+                | TenantItem::Refusals(_)
+                | TenantItem::RefusedEvent(_) => {}
             }
         }
     }
@@ -114,7 +116,14 @@ fn is_theirs(item: &TenantItem, row: &Row<'_>, scope: &EventScope) -> Result<boo
             *of == customer
         }
         // How far the walk of a day has come may be this customer's id, until it has come further. Without the row nobody walks.
-        TenantItem::Rule(..) | TenantItem::Score(..) | TenantItem::DailyTenant(_) => false,
+        TenantItem::Rule(..)
+        | TenantItem::Score(..)
+        | TenantItem::DailyTenant(_)
+        | TenantItem::Refusals(_) => false,
+        // Of an event that cannot be read, the customer may be unknown.
+        TenantItem::RefusedEvent(_) => {
+            row.optional_text("customer")? == Some(customer.customer_id.as_str())
+        }
         // How far the decisions of a rule have come is a customer's id. Without it they are made again, to the same.
         TenantItem::Claim(..) | TenantItem::Alert(..) | TenantItem::Deciding(_) => {
             row.text("customer")? == customer.customer_id.as_str()
