@@ -275,7 +275,7 @@ def test_a_batch_of_ten_all_bad(stack):
 
 # What looks odd and is right ---------------------------------------------------------------------------
 
-GOOD_IDS = ["a", "A", "0", "_", ":", "@", "-", "...", "-a", "a" * 128, "Az09._:@-", "0:1:2@host.example"]
+GOOD_IDS = ["a", "A", "0", "_", ":", "@", "-", "...", "-a", "a" * 128, "Az09._:@-|+", "0:1:2@host.example", "auth0|5f7c8ec7c33c6c004bbafe82", "anna+live@example.org", "|", "+"]
 
 
 @pytest.mark.parametrize("id", GOOD_IDS, ids=lambda id: id[:20])

@@ -87,7 +87,8 @@ fn api() -> Value {
         "problems": ::api::problem::KINDS.iter().map(|(_, name, _)| name).collect::<BTreeSet<_>>(),
         "preflight": ::api::preflight::ROUTE,
         "modes": ::api::Authorization::MODES.map(|(name, _)| name),
-        "tenant_claim": ::api::TenantClaim::default().as_str(),
+        "viewer_claim": ::api::Claims::default().viewer(),
+        "tenant_claim": ::api::Claims::default().tenant(),
         "cors": {
             "AllowMethods": list(cors::METHODS),
             "AllowHeaders": list(cors::HEADERS),

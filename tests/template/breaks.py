@@ -873,6 +873,14 @@ BREAKS = {
         set_at(*properties("EventIntake", "Environment", "Variables", "NAGARE_TENANT_CLAIM", "team")),
         check.test_the_reader_is_never_open,
     ),
+    "a reader with a viewer of its own": (
+        set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_VIEWER_CLAIM", "email")),
+        check.test_the_reader_is_never_open,
+    ),
+    "a viewer who is a tenant": (
+        set_at("Rules", "ClaimsDiffer", "Assertions", 0, "Assert", {"Fn::Equals": ["a", "a"]}),
+        check.test_the_reader_is_never_open,
+    ),
     "a subject that is a tenant": (
         set_at("Parameters", "TenantClaim", "AllowedPattern", "^[\\x21-\\x7e]{1,128}$"),
         check.test_the_reader_is_never_open,

@@ -330,9 +330,14 @@ def test_the_reader_is_never_open(stack):
     for function in ("TimelineReader", "EventIntake"):
         environment = stack.properties(function)["Environment"]["Variables"]
         assert environment["NAGARE_AUTHORIZATION"] == {"Fn::If": ["UseJwt", "jwt", "iam"]}, function
-        # One claim for both: who may read a tenant's may send it.
+        # The same claims for both: a caller who may read a tenant's data may send it.
+        assert environment["NAGARE_VIEWER_CLAIM"] == {"Ref": "ViewerClaim"}, function
         assert environment["NAGARE_TENANT_CLAIM"] == {"Ref": "TenantClaim"}, function
+    assert stack.default("ViewerClaim") == code()["api"]["viewer_claim"]
     assert stack.default("TenantClaim") == code()["api"]["tenant_claim"]
+    assert stack.expanded["Rules"]["ClaimsDiffer"]["Assertions"][0]["Assert"] == {
+        "Fn::Not": [{"Fn::Equals": [{"Ref": "ViewerClaim"}, {"Ref": "TenantClaim"}]}]
+    }
     pattern = stack.expanded["Parameters"]["TenantClaim"]["AllowedPattern"]
     assert all(re.fullmatch(pattern, name) for name in ("tenant_id", "custom:team", "https://example.com/t", "subject"))
     assert not any(re.fullmatch(pattern, name) for name in ("", "sub", "two words", "x" * 129))

@@ -63,7 +63,7 @@ use shared::runtime::metrics::Metrics;
 use shared::summaries::Summaries;
 use shared::tenants::Daily;
 use shared::values::{Retention, Timestamp};
-use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics, TenantClaim};
+use timeline_reader::{Authorization, Claims, LogSampling, Reader, RequestMetrics};
 
 pub use bucket::Bucket;
 pub use events::{
@@ -301,7 +301,7 @@ impl World {
                 seal: CursorSeal::new(&secrets(7)),
                 authorization: Authorization::Open,
                 public_cache_seconds: 0,
-                tenant_claim: TenantClaim::default(),
+                claims: Claims::default(),
                 retention,
                 parking: Parking::off(),
                 metrics: RequestMetrics::new(metrics.clone()),
@@ -311,7 +311,7 @@ impl World {
             intake: Intake {
                 commands: sender_of("event-intake", COMMANDS),
                 authorization: Authorization::Open,
-                tenant_claim: TenantClaim::default(),
+                claims: Claims::default(),
                 rates: TenantRates::default(),
                 events: EventSettings::default(),
                 metrics: metrics.clone(),

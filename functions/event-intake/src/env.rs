@@ -2,10 +2,10 @@
 
 shared::variables!(
     AUTHORIZATION,
+    CLAIMS,
     EVENT_LATENESS_DAYS,
     EVENT_PERIOD,
     LOG_ONE_IN,
     QUEUE_URL,
-    TENANT_CLAIM,
     TENANT_EVENTS_PER_SECOND,
 );

@@ -77,7 +77,7 @@ use shared::values::{Retention, Timestamp, ViewerId};
 use tokio::time::Instant;
 
 pub use api::encoding::COMPRESSED_FROM;
-pub use api::{Authorization, AuthorizationError, LogSampling, TenantClaim};
+pub use api::{Authorization, AuthorizationError, ClaimName, Claims, LogSampling};
 use http::auth::Caller;
 use http::path::{EVENTS_ROUTE, Path, Route};
 use http::preflight;
@@ -111,8 +111,7 @@ pub struct Reader {
     pub authorization: Authorization,
     /// The seconds for which caches may keep answers that are the same for everybody; 0: not at all.
     pub public_cache_seconds: u8,
-    /// The claim of a token with the tenant of its owner.
-    pub tenant_claim: TenantClaim,
+    pub claims: Claims,
     pub retention: Retention,
     /// Whether viewers are parked.
     pub parking: Parking,
@@ -200,7 +199,7 @@ impl Reader {
         let cx = Context {
             event,
             path,
-            caller: self.authorization.caller(event, &self.tenant_claim)?,
+            caller: self.authorization.caller(event, &self.claims)?,
             reader: self,
             now: self.clock.now(),
         };

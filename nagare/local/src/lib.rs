@@ -45,4 +45,5 @@ pub use config::{
 };
 pub use opening::OpenStack;
 pub use stack::Stack;
+pub use timeline_reader::{ClaimName, Claims};
 pub use wiring::FUNCTION_TIMEOUT;

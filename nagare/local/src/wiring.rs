@@ -40,7 +40,7 @@ use shared::runtime::invocation::Invocation;
 use shared::summaries::Summaries;
 use shared::tenants::Daily;
 use shared::values::Retention;
-use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics, TenantClaim};
+use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -214,7 +214,7 @@ impl Wiring {
         let intake = Intake {
             commands: self.sender(COMMANDS),
             authorization: trusted,
-            tenant_claim: TenantClaim::default(),
+            claims: config.claims.clone(),
             rates: TenantRates::default(),
             events: self.events,
             metrics: self.numbers.metrics(),
@@ -234,7 +234,7 @@ impl Wiring {
             seal: self.cursors.clone(),
             public_cache_seconds: config.public_cache_seconds,
             authorization: trusted,
-            tenant_claim: TenantClaim::default(),
+            claims: config.claims.clone(),
             retention: Retention::default(),
             parking: self.parking.clone(),
             metrics: RequestMetrics::new(self.numbers.metrics()),
@@ -409,19 +409,22 @@ impl Wiring {
             (env::SQS_ENDPOINT, endpoints.queue.clone()),
             (env::S3_ENDPOINT, endpoints.objects.clone()),
             (env::ARCHIVE_BUCKET, BUCKET.to_owned()),
-            (env::EVENTBRIDGE_ENDPOINT, format!("{}{}", endpoints.api, bus::PATH)),
+            (env::EVENTBRIDGE_ENDPOINT, format!("{}{}", endpoints.queue, bus::PATH)),
             (env::EVENT_BUS_NAME, bus::NAME.to_owned()),
             (env::EVENT_PERIOD, self.events.length.to_string()),
             (env::EVENT_LATENESS_DAYS, self.events.lateness_days.to_string()),
             (env::EVENT_DAYS, self.events.days.to_string()),
             (env::EVENT_ARCHIVE_DAYS, self.events.archive_days.to_string()),
-            (env::CLOCK_URL, format!("{}{}", endpoints.api, CLOCK_PATH)),
+            (env::CLOCK_URL, format!("{}{}", endpoints.queue, CLOCK_PATH)),
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
             ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY.to_owned()),
             ("AWS_REGION", REGION.to_owned()),
             ("AWS_DEFAULT_REGION", REGION.to_owned()),
         ];
-        environment.extend(authorizer.as_ref().map(|a| (env::JWT_KEY, a.key().to_owned())));
+        if let Some(authorizer) = authorizer {
+            environment.push((env::JWT_KEY, authorizer.key().to_owned()));
+            environment.push((env::VIEWER_CLAIM, authorizer.claims().viewer().to_owned()));
+        }
         environment
     }
 }

@@ -67,7 +67,7 @@ fn values() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn asks_and_reads_as_the_sdk_does(
-        keys in vec(("[A-Za-z0-9#._:@-]{1,64}", ".{0,64}"), 1..=BATCH_GET),
+        keys in vec(("[A-Za-z0-9#._:@|+-]{1,64}", ".{0,64}"), 1..=BATCH_GET),
         stored in vec(hash_map("[a-z_]{1,8}", values(), 0..6), 0..8),
     ) {
         let keys: Vec<_> = keys.iter().map(|(pk, sk)| key(pk, sk)).collect();
