@@ -141,7 +141,8 @@ impl FromStr for Authorization {
 
 /// An authenticated caller.
 ///
-/// API Gateway passes every claim as a string: a number in its digits, a list as `[a b]`. A list is not a valid id, so it equals none.
+/// API Gateway passes every claim as a string: a number in its digits, a list as `[a b]`. A list is
+/// not a valid id, so it equals none.
 #[derive(Debug)]
 pub enum Caller<'a> {
     /// The owner of a verified token, who may belong to a tenant.

@@ -96,7 +96,8 @@ impl Problem {
         Self::Invalid { parameter, problem }
     }
 
-    /// A parameter of the query has a malformed value. An unencoded `+` arrives as a space, and the answer says so.
+    /// A parameter of the query has a malformed value. An unencoded `+` arrives as a space, and the
+    /// answer says so.
     #[must_use]
     pub fn of_query(parameter: &'static str, value: &str, problem: &dyn Display) -> Self {
         let hint = if value.contains(' ') { "; write `+` as %2B" } else { "" };

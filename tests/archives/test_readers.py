@@ -1,7 +1,7 @@
 """Archives are readable whatever is in them: generated properties, read back by the commands of docs/OPERATIONS.md.
 
-    pip install --require-hashes -r tests/e2e/requirements.txt -r tests/archives/requirements.txt
-    NAGARE_BIN=target/debug/nagare python -m pytest tests/archives
+    python3 -m venv target/archives-venv && target/archives-venv/bin/pip install --require-hashes --no-deps -r tests/archives/requirements.txt
+    READERS_PYTHON=$PWD/target/archives-venv/bin/python NAGARE_BIN=$PWD/target/debug/nagare target/venv/bin/python -m pytest tests/archives
 
 Properties that the contract calls malformed (a name twice in one object, a number beyond a double) are sent too. They have to be refused,
 and all others have to come back from every reader with the same value. Athena's table is tried as the pattern that it is.
@@ -25,6 +25,8 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 
 from conftest import Stack  # noqa: E402
 
+# The Python with the readers; the tests themselves need what end-to-end tests need.
+READERS = os.environ.get("READERS_PYTHON", sys.executable)
 SEED = int(os.environ.get("ARCHIVE_SEED", "1"))
 NUMBER = int(os.environ.get("ARCHIVE_EVENTS", "600"))
 COLUMNS = ["tenant_id", "customer_id", "event_id", "name", "at", "properties"]
@@ -88,7 +90,7 @@ def is_readable(properties):
 
 
 def python(cwd, code, stdin=None):
-    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, input=stdin, capture_output=True, timeout=300)
+    done = subprocess.run([READERS, "-c", code], cwd=cwd, input=stdin, capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)
 

@@ -299,7 +299,8 @@ fn the_claim_of_a_tenant_is_not_one_of_viewers() {
     assert_eq!(named("sub", "tenant_id"), Some(Claims::default()));
 }
 
-/// An identity provider may have the viewer in another claim, and ids of its own form. A list arrives as `[a b]`.
+/// An identity provider may have the viewer in another claim, and ids of its own form. A list
+/// arrives as `[a b]`.
 #[tokio::test]
 async fn the_viewer_is_whom_the_claim_names() {
     let mut world = world().await;
@@ -431,7 +432,8 @@ async fn a_malformed_request_is_charged() {
     for (body, events) in bodies {
         let mut world = world().await;
         world.intake.rates = TenantRates::per_second(1_000);
-        // All but one event of the allowance is used up before: what comes after is refused for as long as it is paid back.
+        // All but one event of the allowance is used up before: what comes after is refused for as
+        // long as it is paid back.
         assert_eq!(send(&world, logins(500)).await.0, 202);
         assert_eq!(send(&world, logins(499)).await.0, 202);
         assert_eq!(answer(&world, request(body.as_str())).await.0, 400, "{events}");

@@ -24,7 +24,8 @@ pub(crate) fn charge(bytes: usize) -> usize {
     (bytes.min(MOST_BYTES) * MOST_EVENTS).div_ceil(MOST_BYTES).max(1)
 }
 
-/// The same for a body that cannot be read. A compressed one may have been decompressed up to the limit.
+/// The same for a body that cannot be read. A compressed one may have been decompressed up to the
+/// limit.
 pub(crate) fn charge_unread(request: &ApiGatewayV2httpRequest) -> usize {
     match is_compressed(request) {
         Ok(true) => MOST_EVENTS,

@@ -23,8 +23,9 @@
 //!
 //! # Malformed requests
 //!
-//! A malformed request is charged to its tenant's rate like any other: by its events, or, if these cannot be counted, by its size. Reading
-//! stops at the first event that is too many. So the work for a tenant is bounded by its rate, whatever it sends.
+//! A malformed request is charged to its tenant's rate like any other: by its events, or, if these
+//! cannot be counted, by its size. Reading stops at the first event that is too many. So the work
+//! for a tenant is bounded by its rate, whatever it sends.
 
 mod batches;
 mod body;

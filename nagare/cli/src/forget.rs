@@ -4,6 +4,7 @@ mod tenant;
 
 use clap::Args;
 use nagare_client::clock;
+use nagare_client::compaction::compact;
 use nagare_client::remote::Remote;
 use nagare_operator::erasure::{Erasure, letters};
 use nagare_operator::event_scope::EventScope;
@@ -92,6 +93,7 @@ impl Forget {
         let dead_letters = letters::remove_those_of(&letters, &person_id, now).await?;
         let (dead_letter_parts, dead_letter_parts_waiting) =
             letters::remove_spare_parts(&letters, now).await?;
+        compact(remote.target()).await?;
         let report = Report {
             person_id,
             activities: erased.activities,

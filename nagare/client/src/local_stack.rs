@@ -15,8 +15,10 @@ pub const REGION: &str = "us-local-1";
 pub const ACCESS_KEY: &str = "local";
 /// The prefix of the names of the tables of events; the period follows. These tables are made and dropped while the stack runs.
 pub const EVENTS_PREFIX: &str = "nagare-events-";
-/// The path of its clock, below the API's address.
+/// The path of its clock, below the queue's address.
 pub const CLOCK_PATH: &str = "/local/clock";
+/// The path at which it takes what was erased out of its files.
+pub const COMPACT_PATH: &str = "/local/compact";
 
 /// The names of its tables.
 #[must_use]

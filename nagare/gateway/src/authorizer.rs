@@ -37,7 +37,8 @@ impl Authorization {
                 let token = bearer_token(headers)?;
                 let mut claims =
                     authorizer.verify(token, now).ok_or_else(Problem::invalid_token)?;
-                // The real authorizer would pass `true` as a text, which is also the id of a tenant.
+                // The real authorizer would pass `true` as a text, which is also the id of a
+                // tenant.
                 let tenant = authorizer.claims.tenant();
                 claims.retain(|name, value| name != tenant || value.is_string());
                 Ok(Some(claims.into_iter().map(|(name, value)| (name, text(value))).collect()))

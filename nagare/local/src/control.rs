@@ -1,9 +1,10 @@
 //! The clock of a stack, for `nagare` on this machine: `GET /local/clock` says what time it is, `POST` moves it on.
 //!
-//! It is served on the queue's port: the API's port may demand tokens. Moving the clock drops tables, so no web page may do it. A request
-//! with an `Origin` is refused, whatever page it names: `nagare up --cors` lets pages at the API alone. A request that is not JSON is
-//! refused too, because it is all that a page can send without a preflight. Programs on this machine may use the clock, as they may
-//! use the tables.
+//! It is served on the queue's port: the API's port may demand tokens. Moving the clock drops
+//! tables, so no web page may do it. A request with an `Origin` is refused, whatever page it names:
+//! `nagare up --cors` lets pages at the API alone. A request that is not JSON is refused too,
+//! because it is all that a page can send without a preflight. Programs on this machine may use the
+//! clock, as they may use the tables.
 
 use axum::Router;
 use axum::extract::{Request, State};

@@ -14,6 +14,7 @@
 
 pub mod bus;
 mod calendar;
+mod compaction;
 mod config;
 pub mod connector;
 mod control;

@@ -17,7 +17,7 @@ use super::function_threads::FunctionThreads;
 use super::keeping::Keeping;
 use super::stack::{Stack, sweep};
 use super::wiring::{Endpoints, Wiring};
-use super::{bus, control, example, s3, set_clock, sqs_http, tables_http};
+use super::{bus, compaction, control, example, s3, set_clock, sqs_http, tables_http};
 
 /// Connections to the API at once: more than it admits, so that excess requests are answered. Together
 /// with those of the other three ports they stay below the 1,024 descriptors that a process usually has.
@@ -110,7 +110,8 @@ impl OpenStack {
         self
     }
 
-    /// Serves pages at the port of the API, below this path, and leads browsers there from `/`. The pages check callers themselves.
+    /// Serves pages at the port of the API, below this path, and leads browsers there from `/`. The
+    /// pages check callers themselves.
     #[must_use]
     pub fn with_pages(mut self, path: &'static str, around: impl FnOnce(Router) -> Router) -> Self {
         self.api = around(self.api);
@@ -183,11 +184,12 @@ impl Stack {
     }
 }
 
-/// The queues, the bus and the clock. All programs on this machine may use them, so they are not at the API's port, which may demand
-/// tokens.
+/// The queues, the bus, the clock and the compaction. All programs on this machine may use them, so
+/// they are not at the API's port, which may demand tokens.
 fn programs(wiring: &Wiring, keeping: &Keeping) -> Router {
     control::router(keeping.clone())
         .merge(bus::router(wiring.local_bus.clone()))
+        .merge(compaction::router(wiring.engine.clone(), wiring.queues.clone()))
         .merge(sqs_http::router(wiring.wire.clone()))
 }
 

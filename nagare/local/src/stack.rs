@@ -47,7 +47,8 @@ impl Stack {
         self.port
     }
 
-    /// The paths at the API's port that are answered without a token. The API itself demands one under `--auth`.
+    /// The paths at the API's port that are answered without a token. The API itself demands one
+    /// under `--auth`.
     #[must_use]
     pub fn open_paths(&self) -> &[&'static str] {
         &self.open_paths

@@ -91,7 +91,7 @@ pub(super) struct Endpoints {
 /// What the servers and pollers share.
 pub(super) struct Wiring {
     pub(super) engine: Engine,
-    queues: Queues,
+    pub(super) queues: Queues,
     pub(super) wire: Wire,
     pub(super) objects: S3,
     tables: Tables,

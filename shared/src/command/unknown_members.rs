@@ -1,4 +1,5 @@
-//! Unknown members never matter: every command of the schema, with members at every object of it that are no business of its type.
+//! Unknown members never matter: every command of the schema, with members at every object of it
+//! that are no business of its type.
 
 use std::collections::BTreeSet;
 
@@ -70,7 +71,7 @@ fn flatten(value: &mut Value) {
 
 /// The members of a command, without the texts of its events.
 fn read(body: &str) -> Result<String, String> {
-    let now: Timestamp = "2026-11-20T12:00:00.000Z".parse().expect("an instant");
+    let now: Timestamp = "2026-11-21T12:00:00.000Z".parse().expect("an instant");
     match Command::parse(body, now) {
         Ok(Command::RecordEvents(sent)) => {
             let events: Vec<_> = sent.events.into_iter().map(|sent| sent.event).collect();

@@ -1,8 +1,9 @@
 //! The members of a JSON object, found without reading their values.
 //!
-//! A member that is not asked for never matters, whatever is in it: other commands' members, names given twice, and names with half of
-//! a surrogate pair, which no string can hold. Therefore names are compared as they were sent, and a name that is given twice is an
-//! error only for the reader that asks for it.
+//! A member that is not asked for never matters, whatever is in it: other commands' members, names
+//! given twice, and names with half of a surrogate pair, which no string can hold. Therefore names
+//! are compared as they were sent, and a name that is given twice is an error only for the reader
+//! that asks for it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -102,7 +103,8 @@ pub(crate) fn text_of(sent: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Calls `found` with the name and the value of each member of an object, as sent and in their order.
+/// Calls `found` with the name and the value of each member of an object, as sent and in their
+/// order.
 ///
 /// # Errors
 /// [`CommandError::NotAnObject`]
@@ -133,7 +135,8 @@ impl<'a, F: FnMut(&'a RawValue, &'a RawValue)> serde::de::Visitor<'a> for Object
     }
 }
 
-/// Where the parser stopped, without its words: those would quote the body, which stays out of logs.
+/// Where the parser stopped, without its words: those would quote the body, which stays out of
+/// logs.
 fn position(error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Data => "it is JSON of another type".to_owned(),

@@ -1,5 +1,6 @@
-//! Reading bodies, in two steps: the envelope says which command it is, then the members of that command
-//! are read one by one, so that an error can name the member. Members that the command does not ask for are ignored.
+//! Reading bodies, in two steps: the envelope says which command it is, then the members of that
+//! command are read one by one, so that an error can name the member. Members that the command does
+//! not ask for are ignored.
 
 use std::ops::RangeInclusive;
 

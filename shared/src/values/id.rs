@@ -34,8 +34,9 @@ pub enum IdError {
     Dots,
 }
 
-/// True for the characters of ids. They include those of identity providers (`auth0|5f7c`, `anna+live@example.org`). `#` is not among
-/// them, because keys are joined with it, and neither is `~`, which sorts after all of them.
+/// True for the characters of ids. They include those of identity providers (`auth0|5f7c`,
+/// `anna+live@example.org`). `#` is not among them, because keys are joined with it, and neither is
+/// `~`, which sorts after all of them.
 #[must_use]
 pub const fn is_id_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '@' | '-' | '|' | '+')

@@ -68,8 +68,8 @@ impl Payload {
         Self::of_length(json_value(text)?)
     }
 
-    /// Checks that readers of archives can read it, whatever their parser: no object has a name twice, and all numbers are finite
-    /// doubles.
+    /// Checks that readers of archives can read it, whatever their parser: no object has a name
+    /// twice, and all numbers are finite doubles.
     ///
     /// # Errors
     /// [`PayloadError`] says what was expected.

@@ -1,6 +1,7 @@
 //! `nagare forget --tenant`: a tenant or one of its customers, with their events and all that is counted or said of them.
 
 use nagare_client::clock;
+use nagare_client::compaction::compact;
 use nagare_client::remote::Remote;
 use nagare_operator::erasure::events::EventErasure;
 use nagare_operator::erasure::{letters, tenant};
@@ -62,6 +63,7 @@ pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     let (summaries, items, erased) = (erased.summaries, erased.items, erased.events);
     let commands_waiting = drain.messages().await?;
     let found = letters::remove_events_of(&letters, &scope, clock.now()).await?;
+    compact(remote.target()).await?;
     let report = Report {
         tenant_id: scope.tenant_id,
         customer_id: scope.customer_id,

@@ -4,9 +4,9 @@
 //! It keeps every record, so records that were worked off are deleted here. The last one stays, because the engine numbers records
 //! from it.
 //!
-//! How far the stream of a table of events was worked off is stored as well. The views keep the marks of its shards for two days, and
-//! the clock of a stack may be moved on by months. Without the stored position, the last record would then be delivered and folded
-//! again.
+//! How far a stream was worked off is stored as well. The views keep the marks of its shards for
+//! two days, and the clock of a stack may be moved on by months. Without the stored position, the
+//! last record would then be delivered and folded again.
 
 use dynoxide::storage::Storage;
 use dynoxide::storage_backend::BaseItemRow;
@@ -164,15 +164,16 @@ impl Engine {
         Ok(left.and_then(Iterator::collect).map_err(DynoxideError::from)?)
     }
 
-    /// Deletes the records of the stream of facts up to a number, all of which were worked off. The very last record stays.
+    /// Deletes the records of the stream of facts up to a number, all of which were worked off, and
+    /// notes the number. The very last record stays.
     ///
     /// # Errors
     /// [`EngineError`]
     pub fn forget_stream_up_to(&self, number: i64) -> Result<(), EngineError> {
-        self.forget(&schema::names().facts, number)
+        self.work_off(&schema::names().facts, number)
     }
 
-    /// Does the same for the stream of a table of events, and notes how far it was worked off.
+    /// Does the same for the stream of any table.
     ///
     /// # Errors
     /// [`EngineError`]

@@ -11,6 +11,7 @@ use super::message::{MessageId, NewMessage, ReceivedMessage};
 use super::receipt::ReceiptHandle;
 use super::rows::{self, Ready};
 use super::schema::{self, QueueKey};
+use crate::engine::compact::rewrite;
 
 /// How many messages a queue holds, by what can be done with them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -165,6 +166,14 @@ impl Store {
             let purged = rows::purge(db, scope.queue)?;
             rows::add_to_total(db, scope.queue, -purged)
         })
+    }
+
+    pub(super) fn compact(&self) -> Result<(), QueueError> {
+        match &self.file {
+            Some(file) => rewrite(&self.connection)
+                .map_err(|error| QueueError::from(error).in_file(Some(file))),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn first_visible_at(&self, queue: QueueKey) -> Result<Option<i64>, QueueError> {

@@ -1,12 +1,13 @@
-//! What JSON has to be beyond that, so that readers of archives take it: DuckDB, Polars, pandas and Athena, each with a parser of its own.
+//! What JSON has to be beyond that, so that readers of archives take it: DuckDB, Polars, pandas and
+//! Athena, each with a parser of its own.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::PayloadError;
 
-/// Checks a text that is known to be JSON: no object in it has a name twice, however it is escaped, and every number is finite as a
-/// double.
+/// Checks a text that is known to be JSON: no object in it has a name twice, however it is escaped,
+/// and every number is finite as a double.
 pub(super) fn check(json: &str) -> Result<(), PayloadError> {
     let bytes = json.as_bytes();
     // The names in each object that is open. Those of lists remain empty.
@@ -141,7 +142,8 @@ mod tests {
     }
 
     proptest! {
-        // serde_json refuses numbers that are not finite, and keeps the last of several members of one name.
+        // serde_json refuses numbers that are not finite, and keeps the last of several members of
+        // one name.
         #[test]
         fn agrees_with_a_whole_parser(text in texts()) {
             let read = serde_json::from_str::<Value>(&text);
