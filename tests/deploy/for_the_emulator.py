@@ -2,8 +2,8 @@
 
     python for_the_emulator.py .aws-sam/build/template.yaml
 
-It knows no metric math, so an alarm on an expression becomes one on the first metric that this looks at. It does not say which partition a
-call is for (`dynamodb:LeadingKeys`), so roles write into all of a table. And it says of a function that calls a queue which session of its
+It knows no metric math, so an alarm on an expression becomes one on the first metric that this looks at. It has no
+`dynamodb:LeadingKeys`, so roles write into all partitions of a table. And it says of a function that calls a queue which session of its
 role it is (`aws:PrincipalArn`), where AWS says which role, so the dead-letter queue's policy names these sessions as well.
 """
 

@@ -60,7 +60,7 @@ FREQUENT = ("FanoutWriter", "TimelineReader", "EventIntake", "Projector")
 
 
 def healthy(traffic=1_000):
-    """A stage with so many requests a minute. What does not happen has no figures, as with AWS."""
+    """A stage with so many requests a minute. Like AWS it has no figures for events that do not happen."""
     usual = {
         ("Count", "HttpApi"): traffic,
         ("4xx", "HttpApi"): traffic // 50,
@@ -119,7 +119,7 @@ def found(metric):
     return {(metric, "Stage"): each(1, **TICKS)}
 
 
-# What happens from minute 1 on. What is not named goes on as before.
+# The figures from minute 1 on. Metrics that are not named stay as before.
 FAILURES = {
     # No token is good: a wrong issuer, a rotated key. Or ApiRateLimit is 1: no more than 60 a minute pass.
     "api-refused": {("4xx", "HttpApi"): each(1_000), ("Invocations", "TimelineReader"): NONE, ("Invocations", "EventIntake"): NONE},
@@ -140,7 +140,7 @@ FAILURES = {
     "timeline-reader-errors": crashes("TimelineReader"),
     "event-intake-errors": crashes("EventIntake"),
     "projector-errors": crashes("Projector"),
-    # One letter, which comes again after six minutes; ticks.
+    # One letter, retried after six minutes; ticks.
     "dlq-alerter-errors": {("Errors", "DlqAlerter"): each(1, 6), ("Invocations", "DlqAlerter"): each(1, 6)},
     "period-keeper-errors": {("Errors", "PeriodKeeper"): each(1, **TICKS)},
     "fanout-writer-throttles": throttles("FanoutWriter"),
@@ -161,6 +161,7 @@ FAILURES = {
     "views-read-throttles": refused("ViewsTable", "Read"),
     "api-4xx": {("4xx", "HttpApi"): each(400)},
     "api-5xx": {("5xx", "HttpApi"): each(1_000)},
+    "api-failing": {("5xx", "HttpApi"): each(1_000)},
     "events-unsent": {("RequestsUnsent", "Stage"): each(10)},
     "api-latency": {("Latency", "HttpApi"): each(5_000)},
     "fan-out-latency": {("FanOutLatency", "Stage"): each(600_000)},
@@ -201,9 +202,22 @@ def test_the_page_lists_every_alarm_and_when_it_is_raised(stack):
     assert listed() == tried
 
 
+# Failures that are over in a minute.
+SHORT = {"dead-letters", "any-dead-letters"}
+
+
+def test_an_alarm_lasts_as_long_as_its_failure(stack):
+    """Also where the failure leaves a metric without any figure."""
+    for name, resource in named_alarms(stack).items():
+        alarm, figures = rendered(stack, resource), broken(FAILURES[name])
+        for fills_empty in (True, False) if name not in SHORT else ():
+            ended = [minute for minute in range(listed()[name][1], AFTER) if not alarm.is_raised(figures, minute, fills_empty)]
+            assert not ended, f"{name} ends in minute {ended[0]}"
+
+
 @pytest.mark.parametrize("fills_empty", [True, False], ids=["FILL of nothing is filled", "FILL of nothing is nothing"])
 def test_no_alarm_is_raised_where_nothing_is_wrong(stack, fills_empty):
-    """On a busy stage, and on one that nobody uses, with one failure of each kind at night."""
+    """On a busy stage, and on an idle one with one failure of each kind."""
     once = each(1, AFTER, start=30)
     night = {(metric, function): once for metric in ("Errors", "Throttles", "Invocations") for function in (*FREQUENT, "DlqAlerter")}
     night |= {("Errors", "PeriodKeeper"): once, ("5xx", "HttpApi"): once, ("4xx", "HttpApi"): once, ("Count", "HttpApi"): once}
@@ -211,13 +225,13 @@ def test_no_alarm_is_raised_where_nothing_is_wrong(stack, fills_empty):
     night |= {("CommandsUnreadable", "Stage"): once, ("RequestsUnsent", "Stage"): once, ("FailedSteps", "Stage"): once}
     for figures in (healthy(), broken(night, traffic=0)):
         for name, resource in named_alarms(stack).items():
-            # A stage that nobody uses expects nothing.
+            # An idle stage expects nothing.
             if name in ("api-quiet", "commands-quiet") and figures[("Count", "HttpApi")] == once:
                 continue
             assert rendered(stack, resource).raised_after(figures, AFTER, fills_empty) is None, name
 
 
-# What one person can bring about. Whoever has a token reaches the functions, whatever they answer.
+# Figures that one person can cause. Requests with a token reach the functions, whatever they answer.
 ONE_PERSON = {
     "a viewer asks a thousand times a second for what is not theirs": {
         ("Count", "HttpApi"): each(61_000), ("4xx", "HttpApi"): each(60_020), ("Invocations", "TimelineReader"): each(60_100),
@@ -225,7 +239,7 @@ ONE_PERSON = {
     "a tenant sends what is refused": {
         ("Count", "HttpApi"): each(61_000), ("4xx", "HttpApi"): each(60_020), ("Invocations", "EventIntake"): each(60_100),
     },
-    "somebody without a token asks as often as everybody else together": {("Count", "HttpApi"): each(2_000), ("4xx", "HttpApi"): each(1_020)},
+    "a caller without a token asks as often as all others together": {("Count", "HttpApi"): each(2_000), ("4xx", "HttpApi"): each(1_020)},
     "a producer's message is not JSON": {("DeadLetters", "Stage"): {1: 1}, ("CommandsUnreadable", "Stage"): {1: 1}},
     "all that a viewer or a tenant asks for is refused": {("DeadLetters", "Stage"): each(1_000), ("CommandsRefused", "Stage"): each(60_000), ("CommandsApplied", "Stage"): NONE},
 }
@@ -238,13 +252,18 @@ def test_one_person_pages_nobody(stack, name):
             assert rendered(stack, resource).raised_after(broken(ONE_PERSON[name]), AFTER) is None, resource
 
 
+def test_a_total_failure_pages_however_few_requests_there_are(stack):
+    figures = {("Count", "HttpApi"): each(1, 4), ("5xx", "HttpApi"): each(1, 4), ("4xx", "HttpApi"): NONE}
+    assert rendered(stack, "ApiFailingAlarm").raised_after(broken(figures, traffic=0), AFTER) <= 16
+
+
 def test_a_low_limit_is_a_refusal(stack):
     """Of a thousand requests a minute sixty pass."""
     figures = {("4xx", "HttpApi"): each(940), ("Invocations", "TimelineReader"): each(60), ("Invocations", "EventIntake"): NONE}
     assert rendered(stack, "ApiRefusedAlarm").raised_after(broken(figures), AFTER) <= 11
 
 
-# A new version that fails always, of a stage with one request, or command, or change a minute. The first that it gets is in minute 3.
+# A new version that always fails, on a stage with one request, command or change a minute. Its first one is in minute 3.
 CANARIES = {
     "TimelineReaderCanaryAlarm": {("Errors", "TimelineReader new"): {3: 1}},
     "EventIntakeCanaryAlarm": {("Errors", "EventIntake new"): {3: 1}},
@@ -252,7 +271,7 @@ CANARIES = {
     "FanoutWriterCanaryAlarm": {("Errors", "FanoutWriter new"): {3: 1}},
     "ProjectorCanaryAlarm": {("Errors", "Projector new"): {3: 1}},
 }
-# With no more traffic than a tenth of it to the new version, which gives back what it gets.
+# A new version that gets a tenth of all commands or changes, and fails each without failing the batch.
 GIVEN_BACK = {
     "FanoutWriterCanaryAlarm": {("CommandsFailed", "Stage"): {3: 10}, ("CommandsApplied", "Stage"): each(90)},
     "ProjectorCanaryAlarm": {("ViewsFailed", "Stage"): {3: 10}, ("ChangesFolded", "Stage"): each(90)},
@@ -263,7 +282,7 @@ def test_a_canary_ends_at_the_first_failures_of_a_quiet_stage(stack):
     shifting = dict(pair.split("=", 1) for pair in tomllib.loads((ROOT / "samconfig.toml").read_text())["prod"]["deploy"]["parameters"]["parameter_overrides"])
     kind, percent, minutes = re.fullmatch(r"(Linear|Canary)(\d+)PercentEvery(\d+)Minutes?", shifting["CanaryType"]).groups()
     window = 100 // int(percent) * int(minutes)
-    # Of one request a minute the new version gets more with each step: none at all in the first half is less likely than one in a hundred.
+    # With one request a minute: the chance that the new version gets none in the first half.
     unseen = 1.0
     for step in range(1, 100 // int(percent) // 2 + 1):
         unseen *= (1 - step * int(percent) / 100) ** int(minutes)
@@ -287,7 +306,7 @@ BREAKS = {
     "letters that come too rarely": ("DlqAlerterErrorsAlarm", {"EvaluationPeriods": 1, "DatapointsToAlarm": 1, "Threshold": 3}),
     "silence that is good": ("ApiQuietAlarm", {"TreatMissingData": "notBreaching"}),
     "a keeper whose silence is good": ("KeeperStoppedAlarm", {"TreatMissingData": "notBreaching"}),
-    "a refusal that is nobody's business": ("ApiRefusedAlarm", {"AlarmActions": [{"Ref": "NoticeTopic"}]}),
+    "a refusal that is only a notice": ("ApiRefusedAlarm", {"AlarmActions": [{"Ref": "NoticeTopic"}]}),
     "a refusal that takes longer": ("ApiRefusedAlarm", {"EvaluationPeriods": 4}),
     "nothing that is filled": ("ProjectorStoppedAlarm", {"Metrics": [
         {"Id": "watched", "Expression": "IF(FILL(ran, 0) < 1 AND written > 0, 1, 0)"},

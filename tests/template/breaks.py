@@ -290,7 +290,7 @@ BREAKS = {
         add("Third", "AWS::DynamoDB::Table"),
         check.test_no_update_replaces_or_deletes_what_has_state,
     ),
-    "a budget that tells nobody": (
+    "a budget without a subscriber": (
         drop_at(*properties("Budget", "NotificationsWithSubscribers", 0, "Subscribers", 0)),
         check.test_spending_is_told_of_once_a_budget_is_named,
     ),

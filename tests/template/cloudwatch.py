@@ -2,8 +2,8 @@
 
 Each minute an alarm looks at its last periods, of which the newest ends then. Figures arrive later than they were counted: `ARRIVE`.
 
-There are two readings of what AWS documents of `FILL`, and an alarm has to be right by both: it fills in where a metric has no data at
-all (`fills_empty`), or only gaps between data.
+AWS's documentation of `FILL` has two readings, and an alarm has to be right by both: it fills a metric that has no data at all
+(`fills_empty`), or only gaps between data.
 """
 
 import re
@@ -17,7 +17,7 @@ COMPARE = {
     "GreaterThanThreshold": lambda value, threshold: value > threshold,
     "LessThanThreshold": lambda value, threshold: value < threshold,
 }
-# Of a percentile a minute's figure is that percentile.
+# The figure of a minute is the percentile itself.
 STATISTICS = {"Sum": sum, "Maximum": max, "Minimum": min, "p99": max}
 
 
@@ -31,7 +31,7 @@ class Metric:
     period: int
 
     def value(self, figures, end):
-        """Of the period that ends with this minute; None where there is no data."""
+        """The statistic of the period that ends with this minute; None without data."""
         minutes = self.period // 60
         known = figures.get((self.name, self.resource), {})
         values = [known[minute] for minute in range(end - minutes + 1, end + 1) if known.get(minute) is not None]
@@ -39,7 +39,7 @@ class Metric:
 
 
 class Expression:
-    """A formula of CloudWatch's. Where a value that it uses is missing, so is its own; a list leaves out what is missing."""
+    """A formula of CloudWatch's. It has no value if one that it uses is missing; a list leaves out missing values."""
 
     def __init__(self, text):
         self.names = set(re.findall(r"\b[a-z]\w*\b", text))
@@ -86,7 +86,7 @@ def chosen(text):
 
 
 class Missing(Exception):
-    """There is no data."""
+    """A value is missing."""
 
 
 class Known(dict):
@@ -98,7 +98,7 @@ class Known(dict):
 
 
 class Alarm:
-    """An alarm of a rendered template. `number` makes a number of a property; `resource` says which one dimensions name."""
+    """An alarm of a rendered template. `number` makes a number of a property, and `resource` a name of dimensions."""
 
     def __init__(self, properties, number, resource):
         self.threshold = number(properties["Threshold"])
@@ -122,7 +122,7 @@ class Alarm:
         [self.period] = {metric.period for metric in self.metrics.values()}
 
     def is_raised(self, figures, minute, fills_empty=True):
-        """What it says at the end of a minute of what is known by then."""
+        """True if it is raised at the end of a minute, by the figures that have arrived."""
         ends = [minute - ARRIVE - n * self.period // 60 for n in range(self.periods)]
         series = {name: [metric.value(figures, end) for end in ends] for name, metric in self.metrics.items()}
         empty = {name for name, values in series.items() if all(value is None for value in values)}

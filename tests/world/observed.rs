@@ -154,7 +154,7 @@ fn called(target: &str, body: &[u8]) -> Vec<(String, String)> {
     }
 }
 
-/// The action on the table that a request names, and on which partitions if it writes.
+/// The action and the table of a request, with the pattern of the partition if it writes.
 fn on(action: String, request: &Value) -> Option<(String, String)> {
     let named = request["TableName"].as_str();
     let named = named.or_else(|| request["ResourceArn"].as_str()?.rsplit('/').next());
@@ -170,7 +170,7 @@ fn on(action: String, request: &Value) -> Option<(String, String)> {
     Some((action, with_partition(table, key)))
 }
 
-/// The same for each request of a batch to a table.
+/// The action on each pattern of partitions that a batch writes in a table.
 fn batch(action: &str, (name, requests): (&String, &Value)) -> BTreeSet<(String, String)> {
     let Some(table) = resource(name) else { return BTreeSet::new() };
     let key = |request: &Value| match request.get("PutRequest") {
