@@ -31,7 +31,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
 use nagare_client::sender::Sender;
 use nagare_client::tables::{TableNames, Tables};
 use nagare_local::bus::{self as local_bus, LocalBus};
@@ -285,6 +285,7 @@ impl World {
                 events: writers.events,
                 hold: Hold::NONE,
                 bus: by_writer,
+                shares: Shares::unbounded(),
             },
             reader: Reader {
                 ledger: readers.ledger,

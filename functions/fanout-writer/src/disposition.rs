@@ -19,7 +19,7 @@ pub enum Disposition {
     AppliedBut(usize),
     /// On record; its fan-out was handed out in this many segments.
     Split(usize),
-    /// Half of the time was used up: progress is noted, and the rest is handed on.
+    /// Handed on: half of the time was used up and progress is noted, or its person is beyond the [share](crate::Shares) of one person.
     Continued,
     /// Older than retention: recorded and counted, but in no timeline.
     Expired,

@@ -6,6 +6,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::Command;
 use shared::dead_letters::MAX_RECEIVES;
 use shared::dynamo::{Dynamo, Usage};
+use shared::message::CommandError;
 use shared::runtime::deadline::Deadline;
 use tokio::time::Instant;
 
@@ -81,11 +82,12 @@ fn is_shown(command: &Command) -> bool {
 }
 
 impl Writer {
-    /// Applies one message, and logs its outcome in one line.
+    /// Applies one message, whose body was read, and logs its outcome in one line.
     pub(crate) async fn message(
         &self,
         id: &str,
         message: &SqsMessage,
+        read: Result<Command, CommandError>,
         deadline: Deadline,
     ) -> Handled {
         let begun = Instant::now();
@@ -94,8 +96,7 @@ impl Writer {
         let delivery = Delivery::of(message, deadline);
         let connections = Connections::of(self, &delivery);
         let receives = delivery.receives;
-        let opened = connections.commands.parse(body, self.clock.now());
-        let opened = opened.map(|command| delivery.open(command));
+        let opened = read.clone().map(|command| delivery.open(command));
         let is_shown = opened.as_ref().is_ok_and(|(command, _)| is_shown(command));
         let about = About::new(id, receives, opened.as_ref().ok().map(|(command, _)| command));
         let applied = match opened {
@@ -114,8 +115,7 @@ impl Writer {
                 Disposition::Retry(failure, None)
             }
             Err(failure) => {
-                let parsed = connections.commands.parse(body, self.clock.now());
-                let refused = RefusedCommand::of(body, parsed, Delivery::of(message, deadline));
+                let refused = RefusedCommand::of(body, read, Delivery::of(message, deadline));
                 is_unreadable = refused.is_unreadable(&failure);
                 self.give_up(&connections, (id, message), &refused, failure, deadline).await
             }
@@ -126,12 +126,15 @@ impl Writer {
         Handled { disposition, usage, shows, is_unreadable }
     }
 
-    /// Logs a message that shares what became of another one, of which it is a copy.
-    pub(crate) fn copy(&self, id: &str, message: &SqsMessage, disposition: Disposition) -> Handled {
-        let body = message.body.as_deref().unwrap_or("");
-        let command = self.commands.parse(body, self.clock.now()).ok();
+    /// Logs a message that was not applied: others stand for it, or it went back to the queue.
+    pub(crate) fn unapplied(
+        &self,
+        id: &str,
+        read: &Result<Command, CommandError>,
+        disposition: Disposition,
+    ) -> Handled {
         let (usage, shows) = (Usage::default(), false);
-        About::new(id, 1, command.as_ref()).log(&disposition, usage, Duration::ZERO);
+        About::new(id, 1, read.as_ref().ok()).log(&disposition, usage, Duration::ZERO);
         Handled { disposition, usage, shows, is_unreadable: false }
     }
 

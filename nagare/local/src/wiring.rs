@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
 use futures::future::BoxFuture;
 use nagare_client::local_stack::{ACCESS_KEY, CLOCK_PATH};
 use nagare_client::tables::Tables;
@@ -313,6 +313,7 @@ impl Wiring {
             events: self.tables.events.clone(),
             hold: Hold::default(),
             bus: self.bus.clone(),
+            shares: Shares::default(),
         };
         let alerter = Alerter {
             letters: self.tables.dead_letters.clone(),

@@ -1,6 +1,6 @@
 //! The functions, built as their own programs build them.
 
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
 use nagare::Failure;
 use nagare_local::{COMMANDS, DEAD_LETTERS};
 use projector::Projector;
@@ -38,6 +38,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         events: stage.tables.events.clone(),
         hold: Hold::default(),
         bus: Bus::off(),
+        shares: Shares::default(),
     })
 }
 

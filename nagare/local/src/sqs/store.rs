@@ -9,7 +9,7 @@ use super::error::QueueError;
 use super::limits::{invalid_value, millis};
 use super::message::{MessageId, NewMessage, ReceivedMessage};
 use super::receipt::ReceiptHandle;
-use super::rows::{self, Ready};
+use super::rows::{self, QuietFrom, Ready};
 use super::schema::{self, QueueKey};
 use crate::engine::compact::rewrite;
 
@@ -66,17 +66,19 @@ pub(super) struct Store {
     file: Option<PathBuf>,
     /// How many pages messages may fill; a file has no limit of its own.
     max_pages: Option<u64>,
+    quiet_from: Option<QuietFrom>,
 }
 
 impl Store {
     pub(super) fn in_memory() -> Result<Self, QueueError> {
         let max_pages = Some(schema::MEMORY_PAGES);
-        Ok(Self { connection: schema::open_in_memory()?, file: None, max_pages })
+        let connection = schema::open_in_memory()?;
+        Ok(Self { connection, file: None, max_pages, quiet_from: None })
     }
 
     pub(super) fn open(path: &Path) -> Result<Self, QueueError> {
         let connection = schema::open_file(path).map_err(|error| error.in_file(Some(path)))?;
-        Ok(Self { connection, file: Some(path.to_owned()), max_pages: None })
+        Ok(Self { connection, file: Some(path.to_owned()), max_pages: None, quiet_from: None })
     }
 
     pub(super) fn register(&self, name: &str, now: i64) -> Result<(QueueKey, i64), QueueError> {
@@ -107,15 +109,18 @@ impl Store {
         delivery: &Delivery<'_>,
     ) -> Result<Delivered, QueueError> {
         let nonce = Uuid::new_v4().into_bytes();
-        self.transact(scope, |db| {
-            let (ready, moved) = next_after_moves(db, scope, delivery)?;
+        let mut quiet_from = self.quiet_from.take();
+        let delivered = self.transact(scope, |db| {
+            let (ready, moved) = next_after_moves(db, scope, delivery, &mut quiet_from)?;
             let deliver = |message: &Ready| {
                 let receipt = ReceiptHandle { queue: scope.queue, seq: message.seq, nonce };
                 rows::deliver(db, receipt, scope.now, delivery.visible_at)
             };
             let messages = ready.iter().map(deliver).collect::<Result<_, _>>()?;
             Ok(Delivered { messages, moved })
-        })
+        });
+        self.quiet_from = quiet_from;
+        delivered
     }
 
     pub(super) fn delete(
@@ -218,10 +223,11 @@ fn next_after_moves(
     db: &Connection,
     scope: Scope,
     delivery: &Delivery<'_>,
+    quiet_from: &mut Option<QuietFrom>,
 ) -> Result<(Vec<Ready>, bool), QueueError> {
     let mut moved = false;
     loop {
-        let ready = rows::ready(db, scope.queue, scope.now, delivery.max)?;
+        let ready = rows::ready(db, scope.queue, scope.now, delivery.max, quiet_from)?;
         let Some(dead_letters) = &delivery.dead_letters else {
             return Ok((ready, moved));
         };
