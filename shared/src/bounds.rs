@@ -17,6 +17,7 @@ use crate::ledger_item::LedgerItem;
 use crate::likes::keys as likes;
 use crate::notifications::keys as notifications;
 use crate::polls::keys::{self as polls, PollRow};
+use crate::projection::recent::NOTES;
 use crate::projection::{Barrier, checkpoints, redriven};
 use crate::refusals::keys::RefusalItem;
 use crate::rooms::RoomItem;
@@ -113,6 +114,7 @@ kinds! {
     BarrierRow, "facts: barrier", 512;
     BarrierView, "views: barrier", ROW;
     Checkpoint, "views: checkpoint", 512;
+    CountedPart, "views: counted part", 256;
     FanOut, "ledger: fan-out", 2_048;
     Reconciliation, "ledger: reconciliation", 1_024;
     ListingProgress, "ledger: listing progress", 768;
@@ -278,7 +280,8 @@ impl Kind {
             })
         };
         let view = likes.or_else(notification).or_else(battle).or_else(poll);
-        let view = view.or_else(barrier).or_else(checkpoint);
+        let counted = || key.pk.starts_with(NOTES).then_some(Self::CountedPart);
+        let view = view.or_else(barrier).or_else(checkpoint).or_else(counted);
         view.or_else(summary)
     }
 }

@@ -67,6 +67,8 @@ fn written_over(kind: Kind) -> WrittenOver {
         Kind::SeenSet | Kind::BodyPart | Kind::Changed | Kind::BarrierRow => Never,
         Kind::Keeper | Kind::Event => Never,
         Kind::Entry | Kind::ViewerHits | Kind::NumberedHit => Derived,
+        // Put whole, if it is newer: of more people than there are here.
+        Kind::CountedPart => AsOthers,
         Kind::Message | Kind::MessageByAuthor => Emptied,
     }
 }

@@ -78,7 +78,12 @@ impl LikeList {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn record(&self, likes: &Likes, change: &LikeChange) -> Result<(), DynamoError> {
+    pub async fn record(
+        &self,
+        likes: &Likes,
+        change: &LikeChange,
+        now: Timestamp,
+    ) -> Result<(), DynamoError> {
         let LikeChange { viewer_id: viewer, activity_id, state } = change;
         let at = |instant| Like { liked_at: instant, activity_id: activity_id.clone() };
         let listed = async {
@@ -87,7 +92,7 @@ impl LikeList {
                 false => Ok(()),
             }
         };
-        let ((), there) = try_join(listed, likes.record(change)).await?;
+        let ((), there) = try_join(listed, likes.record(change, now)).await?;
         let in_force = there.state.on.then_some(there.state.changed_at);
         let own = state.on.then_some(state.changed_at);
         for gone in [own, there.moved_from].into_iter().flatten() {

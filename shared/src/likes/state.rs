@@ -10,6 +10,9 @@ use crate::values::Timestamp;
 /// The attributes of the state of a like.
 pub(super) const LIKE: RegisterAttributes = RegisterAttributes { on: "liked", at: "changed_at" };
 
+/// The attribute with the instant at which the command that won was recorded.
+pub(super) const RECORDED_AT: &str = "recorded_at";
+
 /// What is on record of a viewer and an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
@@ -19,6 +22,8 @@ pub struct Recorded {
     pub first_liked_at: Option<Timestamp>,
     /// The `at` of the command before, or of this one if it is the first. Rows of an earlier version do not have it.
     pub moved_from: Option<Timestamp>,
+    /// When the command that won was recorded.
+    pub recorded_at: Option<Timestamp>,
 }
 
 impl Recorded {
@@ -29,7 +34,8 @@ impl Recorded {
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let first_liked_at = row.optional("first_liked_at", "an instant")?;
         let moved_from = row.optional("moved_from", "an instant")?;
-        Ok(Self { state: LIKE.read(row)?, first_liked_at, moved_from })
+        let recorded_at = row.optional(RECORDED_AT, "an instant")?;
+        Ok(Self { state: LIKE.read(row)?, first_liked_at, moved_from, recorded_at })
     }
 }
 

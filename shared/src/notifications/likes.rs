@@ -15,7 +15,7 @@ use crate::activities::owner::{self, Owner};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text, truth};
 use crate::likes::{self, LikeCount, Recorded};
-use crate::projection::{Change, Fold, Late, Recent, State};
+use crate::projection::{Change, Fold, Late, Note, Recent, State};
 use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
 /// The likes of an activity, and the notifications of its actor. Attributes without content are left out.
@@ -65,7 +65,7 @@ impl ActivityLikes {
     ) -> Self {
         let actor = owner.as_ref().map(|owner| owner.actor_id.clone());
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let counted = LikeCount { count, recent: Recent::unknown() };
+        let counted = LikeCount { count, recent: Recent::unknown(), version: 0 };
         let mut recounted = Self { counted, actor, ..Self::default() };
         if owner.is_some_and(|owner| owner.deleted) {
             recounted.delete();
@@ -324,6 +324,14 @@ impl State for ActivityLikes {
 
     fn recent(&self, version: u64) -> Option<AttributeValue> {
         Some(self.counted.recent.write(version))
+    }
+
+    fn leaving(&mut self, view: &Key, version: u64) -> Vec<Note> {
+        self.counted.recent.leaving(view, version)
+    }
+
+    fn is_long(&self) -> bool {
+        self.counted.recent.is_long()
     }
 }
 

@@ -15,6 +15,7 @@ use shared::likes::keys as likes;
 use shared::notifications::keys as notifications;
 use shared::polls::keys::{self as polls, PollRow};
 use shared::projection::checkpoints;
+use shared::projection::recent::NOTES;
 use shared::refusals::keys::RefusalItem;
 use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
@@ -244,6 +245,9 @@ fn of_views(key: &Key) -> Option<String> {
     }
     if let Some(shard) = checkpoints::of_key(&key.pk, &key.sk) {
         return Some(format!("how far the shard {shard} is worked off"));
+    }
+    if key.pk.starts_with(NOTES) {
+        return Some("what a view counts of one person".to_owned());
     }
     Some(match SummaryItem::of_key(key)? {
         SummaryItem::View(SummaryView::Customer(customer)) => format!("what {customer} did"),

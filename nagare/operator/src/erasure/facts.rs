@@ -16,7 +16,7 @@ use shared::ledger::FORGET_AT;
 use shared::likes::{self, Like, LikeList};
 use shared::notifications::keys;
 use shared::polls::erasure::Votes;
-use shared::polls::{BYTES, ERASED_AT, PollRow, VOTES, keys as polls};
+use shared::polls::{BYTES, ERASED_AT, PollRow, RECORDED_AT, VOTES, keys as polls};
 use shared::projection::redriven;
 use shared::values::{ActivityId, BattleId, PollId, Timestamp};
 
@@ -213,7 +213,8 @@ impl Erasure {
             let list = LikeList::new(&self.marks.0);
             list.delete(&viewer, &Like { liked_at, activity_id }).await?;
         }
-        let undone = "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from";
+        let undone = "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from, \
+                      recorded_at";
         let mut undo = marking(undone, "changed_at = :seen", self.until);
         undo.values.extend([(":no", truth(false)), (":seen", text(changed_at))]);
         self.facts.table().update(key.clone().into_item(), undo).await.map(|_| ())
@@ -250,8 +251,8 @@ impl Erasure {
         let placeholders: Vec<_> = (0..instants.len()).map(|place| format!("#v{place}")).collect();
         let mut removed: Vec<_> = placeholders.iter().map(String::as_str).collect();
         // How long what stays is together is found out when somebody votes.
-        removed.push("#bytes");
-        let mut names = vec![("#erased", ERASED_AT), ("#bytes", BYTES)];
+        removed.extend(["#bytes", "#recorded"]);
+        let mut names = vec![("#erased", ERASED_AT), ("#bytes", BYTES), ("#recorded", RECORDED_AT)];
         let (mut set, mut delete) = ("SET #erased = :at", "");
         let mut values = vec![(":at", text(erased_at.to_string()))];
         if let Some(elements) = last {
