@@ -118,6 +118,7 @@ kinds! {
     FanOut, "ledger: fan-out", 2_048;
     Reconciliation, "ledger: reconciliation", 1_024;
     ListingProgress, "ledger: listing progress", 768;
+    Receipts, "ledger: receipts", 2_048;
     Period, "ledger: period", 49_152;
     Archiving, "ledger: archiving", 2_048;
     Archived, "ledger: archived", 1_024;
@@ -198,6 +199,7 @@ impl Kind {
             LedgerItem::Refusal(RefusalItem::Counted) => Self::CountedRefusal,
             LedgerItem::Refusal(RefusalItem::Subject) => Self::SubjectRefusals,
             LedgerItem::Refusal(RefusalItem::OfDay) => Self::RefusalsOfDay,
+            LedgerItem::Receipts => Self::Receipts,
             LedgerItem::Person(_) => return Self::of_person(pk),
         })
     }

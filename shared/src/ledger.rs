@@ -22,6 +22,7 @@
 //! refusal#<message>        counted                     its refusals are counted    refusals
 //! refused#<subject>        <day>#<reason>              its letters of a day        refusals
 //! refusals#<day>#<shard>   <reason>                    refusals of a day           refusals
+//! receipts#<run>#<n>       receipts                    which commands are done     receipts
 //! ```
 //!
 //! Each feature makes its own keys in its file `keys.rs`, and parses them in `of_key`, by one table (`dynamo::keys`). The prefixes above are distinct, and

@@ -20,6 +20,7 @@
 //! follows        who follows whom                      its part of the ledger
 //! timelines      entries, written and read
 //! fanout         why every race ends right; how far long work has come
+//! receipts       which commands of a producer are done
 //! dead_letters   commands that gave up
 //! profiles       what people say of themselves
 //! likes          who likes what, and how many do
@@ -67,6 +68,7 @@ pub mod polls;
 pub mod profiles;
 pub mod projection;
 pub mod queue;
+pub mod receipts;
 pub mod refusals;
 pub mod register;
 pub mod rooms;

@@ -52,6 +52,7 @@ mod properties;
 mod queue_calls;
 mod reader;
 mod reasons;
+mod receipts;
 mod redaction;
 mod redrive;
 mod refusals;

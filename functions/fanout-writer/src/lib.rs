@@ -4,6 +4,7 @@
 //! handle            a batch of messages in, the ids of the unfinished ones out
 //!   merging         commands of a batch that make no difference next to others of it
 //!   shares          how much of a process's time one person has
+//!   receipts        messages whose producers wait for them
 //!   message         one message: parse, apply, and decide between acknowledged, retry, dead letter
 //!     delivery      its deadlines, and what may have happened before
 //!     context       the handles that it may use
@@ -40,6 +41,7 @@ mod log;
 mod merging;
 mod message;
 mod metrics;
+mod receipts;
 mod refusal;
 mod shares;
 
@@ -124,10 +126,11 @@ impl Writer {
         Box::pin(async move {
             let ids =
                 message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
-            let handled = self.messages(&ids, &event.records, deadline).await;
+            let mut handled = self.messages(&ids, &event.records, deadline).await;
             if handled.iter().any(|handled| handled.shows) {
                 self.hold.wait().await;
             }
+            receipts::note(self, &event.records, &mut handled, deadline).await;
             let refused = self.bus.take_refused();
             metrics::count(&self.metrics, &handled, refused, self.clock.now());
             let mut response = SqsBatchResponse::default();

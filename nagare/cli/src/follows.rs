@@ -11,6 +11,7 @@ use clap::Args;
 use nagare_client::clock;
 use nagare_client::remote::Remote;
 use nagare_client::sender::commands;
+use nagare_operator::completion::complete;
 use nagare_operator::progress;
 use shared::command::Command;
 use shared::follows::FollowChange;
@@ -53,16 +54,13 @@ impl Import {
         let reading = Reading { at: self.at.unwrap_or(now), now };
         let (total, _) = input.check(reading.follows(&input)?, self.skip_bad)?;
         let remote = Remote::from_environment().await?;
-        let (sender, drain) = (remote.sender()?, remote.drain()?);
-        let bar = progress::bar(total, "follows sent");
+        let bar = progress::bar(total, "follows in effect");
         let follows = commands(good(reading.follows(&input)?));
-        let sent = sender.send_all(drain.not_too_far_ahead(follows), |n| bar.inc(n)).await?;
+        let completed = complete(&remote, follows, |done| bar.inc(done)).await?;
         bar.finish_and_clear();
-
-        let bar = progress::bar(sent, "follows in effect");
-        drain.wait(|left| bar.set_position(sent.saturating_sub(left))).await?;
-        bar.finish_and_clear();
-        say!("{} imported", counted(sent, "follow", "follows"))
+        let imported = completed.sent - completed.refused.len() as u64;
+        say!("{} imported", counted(imported, "follow", "follows"))?;
+        completed.conclude()
     }
 }
 

@@ -74,7 +74,7 @@ impl Forget {
         }
         let person_id = self.person.ok_or_else(|| Failure::Usage("nobody is named".to_owned()))?;
         let remote = Remote::from_environment().await?;
-        let (drain, letters) = (remote.drain()?, remote.dead_letters()?);
+        let letters = remote.dead_letters()?;
         let (ledger, timelines, clock) = (remote.ledger()?, remote.timelines()?, clock::clock());
         let retention = remote.retention()?;
         let (facts, views) = (remote.facts()?, remote.views()?);
@@ -88,7 +88,7 @@ impl Forget {
         );
         let erasure = erasure.map_err(|e| Failure::Usage(e.to_string()))?;
         let erased = erasure.run().await?;
-        let commands_waiting = drain.messages().await?;
+        let commands_waiting = remote.messages().await?;
         let now = clock.now();
         let dead_letters = letters::remove_those_of(&letters, &person_id, now).await?;
         let (dead_letter_parts, dead_letter_parts_waiting) =

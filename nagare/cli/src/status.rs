@@ -5,12 +5,11 @@
 
 use std::pin::pin;
 
-use aws_sdk_sqs::Client;
-use aws_sdk_sqs::types::QueueAttributeName as Name;
 use clap::Args;
 use futures::StreamExt;
 use nagare_client::api::Api;
 use nagare_client::call_timeout::{call_timeout, late};
+use nagare_client::queue_counts::QueueCounts;
 use nagare_client::remote::Remote;
 use nagare_client::target::Target;
 use serde::Serialize;
@@ -68,13 +67,6 @@ struct ApiAnswer {
 }
 
 #[derive(Serialize)]
-struct QueueCounts {
-    visible: u64,
-    in_flight: u64,
-    delayed: u64,
-}
-
-#[derive(Serialize)]
 struct LetterCount {
     kept: u64,
     /// There are more than were counted.
@@ -104,13 +96,13 @@ impl Report {
         let letter_queue = target.optional(env::DEAD_LETTER_QUEUE_URL);
         let of_letters = async {
             match &letter_queue {
-                Some(url) => Some(part(queue_counts(remote.sqs(), url)).await),
+                Some(url) => Some(part(QueueCounts::of(remote.sqs(), url)).await),
                 None => None,
             }
         };
         let (api, commands, dead_letter_queue, dead_letters) = tokio::join!(
             part(api_answer()),
-            part(queue_counts(remote.sqs(), &queue)),
+            part(QueueCounts::of(remote.sqs(), &queue)),
             of_letters,
             part(letter_count(&letters)),
         );
@@ -144,9 +136,9 @@ impl Report {
         };
         line("stack", &place)?;
         line("API", &format!("{}, {}", self.api_url, self.api.said(ApiAnswer::said)))?;
-        line("commands", &self.commands.said(QueueCounts::said))?;
+        line("commands", &self.commands.said(said_of))?;
         if let Some(queue) = &self.dead_letter_queue {
-            line("given up", &queue.said(QueueCounts::said))?;
+            line("given up", &queue.said(said_of))?;
         }
         line("dead letters", &self.dead_letters.said(LetterCount::said))?;
         match &self.console_url {
@@ -175,13 +167,6 @@ impl ApiAnswer {
             401 | 403 => format!("answers {} (it demands to know who asks)", self.status),
             _ => format!("answers in {} ms", self.milliseconds),
         }
-    }
-}
-
-impl QueueCounts {
-    fn said(&self) -> String {
-        let Self { visible, in_flight, delayed } = self;
-        format!("{visible} waiting, {in_flight} in flight, {delayed} delayed")
     }
 }
 
@@ -221,23 +206,9 @@ async fn api_answer() -> Result<ApiAnswer, Failure> {
     }
 }
 
-async fn queue_counts(client: &Client, url: &str) -> Result<QueueCounts, Failure> {
-    let names = [
-        Name::ApproximateNumberOfMessages,
-        Name::ApproximateNumberOfMessagesNotVisible,
-        Name::ApproximateNumberOfMessagesDelayed,
-    ];
-    let asked = client.get_queue_attributes().queue_url(url);
-    let answer = asked.set_attribute_names(Some(names.to_vec())).send().await;
-    let answer = answer.map_err(|error| {
-        let error = error.into_service_error();
-        Failure::Unreachable(format!("the queue {url} ({error})"))
-    })?;
-    let [visible, in_flight, delayed] = names.map(|name| {
-        let count = answer.attributes().and_then(|counts| counts.get(&name));
-        count.and_then(|count| count.parse().ok()).unwrap_or_default()
-    });
-    Ok(QueueCounts { visible, in_flight, delayed })
+fn said_of(counts: &QueueCounts) -> String {
+    let QueueCounts { visible, in_flight, delayed } = counts;
+    format!("{visible} waiting, {in_flight} in flight, {delayed} delayed")
 }
 
 async fn letter_count(letters: &DeadLetters) -> Result<LetterCount, Failure> {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use aws_sdk_sqs::Client;
 use clap::Args;
+use futures::stream;
 use nagare_client::clock;
-use nagare_client::drain::Drain;
 use nagare_client::local_stack;
 use nagare_client::remote::Remote;
 use nagare_client::running::{self, Note, Noted};
@@ -16,6 +16,7 @@ use nagare_gateway::cors::{Cors, Origin};
 use nagare_gateway::ports::PortError;
 use nagare_local::faults::Faults;
 use nagare_local::{ClaimName, Claims, OpenStack, Stack, StackConfig, StackError};
+use nagare_operator::completion::complete;
 use nagare_telemetry::LocalTelemetry;
 use nagare_telemetry::playing::Playing;
 use nix::unistd::setsid;
@@ -289,17 +290,13 @@ fn not_started(error: StackError) -> Failure {
 
 /// Sends the sample over the queue, like any producer, and waits until it is applied. Returns what goes on.
 async fn load_sample(stack: &Stack) -> Result<Life, Failure> {
-    let variable = |name| stack.variable(name).unwrap_or_default().to_owned();
-    let client = sqs_at(&variable("AWS_ENDPOINT_URL_SQS"));
-    let dead_letters = Some(variable(env::DEAD_LETTER_QUEUE_URL));
     let now = stack.clock().now();
     let mut life = Life::new(now)?;
-    let sender = commands(stack);
+    let remote = Remote::of(Target::Local(Note::new(stack.port(), stack.environment()))).await?;
     let settings = EventSettings::of_variables(|name| stack.variable(name).map(ToOwned::to_owned));
     let settings = settings.map_err(|e| Failure::Usage(e.to_string()))?;
-    sender.send(sample::commands(now, &settings)).await?;
-    sender.send(life.opening(now)?).await?;
-    Drain::new(client, variable(env::QUEUE_URL), dead_letters).wait(|_| ()).await?;
+    let sent = sample::commands(now, &settings).into_iter().chain(life.opening(now)?);
+    complete(&remote, stream::iter(sent.map(Ok)), |_| ()).await?;
     Ok(life)
 }
 

@@ -14,7 +14,7 @@
 //! api      its HTTP API, on behalf of one viewer
 //! signer   signatures of single requests
 //! sender   commands onto its queue
-//! drain    waiting until its queues are empty
+//! queue_counts  how many messages its queues have
 //! loopback addresses of this machine
 //! token    tokens for a local stack that demands them
 //! clock    what time it is for a command
@@ -28,12 +28,12 @@ pub mod call_timeout;
 pub mod clock;
 pub mod compaction;
 pub mod consumed;
-pub mod drain;
 pub mod failure;
 pub mod local_stack;
 pub mod loopback;
 pub mod own_dir;
 pub mod proxy;
+pub mod queue_counts;
 pub mod read_only;
 pub mod remote;
 pub mod running;

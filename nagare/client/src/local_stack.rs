@@ -40,6 +40,9 @@ pub struct Time {
     pub now: Timestamp,
     /// True if somebody has set it, so that it can be moved on.
     pub is_set: bool,
+    /// True while it is moved on: the same request again waits for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moves: bool,
 }
 
 /// A request to move the clock on.
@@ -47,6 +50,9 @@ pub struct Time {
 pub struct Advance {
     /// The instant to stop at. `None`: only to the next step of any period.
     pub to: Option<Timestamp>,
+    /// It waits for the move that the request before began.
+    #[serde(default)]
+    pub continues: bool,
 }
 
 /// An SQS client over plain HTTP.

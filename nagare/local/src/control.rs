@@ -31,7 +31,7 @@ pub(super) fn router(keeping: Keeping) -> Router {
 async fn tell(State((keeping, _)): State<(Keeping, Intake)>, headers: HeaderMap) -> Response {
     match is_of_a_page(&headers) {
         true => refusal(StatusCode::FORBIDDEN, "The clock is not for web pages."),
-        false => answer(&keeping, keeping.clock().now()),
+        false => answer(&keeping, keeping.clock().now(), false),
     }
 }
 
@@ -47,12 +47,13 @@ async fn advance(
         return Ok(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Expected application/json."));
     }
     let body = intake.read(body).await?;
-    let Ok(Advance { to }) = serde_json::from_slice(&body.bytes) else {
+    let Ok(Advance { to, continues }) = serde_json::from_slice(&body.bytes) else {
         return Ok(refusal(StatusCode::BAD_REQUEST, "Expected {\"to\": an instant, or null}."));
     };
-    Ok(match keeping.advance(to).await {
-        Ok(now) => answer(&keeping, now),
-        Err(failure) => {
+    Ok(match keeping.advance_for_a_moment(to, continues).await {
+        None => answer(&keeping, keeping.clock().now(), true),
+        Some(Ok(now)) => answer(&keeping, now, false),
+        Some(Err(failure)) => {
             let status = match &failure {
                 AdvanceError::NotSet => StatusCode::CONFLICT,
                 AdvanceError::Backwards { .. } => StatusCode::BAD_REQUEST,
@@ -67,8 +68,8 @@ fn is_of_a_page(headers: &HeaderMap) -> bool {
     headers.contains_key(ORIGIN)
 }
 
-fn answer(keeping: &Keeping, now: Timestamp) -> Response {
-    let time = json!(Time { now, is_set: keeping.clock().is_set() });
+fn answer(keeping: &Keeping, now: Timestamp, moves: bool) -> Response {
+    let time = json!(Time { now, is_set: keeping.clock().is_set(), moves });
     ([(CONTENT_TYPE, "application/json")], time.to_string()).into_response()
 }
 

@@ -61,7 +61,7 @@ impl OpenStack {
             .auth
             .then(|| JwtAuthorizer::with_key(random_secret()).with_claims(config.claims.clone()));
         let environment = wiring.environment(&endpoints, &authorizer);
-        let keeping = wiring.keeping(&calendar, data_dir.as_ref());
+        let keeping = wiring.keeping(&calendar, data_dir.as_ref())?;
         let mut open_paths = nagare_gateway::OPEN_PATHS.to_vec();
         let mut api = wiring.gateway(authorizer, &config);
         if !config.auth {

@@ -263,7 +263,11 @@ impl Wiring {
         gateway.with_clock(self.clock.clone()).with_cors(config.cors.clone()).router()
     }
 
-    pub(super) fn keeping(&self, calendar: &Calendar, data_dir: Option<&DataDir>) -> Keeping {
+    pub(super) fn keeping(
+        &self,
+        calendar: &Calendar,
+        data_dir: Option<&DataDir>,
+    ) -> Result<Keeping, StackError> {
         let keeper = Keeper {
             periods: Periods::new(&self.tables.ledger),
             archives: Archives::new(&self.tables.ledger),
@@ -280,14 +284,16 @@ impl Wiring {
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
         };
-        Keeping {
+        Ok(Keeping {
             keeper,
+            queues: [self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?],
             faults: self.keepers.clone(),
             calendar: calendar.clone(),
             engine: self.engine.clone(),
             data_dir: data_dir.cloned(),
             turn: Arc::default(),
-        }
+            moving: Arc::default(),
+        })
     }
 
     pub(super) fn poll(

@@ -4,14 +4,13 @@
 //! read before the first event is sent, so a bad line is found before anything has happened. The writer decides whether an event
 //! comes too late, or whether another event has its identity. Each such event becomes a dead letter of its own.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use clap::Args;
 use nagare_client::remote::Remote;
 use nagare_client::sender::commands;
+use nagare_operator::completion::complete;
 use nagare_operator::progress;
-use parking_lot::Mutex;
 use serde::Serialize;
 use shared::command::Command;
 
@@ -47,31 +46,19 @@ impl Import {
         let (events, bad_lines) = input.check(events_in(&input)?, self.skip_bad)?;
         let mut counts = Counts { events, messages: 0, bad_lines };
         let remote = Remote::from_environment().await?;
-        let (sender, drain) = (remote.sender()?, remote.drain()?);
-        let bar = progress::bar(counts.events, "events sent");
-        // Of the messages that are being sent, which are accepted in their order.
-        let sizes = Mutex::new(VecDeque::new());
-        let messages = Grouped::of(good(events_in(&input)?)).map(|events| {
-            events.map(|events| {
-                sizes.lock().push_back(events.events.len() as u64);
-                Command::RecordEvents(events)
-            })
-        });
-        let accepted = |messages: u64| {
-            let mut sizes = sizes.lock();
-            (0..messages).filter_map(|_| sizes.pop_front()).for_each(|events| bar.inc(events));
-        };
-        counts.messages = sender.send_all(commands(messages), accepted).await?;
+        // How many messages they make is known at the end.
+        let bar = progress::counter("messages recorded");
+        let messages = Grouped::of(good(events_in(&input)?));
+        let messages = messages.map(|events| events.map(Command::RecordEvents));
+        let completed = complete(&remote, commands(messages), |done| bar.inc(done)).await?;
         bar.finish_and_clear();
-
-        let bar = progress::bar(counts.messages, "messages done");
-        let done = |left| bar.set_position(counts.messages.saturating_sub(left));
-        drain.wait(done).await?;
-        bar.finish_and_clear();
+        counts.messages = completed.sent;
         if self.json {
-            return print_json(&counts);
+            print_json(&counts)?;
+        } else {
+            let events = counted(counts.events, "event", "events");
+            say!("{events} sent in {}", counted(counts.messages, "message", "messages"))?;
         }
-        let events = counted(counts.events, "event", "events");
-        say!("{events} sent in {}", counted(counts.messages, "message", "messages"))
+        completed.conclude()
     }
 }

@@ -47,7 +47,7 @@ struct Report {
 /// Erases events from tables, archives, views and dead letters, and what was said and told of customers.
 pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     let remote = Remote::from_environment().await?;
-    let (ledger, drain, letters) = (remote.ledger()?, remote.drain()?, remote.dead_letters()?);
+    let (ledger, letters) = (remote.ledger()?, remote.dead_letters()?);
     let clock = clock::clock();
     let erasure = EventErasure {
         scope: scope.clone(),
@@ -61,7 +61,7 @@ pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     };
     let erased = tenant::erase(&erasure).await?;
     let (summaries, items, erased) = (erased.summaries, erased.items, erased.events);
-    let commands_waiting = drain.messages().await?;
+    let commands_waiting = remote.messages().await?;
     let found = letters::remove_events_of(&letters, &scope, clock.now()).await?;
     compact(remote.target()).await?;
     let report = Report {

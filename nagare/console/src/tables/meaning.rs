@@ -144,6 +144,7 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
         LedgerItem::Tag(TagItem::Progress(activity)) => {
             format!("how far the publish of {activity} has come with its tags")
         }
+        LedgerItem::Receipts => "which commands of an import or a replay are done".to_owned(),
         LedgerItem::Person(viewer) => match pk.rsplit_once('#') {
             Some((_, what)) => format!("about {viewer} alone: {what}"),
             None => format!("about {viewer} alone"),

@@ -332,6 +332,39 @@ pub(super) fn hidden(db: &Connection, queue: QueueKey, now: i64) -> Result<Hidde
     })?)
 }
 
+/// The place of the latest message, among those of all queues.
+pub(super) fn last(db: &Connection) -> Result<i64, QueueError> {
+    let mut statement = db.prepare_cached("SELECT IFNULL(MAX(seq), 0) FROM messages")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+/// How many messages up to a place are visible or in flight.
+pub(super) fn unfinished(
+    db: &Connection,
+    queue: QueueKey,
+    now: i64,
+    until: i64,
+) -> Result<u64, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT COUNT(*) FROM messages
+         WHERE queue = ?1 AND seq <= ?3 AND (visible_at <= ?2 OR receives > 0)",
+    )?;
+    Ok(statement.query_row(params![queue.0, now, until], |row| row.get(0))?)
+}
+
+/// When the first delayed message is to be handed out.
+pub(super) fn first_delayed_at(
+    db: &Connection,
+    queue: QueueKey,
+    now: i64,
+) -> Result<Option<i64>, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT MIN(visible_at) FROM messages INDEXED BY by_visibility
+         WHERE queue = ?1 AND visible_at > ?2 AND receives = 0",
+    )?;
+    Ok(statement.query_row(params![queue.0, now], |row| row.get(0))?)
+}
+
 /// When the first message is, or was, to be handed out.
 pub(super) fn first_visible_at(
     db: &Connection,

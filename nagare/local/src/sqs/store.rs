@@ -181,6 +181,18 @@ impl Store {
         }
     }
 
+    pub(super) fn last(&self) -> Result<i64, QueueError> {
+        rows::last(&self.connection).map_err(|error| error.in_file(self.file.as_deref()))
+    }
+
+    pub(super) fn unfinished(&mut self, scope: Scope, until: i64) -> Result<u64, QueueError> {
+        self.transact(scope, |db| rows::unfinished(db, scope.queue, scope.now, until))
+    }
+
+    pub(super) fn first_delayed_at(&mut self, scope: Scope) -> Result<Option<i64>, QueueError> {
+        self.transact(scope, |db| rows::first_delayed_at(db, scope.queue, scope.now))
+    }
+
     pub(super) fn first_visible_at(&self, queue: QueueKey) -> Result<Option<i64>, QueueError> {
         let first = rows::first_visible_at(&self.connection, queue);
         first.map_err(|error| error.in_file(self.file.as_deref()))
