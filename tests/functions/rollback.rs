@@ -59,7 +59,7 @@ fn written_over(kind: Kind) -> WrittenOver {
         Kind::BarrierView | Kind::KindRow => AsOthers,
         // Updates of single attributes, by expressions of their own.
         Kind::Refusals | Kind::CountedRefusal | Kind::SubjectRefusals => AsOthers,
-        Kind::RefusalsOfDay | Kind::RefusedEvent => AsOthers,
+        Kind::RefusalsOfDay | Kind::RefusedEvent | Kind::Receipts => AsOthers,
         Kind::Claim | Kind::MessageClaim | Kind::AlertClaim => Never,
         Kind::Poll | Kind::Battle | Kind::Hit | Kind::AllRead | Kind::MessageDelete => Never,
         Kind::PollEvents | Kind::PollWaiting | Kind::BattleLog | Kind::BattleWaiting => Never,

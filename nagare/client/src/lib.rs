@@ -7,6 +7,7 @@
 //! aws      region and credentials, or what is missing of them
 //! remote   its tables and queues
 //! tables   all tables over one client
+//! backlog  how far behind it is
 //! call_timeout  the deadline of each call
 //! read_only the same clients, without the means to write
 //! consumed what calls of the tables consume
@@ -24,6 +25,7 @@
 
 pub mod api;
 pub mod aws;
+pub mod backlog;
 pub mod call_timeout;
 pub mod clock;
 pub mod compaction;

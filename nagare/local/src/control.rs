@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::header::{CONTENT_TYPE, ORIGIN};
 use http::{HeaderMap, StatusCode};
+use nagare_client::backlog;
 use nagare_client::local_stack::{Advance, CLOCK_PATH, Time};
 use nagare_gateway::ports::intake::{Intake, Refused};
 use serde_json::json;
@@ -25,6 +26,7 @@ const LONGEST: usize = 1_024;
 pub(super) fn router(keeping: Keeping) -> Router {
     Router::new()
         .route(CLOCK_PATH, get(tell).post(advance))
+        .route(backlog::PATH, get(say_backlog))
         .with_state((keeping, Intake::of(LONGEST)))
 }
 
@@ -32,6 +34,21 @@ async fn tell(State((keeping, _)): State<(Keeping, Intake)>, headers: HeaderMap)
     match is_of_a_page(&headers) {
         true => refusal(StatusCode::FORBIDDEN, "The clock is not for web pages."),
         false => answer(&keeping, keeping.clock().now(), false),
+    }
+}
+
+async fn say_backlog(
+    State((keeping, _)): State<(Keeping, Intake)>,
+    headers: HeaderMap,
+) -> Response {
+    if is_of_a_page(&headers) {
+        return refusal(StatusCode::FORBIDDEN, "The backlog is not for web pages.");
+    }
+    match keeping.backlog() {
+        Ok(backlog) => {
+            ([(CONTENT_TYPE, "application/json")], json!(backlog).to_string()).into_response()
+        }
+        Err(failure) => refusal(StatusCode::SERVICE_UNAVAILABLE, &failure.to_string()),
     }
 }
 

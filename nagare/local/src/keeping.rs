@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join;
+use nagare_client::backlog::Backlog;
+use nagare_telemetry::numbers::{COMMANDS, Numbers};
 use period_keeper::{Keeper, KeeperError, Ticked};
 use shared::dynamo::DynamoError;
 use shared::events::keeping;
@@ -53,6 +55,7 @@ pub(super) struct Keeping {
     pub(super) keeper: Keeper,
     /// Commands and dead letters.
     pub(super) queues: [Queue; 2],
+    pub(super) numbers: Numbers,
     pub(super) faults: Keepers,
     pub(super) calendar: Calendar,
     pub(super) engine: Engine,
@@ -220,6 +223,18 @@ impl Keeping {
             }
         }
         Ok(())
+    }
+
+    /// How far behind the stack is.
+    pub(super) fn backlog(&self) -> Result<Backlog, AdvanceError> {
+        let lag = self.engine.stream_lag();
+        let lag = lag.map_err(|failure| DynamoError::Unavailable(failure.to_string()))?;
+        let processed = COMMANDS.iter().map(|(name, _)| self.numbers.recent(name, None, 1).sum);
+        Ok(Backlog {
+            oldest_command_seconds: self.queues[0].oldest_age()? as f64 / 1_000.0,
+            commands_per_second: processed.sum::<f64>() / 60.0,
+            projection_lag_seconds: lag as f64,
+        })
     }
 
     fn unfinished(&self, until: i64) -> Result<u64, QueueError> {

@@ -287,6 +287,7 @@ impl Wiring {
         Ok(Keeping {
             keeper,
             queues: [self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?],
+            numbers: self.numbers.clone(),
             faults: self.keepers.clone(),
             calendar: calendar.clone(),
             engine: self.engine.clone(),

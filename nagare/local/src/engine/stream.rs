@@ -39,6 +39,12 @@ const LEFT: &str = "
     JOIN nagare_mappings m ON m.table_name = s.table_name
     LEFT JOIN nagare_worked_off w ON w.table_name = s.table_name
     WHERE s.table_name GLOB ?1 AND CAST(s.sequence_number AS INTEGER) > IFNULL(w.number, 0)";
+/// The instant of the oldest record that is not worked off, in unix seconds.
+const OLDEST: &str = "
+    SELECT MIN(s.created_at) FROM _stream_records s
+    LEFT JOIN nagare_worked_off w ON w.table_name = s.table_name
+    WHERE (s.table_name = ?1 OR s.table_name IN (SELECT table_name FROM nagare_mappings))
+    AND CAST(s.sequence_number AS INTEGER) > IFNULL(w.number, 0)";
 const BEHIND: &str = "
     SELECT CAST(sequence_number AS INTEGER), keys_json, old_image, new_image, created_at
     FROM _stream_records
@@ -171,6 +177,19 @@ impl Engine {
     /// [`EngineError`]
     pub fn forget_stream_up_to(&self, number: i64) -> Result<(), EngineError> {
         self.work_off(&schema::names().facts, number)
+    }
+
+    /// How old the oldest record is that is not worked off, in seconds; 0 if all are.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn stream_lag(&self) -> Result<i64, EngineError> {
+        let (storage, facts) = (self.storage(), schema::names().facts);
+        let oldest = storage.conn().prepare_cached(OLDEST);
+        let oldest = oldest.and_then(|mut oldest| oldest.query_row([facts], |row| row.get(0)));
+        let oldest: Option<i64> = oldest.map_err(DynoxideError::from)?;
+        let now = Clock::system().now().unix_millis() / 1_000;
+        Ok(oldest.map_or(0, |at| (now - at).max(0)))
     }
 
     /// Does the same for the stream of any table.

@@ -131,6 +131,12 @@ impl Queue {
         self.store().unfinished(self.scope(), until)
     }
 
+    /// The age of the oldest message that is visible or in flight, in milliseconds; 0 if there is none.
+    pub fn oldest_age(&self) -> Result<i64, QueueError> {
+        let oldest = self.store().oldest_sent_at(self.scope())?;
+        Ok(oldest.map_or(0, |sent_at| (self.now() - sent_at).max(0)))
+    }
+
     /// When the first delayed message becomes visible, in unix milliseconds.
     pub fn first_delayed_at(&self) -> Result<Option<i64>, QueueError> {
         self.store().first_delayed_at(self.scope())

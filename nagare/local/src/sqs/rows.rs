@@ -352,6 +352,18 @@ pub(super) fn unfinished(
     Ok(statement.query_row(params![queue.0, now, until], |row| row.get(0))?)
 }
 
+/// When the oldest message was sent that is visible or in flight.
+pub(super) fn oldest_sent_at(
+    db: &Connection,
+    queue: QueueKey,
+    now: i64,
+) -> Result<Option<i64>, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT MIN(sent_at) FROM messages WHERE queue = ?1 AND (visible_at <= ?2 OR receives > 0)",
+    )?;
+    Ok(statement.query_row(params![queue.0, now], |row| row.get(0))?)
+}
+
 /// When the first delayed message is to be handed out.
 pub(super) fn first_delayed_at(
     db: &Connection,

@@ -189,6 +189,10 @@ impl Store {
         self.transact(scope, |db| rows::unfinished(db, scope.queue, scope.now, until))
     }
 
+    pub(super) fn oldest_sent_at(&mut self, scope: Scope) -> Result<Option<i64>, QueueError> {
+        self.transact(scope, |db| rows::oldest_sent_at(db, scope.queue, scope.now))
+    }
+
     pub(super) fn first_delayed_at(&mut self, scope: Scope) -> Result<Option<i64>, QueueError> {
         self.transact(scope, |db| rows::first_delayed_at(db, scope.queue, scope.now))
     }
