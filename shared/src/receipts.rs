@@ -7,7 +7,8 @@
 //! noted receipt is a proof, and a message without a note is not done yet.
 //!
 //! An item has a hundred receipts of a run, an attribute each. Noting one again changes nothing, in
-//! whatever order deliveries come, and a batch takes one write for each item. Items expire after a day.
+//! whatever order deliveries come, and a batch takes one write for each item. Items expire after a
+//! day.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -8,8 +8,8 @@ use shared::runtime::deadline::Deadline;
 use crate::message::Handled;
 use crate::{Disposition, Writer};
 
-/// Notes what became of the messages that carry a receipt. If it cannot be noted, these messages are
-/// to be delivered again.
+/// Notes what became of the messages that carry a receipt. If it cannot be noted, these messages
+/// are to be delivered again.
 pub(crate) async fn note(
     writer: &Writer,
     messages: &[SqsMessage],

@@ -1,10 +1,11 @@
 //! `nagare status`: which stack commands talk to, whether it answers, and what waits in it.
 //!
-//! It asks all parts at the same time: the API, both queues, and the table of dead letters. If a part does not answer, it is named
-//! with the reason, the others are shown anyway, and the exit code is 3. The command changes nothing.
+//! It asks all parts at the same time: the API, both queues, and the table of dead letters. If a
+//! part does not answer, it is named with the reason, the others are shown anyway, and the exit
+//! code is 3. The command changes nothing.
 //!
-//! How far behind the stack is, a local stack says itself, and CloudWatch of one on AWS. With `--check` the command says what needs
-//! attention, and what is not known does.
+//! How far behind the stack is, a local stack says itself, and CloudWatch of one on AWS. With
+//! `--check` the command says what needs attention, and what is not known does.
 
 use std::pin::pin;
 

@@ -46,8 +46,7 @@ impl QueueCounts {
                 Ok(Err(error)) => error.into_service_error().to_string(),
                 Err(exceeded) => exceeded.to_string(),
             };
-            let silent =
-                |_| Failure::Unreachable(format!("the queue {url} does not answer: {error}"));
+            let silent = |_| Failure::Unreachable(format!("the queue {url} ({error})"));
             backoff.wait(deadline).await.map_err(silent)?;
         }
     }

@@ -141,8 +141,9 @@ impl Remote {
         Ok(Sender::new(self.sqs.clone(), self.target.required(env::QUEUE_URL)?))
     }
 
-    /// How many commands have not been applied, approximately, and dead letters are not kept yet. A command that gives up reaches the
-    /// dead-letter queue before it leaves its own, so asking in this order misses none.
+    /// How many commands have not been applied, approximately, and dead letters are not kept yet. A
+    /// command that gives up reaches the dead-letter queue before it leaves its own, so asking in
+    /// this order misses none.
     ///
     /// # Errors
     /// [`Failure::Unreachable`] if a queue does not answer.

@@ -9,7 +9,8 @@ use shared::runtime::env;
 use crate::Account;
 use crate::cloudwatch::{CloudWatch, HOUR, Minutes, Source, Statistic, Wanted};
 
-/// The last minutes in which something has to have been counted. SQS stops counting for a queue that has been idle for hours.
+/// The last minutes in which something has to have been counted. SQS stops counting for a queue
+/// that has been idle for hours.
 const LATEST: usize = 5;
 const SECONDS_OF_A_MINUTE: f64 = 60.0;
 

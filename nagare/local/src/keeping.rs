@@ -40,7 +40,8 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long work may be due without any of it being done, before that is an error.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a request to move the clock on is waited for: less than the shortest deadline of a call.
+/// How long a request to move the clock on is waited for: less than the shortest deadline of a
+/// call.
 const MOMENT: Duration = Duration::from_millis(800);
 /// How often messages that come of others are waited for.
 const GENERATIONS: usize = 16;
@@ -137,8 +138,8 @@ impl Keeping {
         }
     }
 
-    /// [Advances](Self::advance), and returns after a moment: with `None` if the clock still moves, and a request that `continues`
-    /// waits for the same move again.
+    /// [Advances](Self::advance), and returns after a moment: with `None` if the clock still moves,
+    /// and a request that `continues` waits for the same move again.
     pub(super) async fn advance_for_a_moment(
         &self,
         to: Option<Timestamp>,
@@ -160,7 +161,8 @@ impl Keeping {
     /// and then. On the way it stops at each instant at which a day that some tenant wants decided is due; with `to`, it returns after
     /// the first stop. Returns the time. To reach a later instant, call it again.
     ///
-    /// Messages on the queues are done before it moves, and after each stop. It also stops where delayed messages become visible.
+    /// Messages on the queues are done before it moves, and after each stop. It also stops where
+    /// delayed messages become visible.
     ///
     /// # Errors
     /// [`AdvanceError`]
@@ -200,8 +202,9 @@ impl Keeping {
         Ok(clock.now())
     }
 
-    /// Waits until the messages that are on the queues now are done, and those that come of them. Delayed ones are not due yet. Next to
-    /// a producer that sends all the time it ends too: it waits for so many generations of messages.
+    /// Waits until the messages that are on the queues now are done, and those that come of them.
+    /// Delayed ones are not due yet. Next to a producer that sends all the time it ends too: it
+    /// waits for so many generations of messages.
     async fn settle(&self) -> Result<(), AdvanceError> {
         for _ in 0..GENERATIONS {
             let until = self.queues[0].last()?;

@@ -1,21 +1,21 @@
 //! Sends many commands, and waits until these are done, whatever else is on the queue.
 //!
-//! Each message carries a [receipt](shared::receipts), which the writer notes before it acknowledges
-//! the message. So the wait ends with a proof for each command, on the local stack and on AWS, and
-//! does not depend on other senders, on delayed messages, or on numbers of messages, which are
-//! approximate. Reading costs a read unit for each hundred commands, each time that they are looked
-//! at.
+//! Each message carries a [receipt](shared::receipts), which the writer notes before it
+//! acknowledges the message. So the wait ends with a proof for each command, on the local stack and
+//! on AWS, and does not depend on other senders, on delayed messages, or on numbers of messages,
+//! which are approximate. Reading costs a read unit for each hundred commands, each time that they
+//! are looked at.
 //!
 //! A command ends in one of these ways:
 //!
 //! - The writer notes that it is done, or that it is a dead letter.
-//! - The writer notes that other messages do the rest: the fan-out to a large audience, or work that
-//!   took longer than an invocation. Then its [effect](crate::effects) is waited for.
-//! - The function died of it at each receive, and SQS has made it a dead letter, under the id of its
-//!   message.
+//! - The writer notes that other messages do the rest: the fan-out to a large audience, or work
+//!   that took longer than an invocation. Then its [effect](crate::effects) is waited for.
+//! - The function died of it at each receive, and SQS has made it a dead letter, under the id of
+//!   its message.
 //!
-//! The wait has bounds: [`NO_PROGRESS`], [`LONGEST_WORK`] and [`PATIENCE`]. What is not done then is
-//! not lost: it is on the queue, and sending it again changes nothing.
+//! The wait has bounds: [`NO_PROGRESS`], [`LONGEST_WORK`] and [`PATIENCE`]. What is not done then
+//! is not lost: it is on the queue, and sending it again changes nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,6 @@ use shared::command::Command;
 use shared::dead_letters::DeadLetters;
 use shared::queue::{BATCH, Message};
 use shared::receipts::{ITEMS, MessageEnd, PER_ITEM, RECEIPT, Receipt, Receipts, RunId};
-use shared::values::Timestamp;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -48,8 +47,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long no command is done before dead letters are looked for, and how many at once.
 const QUIET: Duration = Duration::from_secs(2);
 const LETTERS: usize = 100;
-/// How long to wait for dead letters to be kept, so that they are listed when a command says that there are some. Equal ones
-/// are only counted from some number on.
+/// How long to wait for dead letters to be kept, so that they are listed when a command says that
+/// there are some. Equal ones are only counted from some number on.
 const KEPT_WITHIN: Duration = Duration::from_secs(5);
 /// Lookups of effects and letters in flight at once.
 const LOOKUPS: usize = 16;
@@ -84,9 +83,12 @@ impl Completed {
     }
 }
 
-/// A command that is not known to be done.
+/// A command that is not known to be done, or is a dead letter.
+#[derive(Clone)]
 struct Waiting {
-    body: String,
+    command: Command,
+    /// The bytes of its body.
+    bytes: usize,
     /// The id of its message, once the queue has said it.
     message_id: String,
 }
@@ -101,9 +103,6 @@ struct Sent {
     is_all: bool,
 }
 
-/// A command that is a dead letter, and the id of its message.
-type Refused = (Command, String);
-
 /// Sends commands, and waits for their end.
 struct Run<'a> {
     id: RunId,
@@ -111,7 +110,6 @@ struct Run<'a> {
     receipts: Receipts,
     letters: DeadLetters,
     effects: &'a Effects,
-    now: Timestamp,
     sent: Mutex<Sent>,
 }
 
@@ -119,8 +117,8 @@ struct Run<'a> {
 /// done. Calls `done` with the number of commands that are newly done.
 ///
 /// # Errors
-/// [`Failure::Unreachable`] if the stack does not answer, or some commands are not done in time, and
-/// the errors of the commands.
+/// [`Failure::Unreachable`] if the stack does not answer, or some commands are not done in time,
+/// and the errors of the commands.
 pub async fn complete(
     remote: &Remote,
     commands: impl Stream<Item = Result<Command, Failure>>,
@@ -133,13 +131,12 @@ pub async fn complete(
         receipts: Receipts::new(&remote.ledger()?),
         letters: remote.dead_letters()?,
         effects: &effects,
-        now: nagare_client::clock::clock().now(),
         sent: Mutex::default(),
     };
     let (_, refused) = future::try_join(run.send(commands), run.watch(done)).await?;
     run.await_letters(&refused).await?;
     let sent = run.sent.lock().count.into();
-    Ok(Completed { sent, refused: refused.into_iter().map(|(command, _)| command).collect() })
+    Ok(Completed { sent, refused: refused.into_iter().map(|it| it.command).collect() })
 }
 
 impl Run<'_> {
@@ -151,7 +148,7 @@ impl Run<'_> {
             while self.is_full() {
                 tokio::time::sleep(FIRST_PAUSE).await;
             }
-            Ok::<_, Failure>(self.numbered(&command?))
+            Ok::<_, Failure>(self.numbered(command?))
         });
         let batches = numbered.try_ready_chunks(BATCH).map_err(|e| e.1);
         let sent = batches.map(|batch| async {
@@ -177,20 +174,22 @@ impl Run<'_> {
     }
 
     /// A command as a message with its receipt.
-    fn numbered(&self, command: &Command) -> (u32, Message) {
-        let message = Message::from(command);
+    fn numbered(&self, command: Command) -> (u32, Message) {
+        let message = Message::from(&command);
         let mut sent = self.sent.lock();
         let number = sent.count;
         sent.count += 1;
         sent.bytes += message.body.len();
-        let waiting = Waiting { body: message.body.clone(), message_id: String::new() };
+        let (bytes, message_id) = (message.body.len(), String::new());
+        let waiting = Waiting { command, bytes, message_id };
         sent.waiting.insert(number, waiting);
         let receipt = Receipt { run: self.id, number };
         (number, Message { attributes: vec![(RECEIPT, receipt.to_string())], ..message })
     }
 
-    /// Looks again and again, until all is sent and done. Returns the commands that are dead letters.
-    async fn watch(&self, done: impl Fn(u64)) -> Result<Vec<Refused>, Failure> {
+    /// Looks again and again, until all is sent and done. Returns the commands that are dead
+    /// letters.
+    async fn watch(&self, done: impl Fn(u64)) -> Result<Vec<Waiting>, Failure> {
         let (mut handed_on, mut refused) = (Vec::new(), Vec::new());
         let (mut answered_at, mut done_at, mut pause) =
             (Instant::now(), Instant::now(), FIRST_PAUSE);
@@ -226,11 +225,12 @@ impl Run<'_> {
         }
     }
 
-    /// Looks once at all that is not done. Returns how many commands have ended since the last look.
+    /// Looks once at all that is not done. Returns how many commands have ended since the last
+    /// look.
     async fn look<'e>(
         &'e self,
         handed_on: &mut Vec<(Waiting, Watch<'e>)>,
-        refused: &mut Vec<Refused>,
+        refused: &mut Vec<Waiting>,
         is_quiet: bool,
     ) -> Result<u64, Failure> {
         let mut items: Vec<_> = {
@@ -245,13 +245,12 @@ impl Run<'_> {
                 match end {
                     MessageEnd::Done => ended += 1,
                     MessageEnd::HandedOn => {
-                        let watch =
-                            self.refused(&waiting).map(|(it, id)| self.effects.watch(it, id));
-                        handed_on.extend(watch.map(|watch| (waiting, watch)));
+                        let Waiting { command, message_id, .. } = waiting.clone();
+                        handed_on.push((waiting, self.effects.watch(command, message_id)));
                     }
                     MessageEnd::Refused => {
                         ended += 1;
-                        refused.extend(self.refused(&waiting));
+                        refused.push(waiting);
                     }
                 }
             }
@@ -263,42 +262,42 @@ impl Run<'_> {
         Ok(ended)
     }
 
+    /// Takes a command that is done, unless the answer with the id of its message is still on its
+    /// way: it is taken the next time then.
     fn take(&self, number: u32) -> Option<Waiting> {
         let mut sent = self.sent.lock();
+        sent.waiting.get(&number).filter(|it| !it.message_id.is_empty())?;
         let waiting = sent.waiting.remove(&number)?;
-        sent.bytes -= waiting.body.len();
+        sent.bytes -= waiting.bytes;
         Some(waiting)
     }
 
-    fn refused(&self, Waiting { body, message_id }: &Waiting) -> Option<Refused> {
-        let command = Command::parse_unverified(body, self.now).ok()?;
-        Some((command, message_id.clone()))
-    }
-
-    /// Looks at the effects of commands that were handed on.
+    /// Looks at the effects of some commands that were handed on, those that were not looked at for
+    /// longest.
     async fn look_at_work(
         &self,
         handed_on: &mut Vec<(Waiting, Watch<'_>)>,
-        refused: &mut Vec<Refused>,
+        refused: &mut Vec<Waiting>,
     ) -> Result<u64, Failure> {
-        let looks = handed_on.iter_mut().map(|(_, watch)| watch.look());
-        let known: Vec<_> = stream::iter(looks).buffered(LOOKUPS).try_collect().await?;
-        let (mut known, mut ended) = (known.into_iter(), 0);
-        handed_on.retain(|(waiting, _)| match known.next() {
-            None | Some(CommandStatus::Pending) => true,
-            Some(status) => {
-                ended += 1;
-                if matches!(status, CommandStatus::DeadLetter { .. }) {
-                    refused.extend(self.refused(waiting));
+        let some = handed_on.len().min(LOOKUPS);
+        let looks = handed_on[..some].iter_mut().map(|(_, watch)| watch.look());
+        let known = future::try_join_all(looks).await?;
+        let (looked_at, mut ended) = (handed_on.drain(..some).collect::<Vec<_>>(), 0);
+        for ((waiting, watch), status) in looked_at.into_iter().zip(known) {
+            match status {
+                CommandStatus::Pending => handed_on.push((waiting, watch)),
+                CommandStatus::Applied { .. } | CommandStatus::Overtaken(_) => ended += 1,
+                CommandStatus::DeadLetter { .. } => {
+                    ended += 1;
+                    refused.push(waiting);
                 }
-                false
             }
-        });
+        }
         Ok(ended)
     }
 
     /// Looks for dead letters of those that have waited longest.
-    async fn look_at_letters(&self, refused: &mut Vec<Refused>) -> Result<u64, Failure> {
+    async fn look_at_letters(&self, refused: &mut Vec<Waiting>) -> Result<u64, Failure> {
         let oldest: Vec<_> = {
             let sent = self.sent.lock();
             let known = sent.waiting.iter().filter(|(_, it)| !it.message_id.is_empty());
@@ -312,9 +311,10 @@ impl Run<'_> {
         let mut ended = 0;
         for (number, body) in found.into_iter().flatten() {
             // Anybody who may send to the dead-letter queue can use any id.
-            let is_own = self.sent.lock().waiting.get(&number).is_some_and(|it| it.body == body);
+            let is_own = |it: &Waiting| it.command.to_body() == body;
+            let is_own = self.sent.lock().waiting.get(&number).is_some_and(is_own);
             if let Some(waiting) = is_own.then(|| self.take(number)).flatten() {
-                refused.extend(self.refused(&waiting));
+                refused.push(waiting);
                 ended += 1;
             }
         }
@@ -322,10 +322,10 @@ impl Run<'_> {
     }
 
     /// Waits until the dead letters of commands are kept, for a while.
-    async fn await_letters(&self, refused: &[Refused]) -> Result<(), Failure> {
+    async fn await_letters(&self, refused: &[Waiting]) -> Result<(), Failure> {
         let end = Instant::now() + KEPT_WITHIN;
-        for (_, id) in refused.iter().take(LETTERS) {
-            while Instant::now() < end && self.letters.head(id).await?.is_none() {
+        for Waiting { message_id, .. } in refused.iter().take(LETTERS) {
+            while Instant::now() < end && self.letters.head(message_id).await?.is_none() {
                 tokio::time::sleep(FIRST_PAUSE).await;
             }
         }

@@ -160,7 +160,8 @@ impl DeadLetters {
         Ok(removed)
     }
 
-    /// Notes that an operator looks at a letter that was not looked at. A letter that comes back is not looked at.
+    /// Notes that an operator looks at a letter that was not looked at. A letter that comes back is
+    /// not looked at.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.

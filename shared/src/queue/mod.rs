@@ -164,8 +164,9 @@ impl Sender {
         ids.into_iter().next().ok_or_else(SendError::nothing_said)
     }
 
-    /// Sends the messages of one call, and again those that were not accepted. Returns the ids of the
-    /// messages, in their order. Boxed, like calls of tables ([`Calling`](crate::dynamo::Calling)).
+    /// Sends the messages of one call, and again those that were not accepted. Returns the ids of
+    /// the messages, in their order. Boxed, like calls of tables
+    /// ([`Calling`](crate::dynamo::Calling)).
     fn send_batch<'a>(
         &'a self,
         batch: &'a [Message],

@@ -107,7 +107,8 @@ async fn show(which: &Which, letters: &Letters) -> Result<(), Failure> {
     }
 }
 
-/// Goes through all letters, without their bodies, and shows how many were read. An operator has looked at them then.
+/// Goes through all letters, without their bodies, and shows how many were read. An operator has
+/// looked at them then.
 async fn each_letter(letters: &Letters, mut take: impl FnMut(DeadLetter)) -> Result<(), Failure> {
     let (bar, mut ids) = (progress::counter("dead letters read"), HashSet::new());
     let mut all = pin!(letters.all());
@@ -121,7 +122,8 @@ async fn each_letter(letters: &Letters, mut take: impl FnMut(DeadLetter)) -> Res
     Ok(())
 }
 
-/// Notes that these letters were looked at, for `nagare status --check`. An operator who may only read is told that it was not noted.
+/// Notes that these letters were looked at, for `nagare status --check`. An operator who may only
+/// read is told that it was not noted.
 async fn looked_at(letters: &Letters, ids: HashSet<String>) {
     let now = clock().now();
     let news = letters.not_looked_at().try_filter(|id| ready(ids.contains(id)));

@@ -19,8 +19,9 @@ const HOUR_MILLIS: i64 = 3_600_000;
 
 /// Move the clock of a local stack on, and return when all is done that is due by then.
 ///
-/// Messages that can be received are processed first, and delayed ones when their time has come. Time then passes from each step that some period is due for to the next. Days that tenants
-/// want decided are decided on the way, each two hours after its end.
+/// Messages that can be received are processed first, and delayed ones when their time has come.
+/// Time then passes from each step that some period is due for to the next. Days that tenants want
+/// decided are decided on the way, each two hours after its end.
 #[derive(Debug, Args)]
 pub(crate) struct Advance {
     /// To this instant (RFC 3339, or a date in UTC); to the next step of any period, if it is not given.

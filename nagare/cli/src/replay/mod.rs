@@ -16,9 +16,10 @@
 //! letters. Therefore the ledger is asked first:
 //!
 //! - None of the ids is there: the run starts.
-//! - Some are there, all of them with one offset, and others are missing: an earlier replay was interrupted. The missing rows are
-//!   sent with its offset, and then the file is replayed as if nothing had happened. The last of the
-//!   others are sent again too, because the earlier replay did not wait for their end.
+//! - Some are there, all of them with one offset, and others are missing: an earlier replay was
+//!   interrupted. The missing rows are sent with its offset, and then the file is replayed as if
+//!   nothing had happened. The last of the others are sent again too, because the earlier replay
+//!   did not wait for their end.
 //! - All are there: it is refused. Otherwise a script that merely retries would publish everything once more and double every
 //!   timeline. `--run NAME` says that this is meant: the ids are `AUTHOR-T-NAME`, a run of its own, which can be interrupted and
 //!   continued like the first.
@@ -27,10 +28,12 @@
 //!
 //! # What is counted
 //!
-//! The run and nothing else, however many processes it took and whatever else happens meanwhile. *Activities* are the rows, without
-//! those that became dead letters. *Entries* are all entries of the run's activities, in all timelines. An activity belongs to the
-//! run if its id has a time of the file, and it was published at that time plus the run's offset. *Dead letters* are the commands that
-//! this process sent and that became dead letters. If there is one, the exit code is 1.
+//! The run and nothing else, however many processes it took and whatever else happens meanwhile.
+//! *Activities* are the rows, without those that became dead letters. *Entries* are all entries of
+//! the run's activities, in all timelines. An activity belongs to the run if its id has a time of
+//! the file, and it was published at that time plus the run's offset. *Dead letters* are the
+//! commands that this process sent and that became dead letters. If there is one, the exit code is
+//! 1.
 
 mod count;
 mod posts;

@@ -115,8 +115,9 @@ impl Start {
         self.published.iter().filter(|published| **published).count() as u64
     }
 
-    /// The rows that are not published, or whose publish may not have reached all timelines: a replay
-    /// has at most [`MOST_WAITING`] commands that are not done, and sends rows in their order.
+    /// The rows that are not published, or whose publish may not have reached all timelines: a
+    /// replay has at most [`MOST_WAITING`] commands that are not done, and sends rows in their
+    /// order.
     pub(super) fn unfinished(
         &self,
         posts: &Posts,

@@ -131,7 +131,8 @@ impl Queue {
         self.store().unfinished(self.scope(), until)
     }
 
-    /// The age of the oldest message that is visible or in flight, in milliseconds; 0 if there is none.
+    /// The age of the oldest message that is visible or in flight, in milliseconds; 0 if there is
+    /// none.
     pub fn oldest_age(&self) -> Result<i64, QueueError> {
         let oldest = self.store().oldest_sent_at(self.scope())?;
         Ok(oldest.map_or(0, |sent_at| (self.now() - sent_at).max(0)))
