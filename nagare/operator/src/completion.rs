@@ -279,18 +279,25 @@ impl Run<'_> {
         handed_on: &mut Vec<(Waiting, Watch<'_>)>,
         refused: &mut Vec<Waiting>,
     ) -> Result<u64, Failure> {
-        let some = handed_on.len().min(LOOKUPS);
-        let looks = handed_on[..some].iter_mut().map(|(_, watch)| watch.look());
-        let known = future::try_join_all(looks).await?;
-        let (looked_at, mut ended) = (handed_on.drain(..some).collect::<Vec<_>>(), 0);
-        for ((waiting, watch), status) in looked_at.into_iter().zip(known) {
-            match status {
-                CommandStatus::Pending => handed_on.push((waiting, watch)),
-                CommandStatus::Applied { .. } | CommandStatus::Overtaken(_) => ended += 1,
-                CommandStatus::DeadLetter { .. } => {
-                    ended += 1;
-                    refused.push(waiting);
+        let mut ended = 0;
+        for _ in 0..handed_on.len().div_ceil(LOOKUPS) {
+            let (some, before) = (handed_on.len().min(LOOKUPS), ended);
+            let looks = handed_on[..some].iter_mut().map(|(_, watch)| watch.look());
+            let known = future::try_join_all(looks).await?;
+            let looked_at: Vec<_> = handed_on.drain(..some).collect();
+            for ((waiting, watch), status) in looked_at.into_iter().zip(known) {
+                match status {
+                    CommandStatus::Pending => handed_on.push((waiting, watch)),
+                    CommandStatus::Applied { .. } | CommandStatus::Overtaken(_) => ended += 1,
+                    CommandStatus::DeadLetter { .. } => {
+                        ended += 1;
+                        refused.push(waiting);
+                    }
                 }
+            }
+            // The others will hardly have ended sooner.
+            if ended == before {
+                break;
             }
         }
         Ok(ended)
