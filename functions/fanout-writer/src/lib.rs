@@ -56,6 +56,7 @@ use shared::ledger::Ledger;
 use shared::outbound::Bus;
 use shared::projection::Views;
 use shared::queue::{BatchError, Message, message_ids};
+use shared::receipts::RECEIPT;
 use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -185,10 +186,12 @@ impl Writer {
         .await
     }
 
-    /// Whether a message is within its person's share. A delivery that may not be the first of its message has to be applied.
+    /// Whether a message is within its person's share. A delivery that may not be the first of its message has to be applied, and one
+    /// that its producer waits for is.
     fn admitted(&self, message: &SqsMessage, command: Option<&Command>) -> Admission {
         let group = message.attributes.get("MessageGroupId").map(String::as_str);
-        match command.filter(|_| !Delivery::is_again(message)) {
+        let is_awaited = message.message_attributes.contains_key(RECEIPT);
+        match command.filter(|_| !is_awaited && !Delivery::is_again(message)) {
             Some(command) => self.shares.admit(command, group),
             None => Admission::NOW,
         }
