@@ -111,14 +111,14 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Applies a batch of messages, each on its own. The response names those that have to be delivered again; all others are
-    /// done, or kept as dead letters. It is returned a [hold](shared::runtime::hold) after the last write that timelines show, so
-    /// that pages are of one moment.
+    /// Applies a batch of messages, each on its own. The response names those that have to be
+    /// delivered again; all others are done, or kept as dead letters. It is returned a
+    /// [hold](shared::runtime::hold) after the last write that timelines show, so that pages are of
+    /// one moment.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.
     ///
-    /// # Errors
-    /// [`BatchError`]: nothing was applied.
+    /// # Errors [`BatchError`]: nothing was applied.
     pub fn handle(
         &self,
         event: SqsEvent,
@@ -144,8 +144,8 @@ impl Writer {
         })
     }
 
-    /// Handles messages side by side, except those that others of the batch stand for, and those of people beyond their share, which
-    /// go back to the queue.
+    /// Handles messages side by side, except those that others of the batch stand for, and those of
+    /// people beyond their share, which go back to the queue.
     async fn messages(
         &self,
         ids: &[String],
@@ -186,8 +186,8 @@ impl Writer {
         .await
     }
 
-    /// Whether a message is within its person's share. A delivery that may not be the first of its message has to be applied, and one
-    /// that its producer waits for is.
+    /// Whether a message is within its person's share. A delivery that may not be the first of its
+    /// message has to be applied, and one that its producer waits for is.
     fn admitted(&self, message: &SqsMessage, command: Option<&Command>) -> Admission {
         let group = message.attributes.get("MessageGroupId").map(String::as_str);
         let is_awaited = message.message_attributes.contains_key(RECEIPT);
@@ -197,7 +197,8 @@ impl Writer {
         }
     }
 
-    /// Sends messages back to the queue. Returns false if they may not be there, so they have to be applied.
+    /// Sends messages back to the queue. Returns false if they may not be there, so they have to be
+    /// applied.
     async fn send_back(
         &self,
         messages: &[SqsMessage],

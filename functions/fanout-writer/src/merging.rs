@@ -1,17 +1,20 @@
-//! Commands of one batch that make no difference next to others of it, as a client sends them that tries again, or one person who
-//! does not stop.
+//! Commands of one batch that make no difference next to others of it, as a client sends them that
+//! tries again, or one person who does not stop.
 //!
 //! * A command whose body is that of another one changes nothing.
-//! * Of several commands about one register or one content, the last in the order of victory decides. The others change nothing after
-//!   it, with one exception: the earliest like is noted even if it was undone, and a join makes its room private. So the earliest of
-//!   these is applied, too.
+//! * Of several commands about one register or one content, the last in the order of victory
+//!   decides. The others change nothing after it, with one exception: the earliest like is noted
+//!   even if it was undone, and a join makes its room private. So the earliest of these is applied,
+//!   too.
 //!
-//! Such commands share the outcome of those that stand for them, and cost nothing. Otherwise all of them would begin before one of them
-//! is complete, would refuse each other's writes, and each would do all of the work.
+//! Such commands share the outcome of those that stand for them, and cost nothing. Otherwise all of
+//! them would begin before one of them is complete, would refuse each other's writes, and each
+//! would do all of the work.
 //!
-//! A delivery that may not be the first of its message is applied by itself, and stands for no other: it does all of the work again,
-//! because an earlier one may have died half-way. If a command fails that stands for others, each of these is applied by itself, so that
-//! each has a receive, a reason and a dead letter of its own.
+//! A delivery that may not be the first of its message is applied by itself, and stands for no
+//! other: it does all of the work again, because an earlier one may have died half-way. If a
+//! command fails that stands for others, each of these is applied by itself, so that each has a
+//! receive, a reason and a dead letter of its own.
 
 use std::collections::HashMap;
 
@@ -29,7 +32,8 @@ use shared::values::Timestamp;
 
 use crate::{Delivery, Disposition};
 
-/// The register or content that a command changes: of commands with the same one, the last in the order of victory decides.
+/// The register or content that a command changes: of commands with the same one, the last in the
+/// order of victory decides.
 pub(crate) type Target<'c> = (&'static str, &'c str, &'c str);
 
 /// The order of victory.
@@ -46,8 +50,8 @@ struct Change<'c> {
     begins_at: Option<Timestamp>,
 }
 
-/// For each message of a batch, the indices of the messages that stand for it; empty if it is applied. `commands` has no command for a
-/// body that is malformed.
+/// For each message of a batch, the indices of the messages that stand for it; empty if it is
+/// applied. `commands` has no command for a body that is malformed.
 pub(crate) fn stand_ins(messages: &[SqsMessage], commands: &[Option<&Command>]) -> Vec<Vec<usize>> {
     let (mut earliest, mut changes) = (HashMap::new(), HashMap::<_, Vec<_>>::new());
     let mut copies = Vec::new();
@@ -80,7 +84,8 @@ pub(crate) fn stand_ins(messages: &[SqsMessage], commands: &[Option<&Command>]) 
     stand_ins
 }
 
-/// The register or content that a command changes, if the last of several commands about it decides.
+/// The register or content that a command changes, if the last of several commands about it
+/// decides.
 pub(crate) fn target(command: &Command) -> Option<Target<'_>> {
     change(command).map(|change| change.target)
 }

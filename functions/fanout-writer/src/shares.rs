@@ -1,15 +1,19 @@
 //! The share that one person has in the time of a process.
 //!
-//! The command queue keeps no order between people: what one person sends stands before whatever others send after it. So commands of a
-//! person beyond [`Shares::a_second`] go back to the queue in a message group of that person's own, without being applied. Fair queues let
-//! others through before a group that has many messages in flight. A message that is in its person's group already is applied.
+//! The command queue keeps no order between people: what one person sends stands before whatever
+//! others send after it. So commands of a person beyond [`Shares::a_second`] go back to the queue
+//! in a message group of that person's own, without being applied. Fair queues let others through
+//! before a group that has many messages in flight. A message that is in its person's group already
+//! is applied.
 //!
-//! Several commands about one register at the same time refuse each other's writes, and wait for each other's holds. So at most
-//! [`IN_FLIGHT`] of them are applied at once. Another one goes back to the queue, a second later: by then one of them has won, and those
-//! that come back together are [merged](crate::merging).
+//! Several commands about one register at the same time refuse each other's writes, and wait for
+//! each other's holds. So at most [`IN_FLIGHT`] of them are applied at once. Another one goes back
+//! to the queue, a second later: by then one of them has won, and those that come back together are
+//! [merged](crate::merging).
 //!
-//! Only the first delivery of a message is sent back, which has changed nothing. A process knows only its own messages, so a person's
-//! share is multiplied by the number of processes, which the concurrency of the function bounds.
+//! Only the first delivery of a message is sent back, which has changed nothing. A process knows
+//! only its own messages, so a person's share is multiplied by the number of processes, which the
+//! concurrency of the function bounds.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -91,7 +95,8 @@ impl Shares {
         Self::new(usize::MAX)
     }
 
-    /// Counts a command that came in a message group, or in none. The work of the writer itself is not counted.
+    /// Counts a command that came in a message group, or in none. The work of the writer itself is
+    /// not counted.
     pub(crate) fn admit(&self, command: &Command, group: Option<&str>) -> Admission {
         let Some(person) = person(command).filter(|_| self.a_second < usize::MAX) else {
             return Admission::NOW;

@@ -41,12 +41,13 @@ impl LikeCount {
         u64::try_from(self.count).unwrap_or(0)
     }
 
-    /// The summary for a viewer whose like is known, as well as what is counted of them. The count is of the moment in which that like
-    /// was counted ([`recent`](crate::projection::recent)).
+    /// The summary for a viewer whose like is known, as well as what is counted of them. The count
+    /// is of the moment in which that like was counted ([`recent`](crate::projection::recent)).
     fn summary(&self, likes: bool, counted: Own<bool>) -> LikeSummary {
         let counted = match counted {
             Own::Counted(counted) => counted.unwrap_or(false),
-            // The row is folded. Or what is counted is unknown: if nobody is, this viewer is not counted either.
+            // The row is folded. Or what is counted is unknown: if nobody is, this viewer is not
+            // counted either.
             Own::Noted | Own::Unknown => {
                 return LikeSummary { count: self.count(), liked: Some(likes && self.count > 0) };
             }
@@ -62,8 +63,8 @@ impl LikeCounts {
         Self { views: views.clone() }
     }
 
-    /// The counts of these activities, which must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET). Leaves out activities that
-    /// nobody ever liked.
+    /// The counts of these activities, which must differ, at most
+    /// [`BATCH_GET`](crate::dynamo::BATCH_GET). Leaves out activities that nobody ever liked.
     pub async fn of(
         &self,
         activities: &[ActivityId],
@@ -71,7 +72,8 @@ impl LikeCounts {
         read(&self.views.table().batch_get(keys_of(activities)).await?)
     }
 
-    /// The summaries of these counts for a viewer with these rows. Reads what is counted of the viewer if a row may not be folded yet.
+    /// The summaries of these counts for a viewer with these rows. Reads what is counted of the
+    /// viewer if a row may not be folded yet.
     pub async fn summaries(
         &self,
         mut counts: HashMap<ActivityId, LikeCount>,
@@ -112,8 +114,8 @@ impl LikeCounts {
         Ok(summaries)
     }
 
-    /// The counts for a page, from the [cache](LikeCountCache) or from an eventually consistent read. Activities that nobody ever liked
-    /// have an empty count.
+    /// The counts for a page, from the [cache](LikeCountCache) or from an eventually consistent
+    /// read. Activities that nobody ever liked have an empty count.
     pub async fn lately(
         &self,
         activities: &[ActivityId],

@@ -1,29 +1,36 @@
-//! What a view has counted of people, so that a sum and the caller's own part in it are of one moment.
+//! What a view has counted of people, so that a sum and the caller's own part in it are of one
+//! moment.
 //!
-//! A reader has the view, which counts what was folded, and the caller's own row, which may be ahead of the view or was read
-//! a moment before it. The view says what it has counted of the caller, and the reader replaces that by what the row says. So
-//! the answer is that of the moment right after this row was folded.
+//! A reader has the view, which counts what was folded, and the caller's own row, which may be
+//! ahead of the view or was read a moment before it. The view says what it has counted of the
+//! caller, and the reader replaces that by what the row says. So the answer is that of the moment
+//! right after this row was folded.
 //!
-//! * The view lists the people whose changes it has folded last, with what it counts of them: at least [`KEPT`].
-//! * Whoever leaves the list has a [`Note`], an item beside the view with what is counted of one person. It is written before the
-//!   view is written without them, under the condition that it replaces an older one. So the note of a person who is not listed
-//!   says what the view counts, and a person without a note is not counted.
-//! * A note has the version of the view that listed its person last. A reader whose view is older reads the view again: the person
-//!   was folded in between.
+//! * The view lists the people whose changes it has folded last, with what it counts of them: at
+//!   least [`KEPT`].
+//! * A person who leaves the list has a [`Note`], an item beside the view with what is counted of
+//!   one person. It is written before the view is written without them, under the condition that it
+//!   replaces an older one. So the note of a person who is not listed says what the view counts,
+//!   and a person without a note is not counted.
+//! * A note has the version of the view that listed its person last. A reader whose view is older
+//!   reads the view again: the person was folded in between.
 //!
-//! A reader needs the note of a caller who is not listed only if their row has changed within [`IN_DOUBT`]. An older row is folded:
-//! otherwise the projector is behind by as much, which pages an operator.
+//! A reader needs the note of a caller who is not listed only if their row has changed within
+//! [`IN_DOUBT`]. An older row is folded: otherwise the projector is behind by as much, which pages
+//! an operator.
 //!
-//! Changes of one person come in order, except those that waited or were set aside and come back. If such a change is folded
-//! behind others, it is unknown what counts of that person. The same is so if a change does not begin with what is counted,
-//! because then an earlier one is still to come. Even one that makes no difference now may make one once the poll is closed early.
-//! Such a person is listed, and has a note, as unknown.
+//! Changes of one person come in order, except those that waited or were set aside and come back.
+//! If such a change is folded behind others, it is unknown what counts of that person. The same is
+//! so if a change does not begin with what is counted, because then an earlier one is still to
+//! come. Even one that makes no difference now may make one once the poll is closed early. Such a
+//! person is listed, and has a note, as unknown.
 //!
-//! The list is bound to the version of the view. A version of this software that does not know the list carries it along and
-//! folds on; then the list is no longer valid, and neither are the notes.
+//! The list is bound to the version of the view. A version of this software that does not know the
+//! list carries it along and folds on; then the list is no longer valid, and neither are the notes.
 //!
-//! Nobody is named: 48 bits of a digest stand for an id. Two people with the same bits, one pair in 18 million million, are
-//! taken for each other. What is counted of a person who is erased is replaced when their row is deleted.
+//! Nobody is named: 48 bits of a digest stand for an id. Two people with the same bits, one pair in
+//! 18 million million, are taken for each other. What is counted of a person who is erased is
+//! replaced when their row is deleted.
 
 use std::time::Duration;
 
@@ -37,8 +44,8 @@ use crate::dynamo::item::{Item, Key, Row, number};
 use crate::dynamo::{Condition, DynamoError};
 use crate::values::{Packer, Timestamp, Unpacker, ViewerId};
 
-/// The number of people listed, besides those of the last batch. With them, a view of an activity or a poll is still less than a
-/// kilobyte.
+/// The number of people listed, besides those of the last batch. With them, a view of an activity
+/// or a poll is still less than a kilobyte.
 pub const KEPT: usize = 12;
 /// A view with a longer list is written again at once, so that pages read it with one unit.
 const LONG: usize = 64;
@@ -126,7 +133,8 @@ impl Note {
     }
 }
 
-/// Whether a change may be folded after later ones, because it has waited, or was set aside and comes back.
+/// Whether a change may be folded after later ones, because it has waited, or was set aside and
+/// comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Late {
     No,
@@ -141,15 +149,17 @@ impl Late {
     }
 }
 
-/// The people whose changes were folded last, the latest at the end, each with what is counted; `None` if that is unknown.
+/// The people whose changes were folded last, the latest at the end, each with what is counted;
+/// `None` if that is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recent<T> {
     people: Vec<(u64, Option<Option<T>>)>,
     others: Others,
-    /// The notes that are valid have this number in their keys; zero before the first one. A view that is recounted, or expires and
-    /// begins again, gets another one.
+    /// The notes that are valid have this number in their keys; zero before the first one. A view
+    /// that is recounted, or expires and begins again, gets another one.
     notes: u64,
-    /// Something was noted since it was read, so the view has to be written even if its state is the same.
+    /// Something was noted since it was read, so the view has to be written even if its state is
+    /// the same.
     is_noted: bool,
 }
 
@@ -223,10 +233,11 @@ impl<T: CountedValue> Recent<T> {
         Some((Self { people, others, notes, is_noted: false }, version))
     }
 
-    /// Notes that a change of somebody was folded: what counted of them before, and what counts now. `late` says whether it may
-    /// have been folded after later changes of theirs.
+    /// Notes that a change of somebody was folded: what counted of them before, and what counts
+    /// now. `late` says whether it may have been folded after later changes of theirs.
     ///
-    /// A change that makes no difference and begins with what is counted is not noted. It may be folded any number of times.
+    /// A change that makes no difference and begins with what is counted is not noted. It may be
+    /// folded any number of times.
     pub fn note(&mut self, viewer: &ViewerId, [before, told]: [Option<T>; 2], late: Late) {
         let who = fingerprint(viewer.as_str());
         let place = self.people.iter().position(|(there, _)| *there == who);
@@ -248,8 +259,8 @@ impl<T: CountedValue> Recent<T> {
         }
     }
 
-    /// Takes people off the list if there are many, as the view with this key and version, which is stored, has them. Returns their
-    /// notes, which have to be written before the view is.
+    /// Takes people off the list if there are many, as the view with this key and version, which is
+    /// stored, has them. Returns their notes, which have to be written before the view is.
     pub(crate) fn leaving(&mut self, view: &Key, version: u64) -> Vec<Note> {
         if self.people.len() <= KEPT {
             return Vec::new();
@@ -313,7 +324,8 @@ impl<T: CountedValue> Recent<T> {
         note_key(view, self.notes, fingerprint(viewer.as_str()))
     }
 
-    /// What the note of somebody who is not listed says, for a view of this version; `None` if the view is older than the note.
+    /// What the note of somebody who is not listed says, for a view of this version; `None` if the
+    /// view is older than the note.
     #[must_use]
     pub fn noted(&self, note: Option<&Note>, version: u64) -> Option<Own<T>> {
         let Some(note) = note else { return Some(self.unnoted()) };
@@ -345,8 +357,8 @@ fn unpack<T: CountedValue>(unpacker: &mut Unpacker<'_>) -> Option<Option<Option<
     })
 }
 
-/// The key of a note, which names neither the person nor the view. Each note is in a partition of its own, so that a popular view is
-/// not a hot partition.
+/// The key of a note, which names neither the person nor the view. Each note is in a partition of
+/// its own, so that a popular view is not a hot partition.
 fn note_key(Key { pk, sk }: &Key, notes: u64, who: u64) -> Key {
     let view = fingerprint(&format!("{pk}#{sk}"));
     Key { pk: format!("{NOTES}{view:012x}#{notes:08x}#{who:012x}"), sk: NOTE.to_owned() }
