@@ -253,7 +253,7 @@ fn shown_of(
         let Some(view) = views.get(&activity_id) else { continue };
         match candidate {
             Candidate::Read(ReadNotification { behind, read_at, group }) => {
-                if !view.is_deleted() {
+                if !view.is_deleted() && group.count > 0 {
                     let id = NotificationId { activity_id, behind };
                     shown.push(Notification { id, group, read_at: Some(read_at) });
                 }
