@@ -6,8 +6,8 @@
 //!
 //! # Entries and rows
 //!
-//! The entry of a like is written with its row, and entries that a change has overtaken are deleted after it: the row has the
-//! instant of the entry before ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done its row has its
+//! The entry of a like is written before its row, so an erasure that finds a row finds its entry. Entries that a change has overtaken
+//! are deleted after it: the row has the instant of the entry before ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done its row has its
 //! entry, and until then its message comes again. An entry without such a row exists for a moment, or stays if its deletion was lost
 //! with a writer and overtaken twice. So a reader compares each entry with its row, and shows it only if the row says *liked* since
 //! exactly that instant. An instant that was overtaken is never in force again, so such an entry stays hidden.
@@ -86,13 +86,16 @@ impl LikeList {
     ) -> Result<(), DynamoError> {
         let LikeChange { viewer_id: viewer, activity_id, state } = change;
         let at = |instant| Like { liked_at: instant, activity_id: activity_id.clone() };
-        let listed = async {
-            match state.on {
-                true => self.put(viewer, &at(state.changed_at)).await,
-                false => Ok(()),
-            }
-        };
-        let ((), there) = try_join(listed, likes.record(change, now)).await?;
+        if state.on {
+            let looked = async {
+                match looks(change) {
+                    true => self.complete_few(viewer, likes, state.changed_at).await,
+                    false => Ok(()),
+                }
+            };
+            try_join(self.put(viewer, &at(state.changed_at)), looked).await?;
+        }
+        let there = likes.record(change, now).await?;
         let in_force = there.state.on.then_some(there.state.changed_at);
         let own = state.on.then_some(state.changed_at);
         for gone in [own, there.moved_from].into_iter().flatten() {
@@ -100,10 +103,7 @@ impl LikeList {
                 self.delete(viewer, &at(gone)).await?;
             }
         }
-        match state.on && looks(change) {
-            true => self.complete_few(viewer, likes, state.changed_at).await,
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// Entries of a viewer, after a like if one is given. One query examines at most `limit` entries.

@@ -29,6 +29,9 @@ use crate::scan::scan;
 /// How many votes are taken out of a row at once: an expression has room for 4 KB.
 const VOTES_AT_ONCE: usize = 100;
 
+/// More likes than an activity ever has.
+const ALL_LIKES: u64 = 1 << 50;
+
 /// What is about the person because they published or opened it.
 #[derive(Default)]
 pub(super) struct Scope {
@@ -69,6 +72,8 @@ impl Erasure {
     pub(super) async fn facts(&self, erased: &mut Erased) -> Result<Scope> {
         let activities = self.marks.all_activities(&self.actor).await?.into_iter().collect();
         let mut scope = Scope { activities, ..Scope::default() };
+        let activities: Vec<_> = scope.activities.iter().collect();
+        for_each(&activities, "marks closed", |activity| self.close_mark(activity)).await?;
         loop {
             let opened = scope.polls.len() + scope.battles.len();
             let found = self.facts_found(&mut scope).await?;
@@ -180,6 +185,25 @@ impl Erasure {
                 }
             };
         Ok(is_theirs.then_some(kind))
+    }
+
+    /// Has all of an activity marked as read, so that a command in progress, which has read the view before, marks nothing.
+    async fn close_mark(&self, activity: &ActivityId) -> Result<()> {
+        let update = Update {
+            expression: "SET through = :all, behind = if_not_exists(behind, :none), \
+                         read_at = if_not_exists(read_at, :now), \
+                         #forget = if_not_exists(#forget, :until)",
+            condition: None,
+            names: vec![("#forget", FORGET_AT)],
+            values: vec![
+                (":all", number(ALL_LIKES)),
+                (":none", number(0)),
+                (":now", text(self.clock.now().to_string())),
+                (":until", number(self.until)),
+            ],
+        };
+        let key = keys::mark(&self.viewer, activity).into_item();
+        self.facts.table().update(key, update).await.map(|_| ())
     }
 
     /// Erases a fact as it was read. A row that has changed since is found again by the next scan.
