@@ -21,6 +21,7 @@ mod constants;
 mod cost;
 mod count_cache;
 mod daily;
+mod erasing;
 mod event_source;
 mod events;
 mod following;

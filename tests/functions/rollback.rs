@@ -258,7 +258,7 @@ async fn progress(world: &World, n: u32) {
     tags.note_listed(&activity, &origin, &tagged).await.unwrap();
     let (tenant, customer) = (TenantId::new("acme"), CustomerId::new(format!("c{n}")));
     let (tenant, customer) = (tenant.unwrap(), customer.unwrap());
-    let rules = Rules::new(&world.writer.ledger);
+    let rules = Rules::new(&world.writer.ledger, &world.writer.views);
     rules.note_decided(&tenant, &origin, &customer).await.unwrap();
     archived(world, &tenant, n).await;
     let (shard, through) = (Shard::of("busy"), n.to_string().parse().unwrap());

@@ -61,7 +61,7 @@ use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::summaries::Summaries;
-use shared::tenants::Daily;
+use shared::tenants::{Daily, Rules};
 use shared::values::{Retention, Timestamp};
 use timeline_reader::{Authorization, Claims, LogSampling, Reader, RequestMetrics};
 
@@ -255,6 +255,7 @@ impl World {
         };
         let [by_writer, by_projector, by_keeper] =
             ["fanout-writer", "projector", "period-keeper"].map(told);
+        let rules = Rules::new(&projectors.ledger, &projectors.views).with_bus(&by_projector);
         let keeper_observed = observed.clone();
         let objects =
             Objects::over(observed, keys.clone(), "us-east-1", bucket::ENDPOINT, bucket::NAME);
@@ -338,7 +339,7 @@ impl World {
                 clock: clock.clone(),
                 read_notifications: retention,
                 tables: projectors.events.tables().clone(),
-                rules: shared::tenants::Rules::new(&projectors.ledger).with_bus(&by_projector),
+                rules,
                 bus: by_projector,
             },
             keeper: Keeper {

@@ -26,6 +26,7 @@ impl World {
         let keys = SharedCredentialsProvider::new(keys);
         let objects =
             Objects::over(connector.clone(), keys, "us-east-1", bucket::ENDPOINT, bucket::NAME);
-        (Tables::new(connector::dynamodb(connector), &schema::names()), objects)
+        let limits = self.writer.ledger.table().limits();
+        (Tables::within(limits, connector::dynamodb(connector), &schema::names()), objects)
     }
 }

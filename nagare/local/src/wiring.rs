@@ -38,7 +38,7 @@ use shared::runtime::env;
 use shared::runtime::hold::Hold;
 use shared::runtime::invocation::Invocation;
 use shared::summaries::Summaries;
-use shared::tenants::Daily;
+use shared::tenants::{Daily, Rules};
 use shared::values::Retention;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tokio::sync::watch;
@@ -341,7 +341,7 @@ impl Wiring {
             clock: self.clock.clone(),
             read_notifications: Retention::default(),
             tables: self.tables.events.tables().clone(),
-            rules: shared::tenants::Rules::new(&self.tables.ledger).with_bus(&self.bus),
+            rules: Rules::new(&self.tables.ledger, &self.tables.views).with_bus(&self.bus),
             bus: self.bus.clone(),
         };
         let numbers = [(); 3].map(|()| self.numbers.clone());
