@@ -107,7 +107,12 @@ impl Problem {
     /// The HTTP response for this problem.
     #[must_use]
     pub fn into_response(self) -> ApiGatewayV2httpResponse {
-        let mut response = response::json(self.status(), "application/problem+json", self.body());
+        let mut response = response::json(
+            self.status(),
+            "application/problem+json",
+            response::Caching::Private,
+            self.body(),
+        );
         if let Some((name, value)) = self.header() {
             response.headers.insert(name, value);
         }

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use nagare_local::faults::Fault;
 use serde_json::{Value, json};
 use shared::runtime::deadline::Deadline;
-use tests::{NOW, World, api_event, event, soon, unfinished};
+use tests::{NOW, World, api_event, assert_single, event, soon, unfinished};
 use timeline_reader::{Authorization, ClaimName, Claims};
 
 use super::queue_calls::{LASTING, PASSING, Script};
@@ -39,6 +39,7 @@ fn request(body: impl Into<String>) -> Value {
 async fn answer_by(world: &World, request: Value, deadline: Deadline) -> Answer {
     let request = serde_json::from_value(request).unwrap();
     let response = world.intake.handle(&request, deadline).await;
+    assert_single(&response.headers);
     let Some(aws_lambda_events::encodings::Body::Text(body)) = response.body else {
         unreachable!("every answer has a body")
     };

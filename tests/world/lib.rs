@@ -71,6 +71,7 @@ pub use events::{
     unfollow,
 };
 use observed::Observed;
+pub use requests::{assert_single, received};
 
 /// What the clock of a new world shows.
 pub const NOW: &str = "2026-11-20T12:00:00.000Z";

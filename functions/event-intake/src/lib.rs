@@ -38,7 +38,8 @@ mod rate;
 use std::time::Duration;
 
 use api::auth::Caller;
-use api::{Authorization, Claims, EVENTS_ROUTE, LogSampling, Path, Problem, Route, response};
+use api::response::{self, Caching};
+use api::{Authorization, Claims, EVENTS_ROUTE, LogSampling, Path, Problem, Route};
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
 use shared::events::EventSettings;
@@ -99,7 +100,7 @@ impl Intake {
             match result {
                 Ok(accepted) => {
                     let body = format!("{{\"accepted\":{accepted}}}");
-                    response::json(202, "application/json", body)
+                    response::json(202, "application/json", Caching::Private, body)
                 }
                 Err(problem) => problem.into_response(),
             }
