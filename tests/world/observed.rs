@@ -15,8 +15,9 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use nagare_local::aws_models::{self, Unknown};
 use nagare_local::{lambda, schema};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::{COMMANDS, DEAD_LETTERS, EVENTS_TABLE_PREFIX, bucket};
 
@@ -39,6 +40,7 @@ impl HttpConnector for Observed {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let body = request.body().bytes().unwrap_or_default();
+        model(&request);
         let mut calls = CALLS.lock().unwrap();
         match bucket::key(&request) {
             Some(_) => calls.see_object(self.function, request.method()),
@@ -50,6 +52,60 @@ impl HttpConnector for Observed {
         drop(calls);
         self.inside.call(request)
     }
+}
+
+/// The edge below the SDK of a tool: what the models refuse is a defect.
+#[derive(Debug)]
+pub(crate) struct Modelled(pub(crate) SharedHttpConnector);
+
+impl HttpConnector for Modelled {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        model(&request);
+        self.0.call(request)
+    }
+}
+
+/// Holds a request to AWS's own models, as the service would.
+fn model(request: &HttpRequest) {
+    let (operation, values) = modelled(request);
+    let held = aws_models::check(&operation, &values, Unknown::Refused);
+    held.unwrap_or_else(|violation| panic!("{operation}: {violation}: {values}"));
+}
+
+/// The operation of a request, and its members.
+fn modelled(request: &HttpRequest) -> (String, Value) {
+    let json = || serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap();
+    if let Some(key) = bucket::key(request) {
+        let operation = match request.method() {
+            "GET" | "HEAD" => "s3.GetObject",
+            "PUT" => "s3.PutObject",
+            _ => "s3.DeleteObject",
+        };
+        return (operation.to_owned(), json!({"Bucket": bucket::NAME, "Key": key}));
+    }
+    if let Some(path) = request.uri().strip_prefix(lambda::ENDPOINT) {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let uuid = path.rsplit('/').next().unwrap_or_default();
+        return match request.method() {
+            "POST" => ("lambda.CreateEventSourceMapping".to_owned(), json()),
+            "DELETE" => ("lambda.DeleteEventSourceMapping".to_owned(), json!({"UUID": uuid})),
+            _ => {
+                let values: Map<_, _> = form_urlencoded::parse(query.as_bytes())
+                    .map(|(name, value)| (name.into_owned(), value.into_owned().into()))
+                    .collect();
+                ("lambda.ListEventSourceMappings".to_owned(), values.into())
+            }
+        };
+    }
+    let target = request.headers().get("x-amz-target").unwrap_or_default();
+    let (service, operation) = target.rsplit_once('.').unwrap_or_default();
+    let service = match service {
+        "AmazonSQS" => "sqs",
+        "AWSEvents" => "events",
+        "GraniteServiceVersion20100801" => "cloudwatch",
+        _ => "dynamodb",
+    };
+    (format!("{service}.{operation}"), json())
 }
 
 struct Calls {

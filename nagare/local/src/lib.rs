@@ -12,6 +12,7 @@
 //! tables through the SDK, over a [connector] in place of the network. Everything listens
 //! on 127.0.0.1 only.
 
+pub mod aws_models;
 pub mod bus;
 mod calendar;
 mod compaction;
