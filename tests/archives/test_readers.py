@@ -133,7 +133,8 @@ def compare(rows, expected):
     assert {row[2] for row in rows} == expected.keys() and len(rows) == len(expected)
     for tenant, customer, id, name, at, properties in rows:
         assert (tenant, customer, name, at) == (TENANT, "0012", "n", START.replace("Z", ".000Z")), id
-        assert json.loads(properties) == json.loads(expected[id]), id
+        # DuckDB reads null as its own.
+        assert json.loads(properties or "null") == json.loads(expected[id]), id
 
 
 ROWS = "\nimport json\nprint(json.dumps([[row[c] for c in {columns}] for row in {rows}]))"
