@@ -9,11 +9,15 @@
 //! The entry of a like is written before its row, so an erasure that finds a row finds its entry. Entries that a change has overtaken
 //! are deleted after it: the row has the instant of the entry before ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done its row has its
 //! entry, and until then its message comes again. An entry without such a row exists for a moment, or stays if its deletion was lost
-//! with a writer and overtaken twice. So a reader compares each entry with its row, and shows it only if the row says *liked* since
-//! exactly that instant. An instant that was overtaken is never in force again, so such an entry stays hidden.
+//! with a writer and overtaken twice. So a reader looks up the row of each entry.
 //!
-//! A page is the result of one query, in the order of the list, without entries that are not in force. An activity that is liked
-//! throughout is on it once. An activity that is liked again meanwhile moves to the front of the list, like new likes.
+//! # One query, one moment
+//!
+//! A page is of the moment of one query of entries. Rows are read after it, and a like may have moved by then. At that moment an
+//! activity is listed at its latest entry, because the entry of a command that is done is there. That entry is
+//! shown if its instant lies in the time since when the row says *liked* without an undo ([`Recorded::lists`](super::Recorded::lists)),
+//! wherever the like is by now. So an activity that is liked throughout is on the page once, however often it is liked again. An
+//! entry from before an undo stays hidden.
 //!
 //! # Rows without entries
 //!
@@ -276,10 +280,4 @@ fn says_whole(row: &Row<'_>) -> Result<bool, DynamoError> {
 fn read(row: &Row<'_>) -> Result<Like, DynamoError> {
     let key: SortKey = row.parsed("sk", "a sort key")?;
     Ok(Like { liked_at: key.published_at, activity_id: key.activity_id })
-}
-
-/// True if the row of an entry says *liked* since its instant.
-#[must_use]
-pub fn is_in_force(like: &Like, row: Option<&Register>) -> bool {
-    row.is_some_and(|state| state.on && state.changed_at == like.liked_at)
 }

@@ -24,6 +24,8 @@ pub struct Recorded {
     pub moved_from: Option<Timestamp>,
     /// When the command that won was recorded.
     pub recorded_at: Option<Timestamp>,
+    /// The earliest like since which no undo has won; `None` if the viewer does not like it.
+    pub liked_since: Option<Timestamp>,
 }
 
 impl Recorded {
@@ -35,7 +37,16 @@ impl Recorded {
         let first_liked_at = row.optional("first_liked_at", "an instant")?;
         let moved_from = row.optional("moved_from", "an instant")?;
         let recorded_at = row.optional(RECORDED_AT, "an instant")?;
-        Ok(Self { state: LIKE.read(row)?, first_liked_at, moved_from, recorded_at })
+        let liked_since = row.optional("liked_since", "an instant")?;
+        let state = LIKE.read(row)?;
+        Ok(Self { state, first_liked_at, moved_from, recorded_at, liked_since })
+    }
+
+    /// True if an entry of the list at this instant is in force, or was until the like moved.
+    #[must_use]
+    pub fn lists(&self, entry: Timestamp) -> bool {
+        let since = self.liked_since.unwrap_or(self.state.changed_at);
+        self.state.on && (since..=self.state.changed_at).contains(&entry)
     }
 }
 

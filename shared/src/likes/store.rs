@@ -56,7 +56,7 @@ impl Likes {
             false => Update {
                 expression: "SET moved_from = if_not_exists(changed_at, :at), liked = :no, \
                              changed_at = :at, \
-                             #recorded = :now REMOVE #forget",
+                             #recorded = :now REMOVE liked_since, #forget",
                 names,
                 condition: Some(
                     "attribute_not_exists(changed_at) OR changed_at < :at \
@@ -67,6 +67,7 @@ impl Likes {
             true => Update {
                 expression: "SET moved_from = if_not_exists(changed_at, :at), liked = :yes, \
                              changed_at = :at, #recorded = :now, \
+                             liked_since = if_not_exists(liked_since, :at), \
                              first_liked_at = if_not_exists(first_liked_at, :at) \
                              REMOVE #forget",
                 names,
@@ -155,17 +156,8 @@ impl Likes {
         liked_in(&rows).map(Some)
     }
 
-    /// The rows of a viewer and these activities, which must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
-    pub async fn states(
-        &self,
-        viewer: &ViewerId,
-        activities: &[ActivityId],
-    ) -> Result<HashMap<ActivityId, Register>, DynamoError> {
-        let rows = self.looked_up(viewer, activities).await?;
-        Ok(rows.into_iter().map(|(activity, row)| (activity, row.state)).collect())
-    }
-
-    async fn looked_up(
+    /// The rows of a viewer and these activities, which must differ, each by its key.
+    pub async fn looked_up(
         &self,
         viewer: &ViewerId,
         activities: &[ActivityId],

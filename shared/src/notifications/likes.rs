@@ -143,6 +143,12 @@ impl ActivityLikes {
         self.unread().map(|all| Listing { count: all.count, last_at: all.last_at })
     }
 
+    /// The notification that was read last.
+    #[must_use]
+    pub fn last_read(&self) -> Option<&ReadNotification> {
+        self.last_read.as_ref()
+    }
+
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
     #[must_use]
     pub fn moves(&self) -> &BTreeMap<NotificationKey, Option<ReadNotification>> {

@@ -63,7 +63,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read(&viewer)?;
     let list = List::new(cx, "likes", viewer);
     let (after, limit) = list.page(read)?;
-    let (found, next) = Listed::new(cx, &list.whose).page(after, limit).await?;
+    let (found, next) = Listed::new(cx, &list.whose).page(after.as_ref(), limit).await?;
     let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| Item {
         activity: Activity::new(activity_id, actor, content),
         liked_at: *liked_at,

@@ -133,9 +133,12 @@ pub(super) fn listing(tagged: f64, activity: &Activity) -> f64 {
 /// The row of a viewer and an activity among the facts.
 pub(super) fn like(viewer: f64, activity: &Activity) -> f64 {
     let keys = KEY_NAMES + length("likes#") + viewer + activity.id;
-    let names =
-        length("liked") + length("changed_at") + length("first_liked_at") + length("moved_from");
-    keys + names + 1.0 + 3.0 * INSTANT + recorded_at()
+    let names = length("liked")
+        + length("changed_at")
+        + length("first_liked_at")
+        + length("moved_from")
+        + length("liked_since");
+    keys + names + 1.0 + 4.0 * INSTANT + recorded_at()
 }
 
 /// The entry of a like in the list of what its viewer likes.

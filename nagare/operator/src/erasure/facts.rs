@@ -238,7 +238,7 @@ impl Erasure {
             list.delete(&viewer, &Like { liked_at, activity_id }).await?;
         }
         let undone = "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from, \
-                      recorded_at";
+                      liked_since, recorded_at";
         let mut undo = marking(undone, "changed_at = :seen", self.until);
         undo.values.extend([(":no", truth(false)), (":seen", text(changed_at))]);
         self.facts.table().update(key.clone().into_item(), undo).await.map(|_| ())
