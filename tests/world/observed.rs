@@ -189,7 +189,7 @@ fn called(target: &str, body: &[u8]) -> Vec<(String, String)> {
         }
         Some(("AmazonSQS", other)) => panic!("the functions call {other}, of which nobody knows"),
         // A transaction is authorized by its items.
-        Some((_, "TransactWriteItems")) => {
+        Some((_, "TransactWriteItems" | "TransactGetItems")) => {
             let body = body();
             let items = body["TransactItems"].as_array().unwrap().iter();
             let items = items.flat_map(|item| item.as_object().unwrap());
