@@ -91,7 +91,8 @@ async fn audited(world: &World) {
     assert!(auditor.inboxes(&bob, false).await.unwrap().differences.is_empty());
 }
 
-/// State, number, names, first and last instant of what bob is told. The first of many is not known once it is erased.
+/// State, number, names, first and last instant of what bob is told. The first of many is not known
+/// once it is erased.
 async fn told(world: &World) -> (u64, Vec<Value>) {
     let told = shown(world, "/v1/notifications/bob").await;
     let said = |it: &Value| {
@@ -102,7 +103,8 @@ async fn told(world: &World) -> (u64, Vec<Value>) {
     (told["unread_count"].as_u64().unwrap(), items)
 }
 
-/// Read before or after others liked, or not at all, and known by name or not: what is told is what there would be without her.
+/// Read before or after others liked, or not at all, and known by name or not: what is told is what
+/// there would be without her.
 #[tokio::test(start_paused = true)]
 async fn likes_of_whoever_is_erased_count_no_more() {
     const READ: [Option<usize>; 4] = [None, Some(1), Some(3), Some(40)];

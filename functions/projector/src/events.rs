@@ -6,10 +6,11 @@
 //!
 //! Tenants take turns, so that the views of one with few changes do not wait for all those of one with many.
 //!
-//! Customers are folded first, and names only once they are: what a name has counted is in the view of its customer. So whoever makes
-//! a name forget an instant finds the instants of all its events among the customers. Witnesses are folded last, and only once
-//! everything else is: what a witness has counted is in all other views. So if the events of a table add up to its witness, nothing
-//! of it is in flight.
+//! Customers are folded first, and names only once they are: what a name has counted is in the view
+//! of its customer. So whoever makes a name forget an instant finds the instants of all its events
+//! among the customers. Witnesses are folded last, and only once everything else is: what a witness
+//! has counted is in all other views. So if the events of a table add up to its witness, nothing of
+//! it is in flight.
 //!
 //! If a write is too much for a transaction, or the store refuses it, half of the changes are folded first, down to one, which is
 //! set aside.

@@ -1,8 +1,9 @@
 //! Decides on the counts of customers that were folded.
 //!
-//! The views are written first, by this delivery or an earlier one, and then the rules are read: why no alert is missed is argued in
-//! [`shared::tenants`]. Rules are read once for each tenant of a batch, and a customer only where a rule counts what they did. If an
-//! erasure has emptied the customer's view since it was folded, the rules may be erased too, and are read again.
+//! The views are written first, by this delivery or an earlier one, and then the rules are read:
+//! why no alert is missed is argued in [`shared::tenants`]. Rules are read once for each tenant of
+//! a batch, and a customer only where a rule counts what they did. If an erasure has emptied the
+//! customer's view since it was folded, the rules may be erased too, and are read again.
 //!
 //! Where a call fails, the changes of those customers come again. A call may also be refused each time, because an item of the tenant cannot be
 //! read. Then somebody has to repair the item and define the rule again, which decides on all customers. So the refusal is logged and counted. The

@@ -1,8 +1,10 @@
 //! Leases of running keepers, for erasures that have to wait for them.
 //!
-//! A keeper writes its [lease] before it reads what is due, and deletes it when it is done. An erasure first marks the rows of periods, and
-//! then waits until all leases from before that are gone. So each keeper either sees the mark, or is waited for. The erasure of a
-//! customer waits again once the views are emptied: daily decisions that follow from what the views counted are made by then.
+//! A keeper writes its [lease] before it reads what is due, and deletes it when it is done. An
+//! erasure first marks the rows of periods, and then waits until all leases from before that are
+//! gone. So each keeper either sees the mark, or is waited for. The erasure of a customer waits
+//! again once the views are emptied: daily decisions that follow from what the views counted are
+//! made by then.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

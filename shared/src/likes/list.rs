@@ -6,10 +6,12 @@
 //!
 //! # Entries and rows
 //!
-//! The entry of a like is written before its row, so an erasure that finds a row finds its entry. Entries that a change has overtaken
-//! are deleted after it: the row has the instant of the entry before ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done its row has its
-//! entry, and until then its message comes again. An entry without such a row exists for a moment, or stays if its deletion was lost
-//! with a writer and overtaken twice. So a reader looks up the row of each entry.
+//! The entry of a like is written before its row, so an erasure that finds a row finds its entry.
+//! Entries that a change has overtaken are deleted after it: the row has the instant of the entry
+//! before ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done its
+//! row has its entry, and until then its message comes again. An entry without such a row exists
+//! for a moment, or stays if its deletion was lost with a writer and overtaken twice. So a reader
+//! looks up the row of each entry.
 //!
 //! # One query, one moment
 //!

@@ -1,11 +1,14 @@
 //! The likes of one notification, and how a notification is cut in two.
 //!
-//! Marks are numbers of likes, so a like keeps its *place* in this order when its viewer is erased: a number that was in an answer
-//! before means the same likes after. An erased place counts no viewer, has no name, and no part in the first and the last instant.
+//! Marks are numbers of likes, so a like keeps its *place* in this order when its viewer is erased:
+//! a number that was in an answer before means the same likes after. An erased place counts no
+//! viewer, has no name, and no part in the first and the last instant.
 //!
-//! The name of an erased viewer says which group has their place. If the group does not know the name, the instant of the like has to
-//! lie between the first and the last instant of the group. Likes are counted nearly in the order of their instants, so it rarely lies
-//! in two groups. The numbers of viewers always add up; only where an old mark cuts through such a group may one be on the other side.
+//! The name of an erased viewer says which group has their place. If the group does not know the
+//! name, the instant of the like has to lie between the first and the last instant of the group.
+//! Likes are counted nearly in the order of their instants, so it rarely lies in two groups. The
+//! numbers of viewers always add up; only where an old mark cuts through such a group may one be on
+//! the other side.
 
 use crate::values::{Packer, Timestamp, Unpacker, ViewerId};
 
@@ -98,8 +101,8 @@ impl LikeGroup {
         is_there
     }
 
-    /// The same for one without a name who liked at an instant. Returns false if all have names, or none of the others can have liked
-    /// then.
+    /// The same for one without a name who liked at an instant. Returns false if all have names, or
+    /// none of the others can have liked then.
     pub fn erase_unnamed(&mut self, at: Timestamp) -> bool {
         let is_possible = !self.is_whole() && (self.first_at..=self.last_at).contains(&at);
         if is_possible {
@@ -282,7 +285,8 @@ impl Unread {
         self.0.iter_mut().any(|group| group.erase(viewer))
     }
 
-    /// The same for one without a name who liked at an instant. Returns false if none of the others can have liked then.
+    /// The same for one without a name who liked at an instant. Returns false if none of the others
+    /// can have liked then.
     pub fn erase_unnamed(&mut self, at: Timestamp) -> bool {
         self.0.iter_mut().any(|group| group.erase_unnamed(at))
     }

@@ -52,9 +52,10 @@ pub struct Numbers {
 }
 
 impl ActivityLikes {
-    /// A view that is recounted from facts: the current likes, all first likes, the actor, and how far the actor has read. Facts do
-    /// not have the order in which likes were counted, so it is the order of their instants. They do not have the places of erased
-    /// likes and the last read notification either, so these stay as stored.
+    /// A view that is recounted from facts: the current likes, all first likes, the actor, and how
+    /// far the actor has read. Facts do not have the order in which likes were counted, so it is
+    /// the order of their instants. They do not have the places of erased likes and the last read
+    /// notification either, so these stay as stored.
     #[must_use]
     pub fn recounted(
         count: u64,
@@ -238,8 +239,8 @@ impl ActivityLikes {
         };
     }
 
-    /// Erases a viewer who liked first at an instant, and keeps the place. Whoever is in no unread like and not in the last notification that
-    /// was read, is in an earlier one.
+    /// Erases a viewer who liked first at an instant, and keeps the place. Whoever is in no unread
+    /// like and not in the last notification that was read, is in an earlier one.
     fn erase(&mut self, viewer: &str, activity: &ActivityId, at: Timestamp) {
         if self.deleted {
             return;

@@ -1,7 +1,8 @@
 //! Leases: how long a piece of work may still write, for an erasure that has to wait for it.
 //!
-//! The work stores the end of its lease with what it is about to do, and removes it when it is done. If it crashes, the wait ends with
-//! its deadline, because no call outlives that. Leases use the system's clock, whatever the time of the stack.
+//! The work stores the end of its lease with what it is about to do, and removes it when it is
+//! done. If it crashes, the wait ends with its deadline, because no call outlives that. Leases use
+//! the system's clock, whatever the time of the stack.
 
 use std::time::Duration;
 

@@ -12,9 +12,11 @@
 //!
 //! # Lives
 //!
-//! An erasure empties the view, which ends its *life* and begins the next one: the view counts its lives, and what is emptied keeps
-//! that number for three days. A decision reads the number with the counts, and its writes are refused once the number has changed
-//! ([`Snapshot`](super::Snapshot)). So after a view is emptied nothing is written that follows from what it counted before.
+//! An erasure empties the view, which ends its *life* and begins the next one: the view counts its
+//! lives, and what is emptied keeps that number for three days. A decision reads the number with
+//! the counts, and its writes are refused once the number has changed
+//! ([`Snapshot`](super::Snapshot)). So after a view is emptied nothing is written that follows from
+//! what it counted before.
 
 mod rewriting;
 
@@ -84,7 +86,8 @@ impl CustomerView {
         self.others > 0 || self.first_block < self.blocks
     }
 
-    /// How often the view was emptied by an erasure. Whatever follows from the view is written on the condition that this is the same.
+    /// How often the view was emptied by an erasure. Whatever follows from the view is written on
+    /// the condition that this is the same.
     #[must_use]
     pub fn life(&self) -> u64 {
         self.life

@@ -41,7 +41,8 @@ impl Summaries {
         Ok(Snapshot { customer, summary, life })
     }
 
-    /// The condition that no erasure has emptied the view of a customer since it had this life, as a part of a transaction.
+    /// The condition that no erasure has emptied the view of a customer since it had this life, as
+    /// a part of a transaction.
     pub fn lives(&self, customer: &Customer, life: u64) -> Result<TransactWriteItem, DynamoError> {
         let check = ConditionCheck::builder()
             .table_name(self.views.table().name())

@@ -17,7 +17,8 @@ use crate::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 /// Alerts that are marked at once.
 const MARK_CONCURRENCY: usize = 16;
 
-/// An alert is put if there is none, or one of an earlier life of its customer's view, which an erasure is about to delete.
+/// An alert is put if there is none, or one of an earlier life of its customer's view, which an
+/// erasure is about to delete.
 const NEW: &str = "attribute_not_exists(pk) OR #life < :life";
 
 /// The name of the period of all time.
@@ -267,7 +268,8 @@ impl Alerts {
         Ok(decided_at)
     }
 
-    /// The puts of an alert and its claim, as parts of a transaction: refused if there is one of the same life.
+    /// The puts of an alert and its claim, as parts of a transaction: refused if there is one of
+    /// the same life.
     pub(super) fn puts(
         &self,
         tenant: &TenantId,
@@ -312,7 +314,8 @@ impl Alerts {
         Ok(there)
     }
 
-    /// Removes an alert of this life of its customer's view. Its claim is deleted last, so a removal that crashed can be repeated.
+    /// Removes an alert of this life of its customer's view. Its claim is deleted last, so a
+    /// removal that crashed can be repeated.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.

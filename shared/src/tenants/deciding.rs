@@ -6,33 +6,38 @@
 //!
 //! # What a decision follows from
 //!
-//! A decision holds a [`Snapshot`] of a customer for as long as its writes take, and an erasure may empty the customer's view
-//! meanwhile. So alerts are put in one transaction with their set, on two conditions:
+//! A decision holds a [`Snapshot`] of a customer for as long as its writes take, and an erasure may
+//! empty the customer's view meanwhile. So alerts are put in one transaction with their set, on two
+//! conditions:
 //!
-//! * *The view has the same life.* The erasure ends a life when it empties the view, and deletes alerts and sets of ended lives. After
-//!   that moment no alert is put that follows from what was erased, so one scan finds all of them. A decision whose transaction is
-//!   refused for that is [void](Decided::Void), and its caller reads a new snapshot.
-//! * *The set is the one that was read.* So no day of a set is lost, no alert is put twice, and a decision that crashed has put all
-//!   alerts of a transaction or none.
+//! * *The view has the same life.* The erasure ends a life when it empties the view, and deletes
+//!   alerts and sets of ended lives. After that moment no alert is put that follows from what was
+//!   erased, so one scan finds all of them. A decision whose transaction is refused for that is
+//!   [void](Decided::Void), and its caller reads a new snapshot.
+//! * *The set is the one that was read.* So no day of a set is lost, no alert is put twice, and a
+//!   decision that crashed has put all alerts of a transaction or none.
 //!
-//! Sets and alerts have the number of their life. The erasure deletes only those of an ended life. So alerts of events that are sent
-//! after it stay, whatever it deletes next to them. A set of an ended life counts as empty.
+//! Sets and alerts have the number of their life. The erasure deletes only those of an ended life.
+//! So alerts of events that are sent after it stay, whatever it deletes next to them. A set of an
+//! ended life counts as empty.
 //!
-//! A rule may be erased too, with its whole tenant. The erasure deletes rules before it empties views, and a decision reads the life of
-//! a view before it reads rules. So a decision by a deleted rule has a life that ends.
+//! A rule may be erased too, with its whole tenant. The erasure deletes rules before it empties
+//! views, and a decision reads the life of a view before it reads rules. So a decision by a deleted
+//! rule has a life that ends.
 //!
 //! # Successive definitions
 //!
-//! The latest `at` wins permanently, so alerts of a superseded definition are never listed again. They are removed, also if decisions are
-//! concurrent: a decision that finds the set of an earlier definition removes the alerts of that set, and then writes its own over it.
-//! A decision that finds the set of a later definition gives no alert. The command that redefines a rule decides on all customers, so
-//! it finds all sets.
+//! The latest `at` wins permanently, so alerts of a superseded definition are never listed again.
+//! They are removed, also if decisions are concurrent: a decision that finds the set of an earlier
+//! definition removes the alerts of that set, and then writes its own over it. A decision that
+//! finds the set of a later definition gives no alert. The command that redefines a rule decides on
+//! all customers, so it finds all sets.
 //!
 //! # The bus
 //!
-//! Alerts are sent to the bus after they are put. Until then the set names their days, with the end of the sender's
-//! [lease](crate::runtime::lease). After a crash the next decision sends them again, and an erasure waits for the lease before it
-//! deletes the set.
+//! Alerts are sent to the bus after they are put. Until then the set names their days, with the end
+//! of the sender's [lease](crate::runtime::lease). After a crash the next decision sends them
+//! again, and an erasure waits for the lease before it deletes the set.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,8 +69,8 @@ const IN_FLIGHT: usize = 8;
 pub enum Decided {
     /// All alerts that the snapshot asks for are given.
     Done,
-    /// An erasure has emptied the view since the snapshot was read: the decision has to be made again, by rules that are read after
-    /// another snapshot.
+    /// An erasure has emptied the view since the snapshot was read: the decision has to be made
+    /// again, by rules that are read after another snapshot.
     Void,
 }
 
@@ -214,8 +219,8 @@ impl Rules {
         (items.saturating_sub(2) / 2).max(1)
     }
 
-    /// Puts alerts, and the set that has them over the one that was read. Returns false if the view has another life, the set has
-    /// changed, or one of the alerts is there.
+    /// Puts alerts, and the set that has them over the one that was read. Returns false if the view
+    /// has another life, the set has changed, or one of the alerts is there.
     async fn put(
         &self,
         rule: &RuleDefinition,
@@ -242,7 +247,8 @@ impl Rules {
         Ok(is_put)
     }
 
-    /// Sends the alerts that a set says are not sent, and notes that. Returns the set as it is then.
+    /// Sends the alerts that a set says are not sent, and notes that. Returns the set as it is
+    /// then.
     async fn send(
         &self,
         rule: &RuleDefinition,

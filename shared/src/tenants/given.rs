@@ -100,7 +100,8 @@ impl Given {
     }
 }
 
-/// The end of the lease of a decision that may still send alerts of this row to the bus, in unix milliseconds.
+/// The end of the lease of a decision that may still send alerts of this row to the bus, in unix
+/// milliseconds.
 ///
 /// # Errors
 /// [`DynamoError::Corrupt`]

@@ -22,10 +22,11 @@
 //!
 //! # None follows from what was erased
 //!
-//! Decisions, alerts and claims have the *life* of the customer's view that they follow from, which ends when an erasure empties the
-//! view ([`Rules`]). Counting decisions are refused once it has ended. Daily decisions are made by the period keeper, whose lease the
-//! erasure waits for after it has emptied the views. Then it deletes what is of an ended life. So it ends after one scan, and deletes
-//! nothing that follows from events that were sent meanwhile.
+//! Decisions, alerts and claims have the *life* of the customer's view that they follow from, which
+//! ends when an erasure empties the view ([`Rules`]). Counting decisions are refused once it has
+//! ended. Daily decisions are made by the period keeper, whose lease the erasure waits for after it
+//! has emptied the views. Then it deletes what is of an ended life. So it ends after one scan, and
+//! deletes nothing that follows from events that were sent meanwhile.
 //!
 //! # None is missed
 //!
@@ -36,9 +37,9 @@
 //!
 //! A rule that has decided on all customers says so in its row, so a command that is repeated costs two reads, however many customers there are.
 //!
-//! Either the view or the rule is written last, and its writer sees the other. A failed decision causes a retry of its change or its
-//! command. Earlier decisions are stored for each customer and rule as a set of periods ([`deciding`](Rules)), which is written with
-//! the alerts.
+//! Either the view or the rule is written last, and its writer sees the other. A failed decision
+//! causes a retry of its change or its command. Earlier decisions are stored for each customer and
+//! rule as a set of periods ([`deciding`](Rules)), which is written with the alerts.
 //!
 //! # What is listed depends on the commands alone
 //!
@@ -82,5 +83,6 @@ pub use raising::DecideError;
 pub use rule::{CountRule, When, Within};
 pub use score::{Measure, Score};
 
-/// The attribute of alerts, claims and decisions with the life of the customer's view that they follow from.
+/// The attribute of alerts, claims and decisions with the life of the customer's view that they
+/// follow from.
 pub const LIFE: &str = "life";

@@ -124,8 +124,8 @@ async fn left(world: &World, of: &str) -> Vec<String> {
     left
 }
 
-/// The projector decides, or the writer by new rules, while a customer or the tenant is erased. Nothing is sent afterwards: nothing is
-/// left. Then all is sent again: all alerts come.
+/// The projector decides, or the writer by new rules, while a customer or the tenant is erased.
+/// Nothing is sent afterwards: nothing is left. Then all is sent again: all alerts come.
 #[tokio::test(start_paused = true)]
 async fn what_is_decided_beside_an_erasure_goes_with_it_and_comes_again_if_it_is_sent_again() {
     for (seed, longest) in (0..12).flat_map(|seed| [(seed, "10ms"), (seed, "40ms")]) {

@@ -1,5 +1,5 @@
-//! A person is erased while what follows from their commands is still at work: folds, fan-outs in segments, returns, pages, commands
-//! that are delivered twice.
+//! A person is erased while what follows from their commands is still at work: folds, fan-outs in
+//! segments, returns, pages, commands that are delivered twice.
 
 use std::time::Duration;
 
@@ -105,7 +105,8 @@ async fn work_off(world: &World) {
     }
 }
 
-/// All of her commands are done before, and come again meanwhile. What names her in the end expires.
+/// All of her commands are done before, and come again meanwhile. What names her in the end
+/// expires.
 #[tokio::test(start_paused = true)]
 async fn nothing_that_follows_from_a_person_outlives_the_erasure() {
     for (seed, longest) in (0..15).flat_map(|seed| [(seed, "10ms"), (seed, "40ms")]) {

@@ -26,10 +26,11 @@ pub(crate) async fn update_customer(
     Ok(Disposition::Applied(None))
 }
 
-/// Records a rule, or that it was deleted. A counting rule then decides once on all customers that have been folded. The projector,
-/// which reads rules after it has written a view, decides on customers that are folded meanwhile or later. The keeper of periods,
-/// which finds the tenant in its register, decides on daily rules. The tenant is registered after the rule is recorded, because an
-/// erasure deletes the register's row before it deletes rules.
+/// Records a rule, or that it was deleted. A counting rule then decides once on all customers that
+/// have been folded. The projector, which reads rules after it has written a view, decides on
+/// customers that are folded meanwhile or later. The keeper of periods, which finds the tenant in
+/// its register, decides on daily rules. The tenant is registered after the rule is recorded,
+/// because an erasure deletes the register's row before it deletes rules.
 pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
     let rules = Rules::new(&cx.ledger, &cx.views).with_bus(&cx.bus);
     let definitions = Definitions::new(&cx.ledger);
@@ -68,7 +69,8 @@ async fn decide_on_all(
         let page = summaries.customers(tenant, position.as_ref(), PAGE).await?;
         let is_last = page.len() < PAGE;
         let last = page.last().map(|on| on.customer.customer_id.clone());
-        // After the page, so that a rule that an erasure has deleted decides on no customer who came since.
+        // After the page, so that a rule that an erasure has deleted decides on no customer who
+        // came since.
         if rules.undecided(tenant, &rule.rule_id).await?.as_ref() != Some(rule) {
             break;
         }

@@ -187,7 +187,8 @@ impl Erasure {
         Ok(is_theirs.then_some(kind))
     }
 
-    /// Has all of an activity marked as read, so that a command in progress, which has read the view before, marks nothing.
+    /// Has all of an activity marked as read, so that a command in progress, which has read the
+    /// view before, marks nothing.
     async fn close_mark(&self, activity: &ActivityId) -> Result<()> {
         let update = Update {
             expression: "SET through = :all, behind = if_not_exists(behind, :none), \

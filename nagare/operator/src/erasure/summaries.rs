@@ -20,10 +20,11 @@
 //! that is delivered again is recognised. A change that is delivered for the first time was sent after the erasure. It is counted,
 //! and the view stays.
 //!
-//! A customer's first or last event may also have been the first or last of its name. Then the views of all other customers say which
-//! event is that now. The name first forgets its instants, so that whatever comes from then on counts, and then takes the instants of
-//! the others. What it counted before is in the views of customers, because the projector folds customers first. A mark in the
-//! customer's view says that this has begun.
+//! A customer's first or last event may also have been the first or last of its name. Then the
+//! views of all other customers say which event is that now. The name first forgets its instants,
+//! so that whatever comes from then on counts, and then takes the instants of the others. What it
+//! counted before is in the views of customers, because the projector folds customers first. A mark
+//! in the customer's view says that this has begun.
 //!
 //! # What bounds it
 //!
@@ -186,8 +187,9 @@ impl EventErasure {
         self.written(writes).await
     }
 
-    /// The life of the view of a customer. Alerts of earlier lives follow from what was erased. If there is no view, its next life begins
-    /// too, so that no decision in progress puts more of them.
+    /// The life of the view of a customer. Alerts of earlier lives follow from what was erased. If
+    /// there is no view, its next life begins too, so that no decision in progress puts more of
+    /// them.
     pub(super) async fn life(&self, customer: &Customer) -> Result<u64> {
         let key = SummaryView::Customer(customer.clone()).key();
         loop {

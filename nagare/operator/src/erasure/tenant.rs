@@ -2,22 +2,24 @@
 //!
 //! ```text
 //! definitions   deletes the rules and scores of a tenant
-//! events        deletes events and empties views, again and again, until the views count nothing of them
+//! events        deletes events and empties views, until the views count nothing of them
 //! wait          waits for keepers, which may still write daily decisions
-//! items         deletes payloads, and what follows from the views as they were before they were emptied
+//! items         deletes payloads, and what follows from the views before they were emptied
 //! ```
 //!
-//! While events are deleted, the projector folds what is in the stream, and events that arrive are deleted as well. After a minute it
-//! gives up; running it again continues.
+//! While events are deleted, the projector folds what is in the stream, and events that arrive are
+//! deleted as well. After a minute it gives up; running it again continues.
 //!
 //! # Why it has an end
 //!
-//! Emptying a view ends its life, and no decision that follows from an ended life is written after that ([`shared::tenants::Rules`]).
-//! Rules are deleted before, so no decision by a deleted rule is made on a view's next life. So one scan of the ledger finds all that
-//! was decided, and nothing is added to it. It deletes only what is of an ended life: events that are sent meanwhile keep their alerts.
+//! Emptying a view ends its life, and no decision that follows from an ended life is written after
+//! that ([`shared::tenants::Rules`]). Rules are deleted before, so no decision by a deleted rule is
+//! made on a view's next life. So one scan of the ledger finds all that was decided, and nothing is
+//! added to it. It deletes only what is of an ended life: events that are sent meanwhile keep their
+//! alerts.
 //!
-//! An alert that was put may still be on its way to the bus. Its set says so, and the erasure waits until it is sent, or until the
-//! invocation that sends it has ended.
+//! An alert that was put may still be on its way to the bus. Its set says so, and the erasure waits
+//! until it is sent, or until the invocation that sends it has ended.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -84,8 +86,8 @@ pub async fn erase(events: &EventErasure) -> Result<ErasedTenant, EventErasureEr
     }
 }
 
-/// Deletes the rules and scores of a tenant, after its row in the register of daily decisions: a command that comes meanwhile writes its
-/// definition first, and then registers the tenant again.
+/// Deletes the rules and scores of a tenant, after its row in the register of daily decisions: a
+/// command that comes meanwhile writes its definition first, and then registers the tenant again.
 async fn erase_definitions(ledger: &Ledger, scope: &EventScope) -> Result<u64> {
     ledger.delete(keys::daily_tenant(&scope.tenant_id)).await?;
     let rows = ledger.table().all(partition(keys::definitions(&scope.tenant_id))).await?;
@@ -103,8 +105,8 @@ enum Found {
     Decided(LedgerKey, Customer, Option<i64>),
 }
 
-/// Erases payloads and alerts of a tenant, or those about one of its customers. The key of an item, or the item, says whose it is. A kind
-/// of item that is not handled here does not compile.
+/// Erases payloads and alerts of a tenant, or those about one of its customers. The key of an item,
+/// or the item, says whose it is. A kind of item that is not handled here does not compile.
 async fn erase_items(events: &EventErasure, erased: &mut ErasedItems) -> Result<()> {
     let (ledger, scope) = (&events.ledger, &events.scope);
     let query = filtered(
@@ -151,7 +153,8 @@ async fn erase_items(events: &EventErasure, erased: &mut ErasedItems) -> Result<
     Ok(())
 }
 
-/// Waits until the alerts of a set are sent to the bus, or the invocation that sends them has ended.
+/// Waits until the alerts of a set are sent to the bus, or the invocation that sends them has
+/// ended.
 async fn wait_until_sent(ledger: &Ledger, key: &LedgerKey, mut until: Option<i64>) -> Result<()> {
     while let Some(left) = until.map(lease::remaining).filter(|left| !left.is_zero()) {
         tokio::time::sleep(PAUSE.min(left)).await;
@@ -170,7 +173,8 @@ fn item_of(key: Key, item: TenantItem, row: &Row<'_>, scope: &EventScope) -> Res
     };
     Ok(match item {
         TenantItem::Payload(of) => is_theirs(&of).then_some(Found::Stated(key)),
-        // How far the decisions of a rule have come is a customer's id. Without it they are made again, to the same.
+        // How far the decisions of a rule have come is a customer's id. Without it they are made
+        // again, to the same.
         TenantItem::Deciding(_) => is_theirs(&named()?).then_some(Found::Stated(key)),
         TenantItem::Decided(of, _) | TenantItem::Daily(of) => {
             is_theirs(&of).then_some(Found::Decided(key, of, sending_until(row)?))
@@ -186,8 +190,8 @@ fn item_of(key: Key, item: TenantItem, row: &Row<'_>, scope: &EventScope) -> Res
             let is_theirs = scope.customer_id.as_ref().is_none_or(|id| named == Some(id.as_str()));
             is_theirs.then_some(Found::Stated(key))
         }
-        // Those of the tenant are erased before. How far the walk of a day has come may be this customer's id, until it has come
-        // further.
+        // Those of the tenant are erased before. How far the walk of a day has come may be this
+        // customer's id, until it has come further.
         TenantItem::Rule(..) | TenantItem::Score(..) | TenantItem::DailyTenant(_) => None,
     })
 }

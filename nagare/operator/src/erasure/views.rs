@@ -41,8 +41,8 @@ enum Found {
     Beside(Key),
     /// A notification of theirs, or what of a battle is theirs.
     Own(Key),
-    /// A notification of somebody else's, which was read and names them, with its likes, and its item without them; `None` if it has no
-    /// other viewer.
+    /// A notification of somebody else's, which was read and names them, with its likes, and its
+    /// item without them; `None` if it has no other viewer.
     Read { key: Key, likes: AttributeValue, without: Option<Item> },
     /// What belongs to a poll or a battle and names them: a block, or the view of a battle itself.
     Named { view: Key, item: Key },

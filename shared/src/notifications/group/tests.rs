@@ -69,7 +69,8 @@ proptest! {
         prop_assert_eq!(said(some.all()), group(&left));
     }
 
-    /// Erased one after the other, with or without a name: what is left is what there would be without them.
+    /// Erased one after the other, with or without a name: what is left is what there would be
+    /// without them.
     #[test]
     fn whoever_is_erased_was_never_there(
         n in 1_u64..200,

@@ -9,7 +9,8 @@ use crate::summaries::{CustomerSummary, keys};
 use crate::values::EventName;
 
 impl CustomerView {
-    /// The view of a customer of whom nothing is left: no name, no day, no block that counts. Its next life begins.
+    /// The view of a customer of whom nothing is left: no name, no day, no block that counts. Its
+    /// next life begins.
     #[must_use]
     pub fn emptied(&self) -> Self {
         Self { life: self.life + 1, ..self.cleared() }

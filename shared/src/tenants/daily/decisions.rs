@@ -36,7 +36,8 @@ struct Decision {
 }
 
 impl Decisions {
-    /// These decisions, or none if they follow from an earlier life of the customer's view. `None` if they follow from a later one.
+    /// These decisions, or none if they follow from an earlier life of the customer's view. `None`
+    /// if they follow from a later one.
     pub(super) fn in_life(self, life: u64) -> Option<Self> {
         match self.life.cmp(&life) {
             Ordering::Less => {

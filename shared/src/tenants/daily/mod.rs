@@ -31,9 +31,10 @@
 //!
 //! # Which tenants
 //!
-//! A tenant is registered by the command that writes a daily definition, so it is known without a scan, and stays registered: a row of
-//! 256 bytes for each tenant that ever had one. The definition is written first. An erasure deletes the row first, so it leaves no
-//! definition of a tenant that is not registered.
+//! A tenant is registered by the command that writes a daily definition, so it is known without a
+//! scan, and stays registered: a row of 256 bytes for each tenant that ever had one. The definition
+//! is written first. An erasure deletes the row first, so it leaves no definition of a tenant that
+//! is not registered.
 //!
 //! # What bounds it
 //!
@@ -235,8 +236,8 @@ impl Daily {
         Ok(Snapshot { customer, summary, life })
     }
 
-    /// Decides on a customer for a day now, and gives the alerts. `before` are the decisions as they were read. Decides nothing if the
-    /// customer was erased since the snapshot.
+    /// Decides on a customer for a day now, and gives the alerts. `before` are the decisions as
+    /// they were read. Decides nothing if the customer was erased since the snapshot.
     ///
     /// # Errors
     /// [`DecideError`]; some may have been given. Deciding again completes it.

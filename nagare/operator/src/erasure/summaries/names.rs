@@ -58,8 +58,9 @@ impl EventErasure {
         Ok(true)
     }
 
-    /// Makes names forget their first and last instants, and then takes these from all customers but one. An event that a name counted
-    /// before is in its customer's view, because customers are folded first. One that it counts later brings its instant along.
+    /// Makes names forget their first and last instants, and then takes these from all customers
+    /// but one. An event that a name counted before is in its customer's view, because customers
+    /// are folded first. One that it counts later brings its instant along.
     async fn relearn(&self, but: &Customer, names: &BTreeSet<EventName>) -> Result<()> {
         let tenant = &but.tenant_id;
         for name in names {
