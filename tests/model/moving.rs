@@ -24,6 +24,8 @@ use shared::runtime::hold::Hold;
 use tests::World;
 use tokio::time::sleep;
 
+use crate::seeds::variable;
+
 /// Walks through each list.
 const WALKS: usize = 8;
 
@@ -55,6 +57,9 @@ impl HttpConnector for Slow {
     }
 }
 
+/// Reads the number that a command has written into an item.
+type Number = fn(&Value) -> Option<u64>;
+
 /// A list whose rows move.
 struct Moving {
     name: &'static str,
@@ -76,7 +81,7 @@ struct Moving {
     /// True if rows and records both move all the time, so that a page may end early.
     may_end_early: bool,
     /// The number that a command has written into an item, and how many items have one.
-    numbers: Option<(fn(&Value) -> Option<u64>, usize)>,
+    numbers: Option<(Number, usize)>,
 }
 
 /// How slow calls are, how long the commands pause, and the most items of a page.
@@ -193,7 +198,7 @@ async fn walk(world: &World, list: &Moving, limit: usize) -> Vec<String> {
 /// `NAGARE_MODEL_LIST=likes` reads one list, and says what each case has.
 #[tokio::test(start_paused = true)]
 async fn pages_are_of_one_moment_while_rows_move() {
-    let only = std::env::var("NAGARE_MODEL_LIST").ok();
+    let only = variable("NAGARE_MODEL_LIST");
     let mut all = Vec::new();
     for list in lists::all() {
         if only.as_deref().is_some_and(|only| only != list.name) {

@@ -6,7 +6,7 @@ use nagare_local::stream_source::event_of;
 use serde_json::{Value, json};
 use tests::{World, delete, follow, publish, soon, unfollow};
 
-use super::Moving;
+use super::{Moving, Number};
 
 /// The rows of a list that are in it throughout.
 const ROWS: usize = 7;
@@ -95,7 +95,7 @@ fn of_edits<const MANY: usize>(
 ) -> Moving {
     let others = others.into_iter().chain((0..MANY).map(|n| edited(n, MANY)));
     let moves = |n| edited(n + MANY, MANY);
-    let numbers = Some((payload as fn(&Value) -> Option<u64>, MANY));
+    let numbers = Some((payload as Number, MANY));
     Moving { numbers, ..of_activities((name, path, ""), others, moves) }
 }
 
@@ -138,7 +138,7 @@ fn of_actors_and_tags() -> Vec<Moving> {
     const TAGGED: &str = "/v1/viewers/bob/tagged";
     let tags = || rows('a').map(|id| tag(&id, "bob", OPENED, true));
     let of_kinds = |n: usize| {
-        let kind = if n / 2 % 2 == 0 { "clip" } else { "image" };
+        let kind = if (n / 2).is_multiple_of(2) { "clip" } else { "image" };
         json!({"type": "activity.updated", "activity_id": format!("a{}", n % 2), "kind": kind,
             "actor_id": "anna", "at": at(n), "payload": n})
     };
