@@ -6,12 +6,18 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fastrand::Rng;
 use nagare_local::faults::Faulty;
+use nagare_operator::erasure::events::EventErasure;
+use nagare_operator::erasure::tenant;
+use nagare_operator::event_scope::EventScope;
 use nagare_operator::letters::{can_apply, redrive};
 use nagare_telemetry::faults::{Faults, FaultsHandle};
 use serde_json::{Value, json};
 use shared::dead_letters::RefusalReason;
+use shared::dynamo::{Query, to_json};
+use shared::events::{Archives, Keepers};
 use shared::refusals::{LISTED_DAYS, MOST_LETTERS, RefusalCount, Refusals};
 use shared::runtime::deadline::Deadline;
+use shared::summaries::Summaries;
 use tests::{World, api_event, event, message, publish, soon, unfinished_ids};
 use timeline_reader::Authorization;
 
@@ -314,6 +320,67 @@ async fn what_can_never_be_applied_is_known() {
     assert_eq!(can(NOON).await, [""; 0]);
     // Its instant has come.
     assert_eq!(can("2026-11-20T13:00:00Z").await, ["malformed"]);
+}
+
+/// Erases a tenant, or one of its customers.
+async fn erase(world: &World, customer: Option<&str>) {
+    let (tables, objects) = world.operator(|inside| inside);
+    let customer_id = customer.map(|id| id.parse().unwrap());
+    let erasure = EventErasure {
+        scope: EventScope { tenant_id: "acme".parse().unwrap(), customer_id },
+        events: tables.events.clone(),
+        archives: Archives::new(&tables.ledger),
+        objects,
+        keepers: Keepers::new(&tables.ledger),
+        summaries: Summaries::new(&tables.views),
+        ledger: tables.ledger.clone(),
+        clock: world.clock.clone(),
+    };
+    tenant::erase(&erasure).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_erasure_removes_examples_and_that_of_a_tenant_counts() {
+    let world = world().await;
+    let of = |customer: &str, name: &str| {
+        let mut event = recorded("e", name);
+        event["customer_id"] = customer.into();
+        event
+    };
+    deliver(&world, [batch([of("c-1", "login"), of("c-2", "login")])]).await;
+    deliver(&world, [batch([of("c-1", "logout"), of("c-2", "logout")])]).await;
+    erase(&world, Some("c-1")).await;
+    let items = refusals(&world, "acme").await;
+    assert_eq!(items[0]["count"], 2);
+    let examples = items[0]["examples"].as_array().unwrap();
+    assert_eq!(examples.iter().map(|it| &it["customer_id"]).collect::<Vec<_>>(), ["c-2"]);
+    erase(&world, None).await;
+    assert_eq!(refusals(&world, "acme").await, json!([]));
+    for row in world.tables.ledger.table().all(Query::default()).await.unwrap() {
+        assert!(!to_json(&row.item).to_string().contains("acme"), "{:?}", row.item);
+    }
+}
+
+#[tokio::test]
+async fn a_letter_keeps_the_last_cause_where_no_table_answers() {
+    let handle = FaultsHandle::default();
+    let faults = handle.clone();
+    let world = World::behind(|inside| SharedHttpConnector::new(Faulty::by(&faults, inside)));
+    handle.set(Faults { denied: 1.0, ..Faults::default() });
+    let body = publish("anna", "a", NOON).to_string();
+    for receives in 1..=5 {
+        let message = message("first", &body, receives);
+        let answer = world.writer.handle(event([message]), soon()).await.unwrap();
+        assert_eq!(unfinished_ids(&answer).is_empty(), receives == 5);
+    }
+    let letters = world.take_dead_letters().await;
+    let answer = world.alerter.handle(event(letters.clone()), soon()).await.unwrap();
+    assert_eq!(unfinished_ids(&answer).len(), 1, "its table is denied too");
+    handle.set(Faults::default());
+    world.alerter.handle(event(letters), soon()).await.unwrap();
+    let [letter] = &world.kept_letters().await[..] else { unreachable!("one letter") };
+    assert_eq!((letter.reason.as_str(), letter.receive_count), ("access-denied", 5));
+    assert!(letter.detail.contains("access denied"), "{}", letter.detail);
 }
 
 /// Refuses for a while, over calls that fail, with deliveries that are repeated and cut short, and compares with a recount.

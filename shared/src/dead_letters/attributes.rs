@@ -29,13 +29,14 @@ pub const UNFOLDABLE: &str = "unfoldable";
 pub const STREAM_BATCH: &str = "stream-batch";
 
 /// All reasons. Any other reason of a letter is text of a stranger.
-pub const REASONS: [&str; 24] = [
+pub const REASONS: [&str; 25] = [
     "not-json",
     "unknown-type",
     "malformed",
     "conflict",
     "too-many-votes",
     "too-many-definitions",
+    "too-many-names",
     "event-too-late",
     "event-conflict",
     "queue-unavailable",

@@ -13,14 +13,18 @@ pub struct RefusalReason(&'static str);
 pub struct RefusalReasonError;
 
 impl RefusalReason {
+    /// An event of a customer with so many names that there is no room for another. The event is recorded, and not summed up.
+    pub const TOO_MANY_NAMES: Self = Self("too-many-names");
+
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self("not-json"),
         Self("unknown-type"),
         Self("malformed"),
         Self("conflict"),
         Self("too-many-votes"),
         Self("too-many-definitions"),
+        Self::TOO_MANY_NAMES,
         Self("event-too-late"),
         Self("event-conflict"),
     ];

@@ -37,6 +37,9 @@ use crate::values::{EventName, MAX_EVENT_NAME_LENGTH, Packer, Unpacker, spread};
 /// The number of blocks of names.
 pub(super) const BUCKETS: u8 = 16;
 
+/// Why an event of another name is not folded.
+pub const NO_ROOM_FOR_A_NAME: &str = "fewer names of one customer: there is no room for another";
+
 const TALLY: &str = "tally";
 const NAMES: &str = "names";
 const RECENT: &str = "recent";
@@ -173,7 +176,7 @@ impl CustomerView {
                 match bucket.names.get_mut(name) {
                     Some(tally) => tally.join(one),
                     None if is_full => {
-                        return Err("fewer names of one customer: there is no room for another");
+                        return Err(NO_ROOM_FOR_A_NAME);
                     }
                     None => {
                         bucket.names.insert(name.clone(), one);

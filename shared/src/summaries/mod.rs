@@ -57,7 +57,7 @@ use crate::events::{Customer, Period, Tally};
 use crate::projection::{View, Views};
 use crate::values::{CustomerId, EventName, TenantId};
 
-pub use customer::CustomerView;
+pub use customer::{CustomerView, NO_ROOM_FOR_A_NAME};
 pub use fold::{SummaryState, name_of, views_of};
 pub use keys::{PARTS, SummaryItem, SummaryView};
 pub use name::{NameView, SHOWN_DAYS};

@@ -159,7 +159,7 @@ fn more(counts: &Counts, reason: &str) -> String {
 
 fn reason_line(reason: &str, Group { count, latest, .. }: &Group, more: &str) -> String {
     let DeadLetter { id, stored_at, .. } = latest;
-    format!("{reason:<18} {count:>8}{more}  latest {stored_at}  example {id}  {}", detail(latest))
+    format!("{reason:<18} {count:>8}  latest {stored_at}  example {id}  {}{more}", detail(latest))
 }
 
 fn line(letter: &DeadLetter) -> String {
