@@ -26,7 +26,8 @@ struct Forgetful(SharedHttpConnector, Arc<AtomicBool>);
 impl HttpConnector for Forgetful {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let body = request.body().bytes().unwrap_or_default();
-        let notes = String::from_utf8_lossy(body).contains("receipts#");
+        let body = String::from_utf8_lossy(body);
+        let notes = body.contains("receipts#") && body.contains("UpdateExpression");
         if !notes || !self.1.load(Ordering::SeqCst) {
             return self.0.call(request);
         }

@@ -21,6 +21,8 @@ use shared::summaries::Summaries;
 use tests::{World, api_event, event, message, publish, soon, unfinished_ids};
 use timeline_reader::Authorization;
 
+use crate::summaries::fold_all;
+
 const NOON: &str = "2026-11-20T12:00:00.000Z";
 const BATCH: usize = 10;
 
@@ -336,6 +338,7 @@ async fn erase(world: &World, customer: Option<&str>) {
         ledger: tables.ledger.clone(),
         clock: world.clock.clone(),
     };
+    fold_all(world, 100).await;
     tenant::erase(&erasure).await.unwrap();
 }
 

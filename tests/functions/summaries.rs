@@ -63,7 +63,7 @@ async fn fold(world: &World, period: &str, shard: &str, some: &[StreamRecord]) -
 }
 
 /// Folds all, some records at a time, in two shards of each stream.
-async fn fold_all(world: &World, at_once: usize) {
+pub(crate) async fn fold_all(world: &World, at_once: usize) {
     for period in ["2026-11", "2026-10"] {
         let all = records(world, period);
         let (even, odd): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.number % 2 == 0);

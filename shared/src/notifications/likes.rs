@@ -144,10 +144,10 @@ impl ActivityLikes {
         self.unread().map(|all| Listing { count: all.count, last_at: all.last_at })
     }
 
-    /// The notification that was read last.
+    /// The notification that was read last, unless all of its viewers were erased.
     #[must_use]
     pub fn last_read(&self) -> Option<&ReadNotification> {
-        self.last_read.as_ref()
+        self.last_read.as_ref().filter(|last| last.group.count > 0)
     }
 
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
