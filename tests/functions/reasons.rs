@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use fanout_writer::Failure;
-use shared::dead_letters::{
-    REASONS, RECEIVES_EXHAUSTED, RefusalReason, STREAM_BATCH, UNFOLDABLE, known_reason,
-};
+use shared::dead_letters::{REASONS, RECEIVES_EXHAUSTED, STREAM_BATCH, UNFOLDABLE, known_reason};
 use shared::dynamo::DynamoError;
 use shared::events::PeriodLength;
 use shared::message::CommandError;
@@ -13,7 +11,7 @@ use shared::outbound::BusError;
 use shared::queue::SendError;
 use shared::runtime::deadline::DeadlineExceeded;
 use shared::tenants::TooManyDefinitions;
-use shared::values::Timestamp;
+use shared::values::{RefusalReason, Timestamp};
 
 #[test]
 fn every_reason_is_known_and_in_the_runbook() {

@@ -2,8 +2,9 @@
 //! which this function keeps at zero.
 
 use serde::Serialize;
-use shared::dead_letters::{DeadLetter, RefusalReason, STREAM_BATCH, known_reason};
+use shared::dead_letters::{DeadLetter, STREAM_BATCH, known_reason};
 use shared::runtime::metrics::{Count, MetricNames, Record};
+use shared::values::RefusalReason;
 
 /// Dead letters that were kept.
 #[derive(Serialize, Default)]

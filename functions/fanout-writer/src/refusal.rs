@@ -1,11 +1,11 @@
 //! A command that can never be applied: whether it becomes a dead letter, or is only counted.
 
 use shared::command::Command;
-use shared::dead_letters::RefusalReason;
 use shared::dynamo::DynamoError;
 use shared::events::Event;
 use shared::message::CommandError;
 use shared::refusals::{Refusal, Refusals, RefusedEvent, RefusedMessage, RefusedSubject};
+use shared::values::RefusalReason;
 
 use crate::{Delivery, Failure};
 

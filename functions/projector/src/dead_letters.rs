@@ -2,14 +2,13 @@
 //! change later, sealed, so that nobody can make one up.
 
 use shared::command::{Command, InternalSeal};
-use shared::dead_letters::{
-    DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, RefusalReason, SENT, UNFOLDABLE, cut,
-};
+use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, UNFOLDABLE, cut};
 use shared::dynamo::item::Key;
 use shared::projection::{Change, Shard, Unfolded, UnfoldedChange};
 use shared::queue::{Message, SendError, Sender};
 use shared::runtime::deadline::Deadline;
 use shared::summaries::NO_ROOM_FOR_A_NAME;
+use shared::values::RefusalReason;
 
 /// The dead-letter queue. The alerter reads it.
 #[derive(Debug, Clone)]

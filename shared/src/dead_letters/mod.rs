@@ -4,7 +4,6 @@
 //! ```text
 //! attributes   the message attributes of a letter
 //! evidence     evidence of its source
-//! refusal      the reasons that are a producer's, and why no later time helps
 //! store        the table of letters
 //! listing      lists letters page by page
 //! spare        parts of bodies that no letter needs
@@ -14,7 +13,6 @@
 mod attributes;
 mod evidence;
 mod listing;
-mod refusal;
 mod spare;
 mod store;
 mod stream_batch;
@@ -24,7 +22,6 @@ pub use attributes::{
     SENT, STREAM_BATCH, UNFOLDABLE, cut, fits, is_reason, known_reason,
 };
 pub use evidence::{Evidence, LetterSeal, SEAL, SOURCE};
-pub use refusal::{RefusalReason, RefusalReasonError};
 pub use spare::SparePart;
 pub use store::{DeadLetter, Head};
 pub use stream_batch::StreamBatch;

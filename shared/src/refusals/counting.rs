@@ -9,14 +9,13 @@ use super::{
     LISTED_DAYS, MESSAGE_DAYS, MOST_DETAIL_BYTES, MOST_EXAMPLES, Refusals, RefusedEvent,
     RefusedSubject, SHARDS, keys,
 };
-use crate::dead_letters::RefusalReason;
 use crate::dynamo::item::{Item, Row, number, text};
 use crate::dynamo::{Condition, DynamoError};
 use crate::events::{Period, PeriodLength};
 use crate::ledger::{FORGET_AT, LedgerKey};
 use crate::runtime::retry::Backoff;
 use crate::tenants::keys as tenants;
-use crate::values::{Origin, TenantId, Timestamp, spread};
+use crate::values::{Origin, RefusalReason, TenantId, Timestamp, spread};
 
 const DAY_SECONDS: i64 = 86_400;
 /// Days from the beginning of a day for which its letters are counted: the clocks of writers differ.

@@ -1,9 +1,8 @@
 //! Keys in the ledger. None of these items names a person or a tenant. Those of a tenant are in [`crate::tenants::keys`].
 
-use crate::dead_letters::RefusalReason;
 use crate::dynamo::keys;
 use crate::events::Period;
-use crate::values::Origin;
+use crate::values::{Origin, RefusalReason};
 
 /// A count of refusals, as its key says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{LISTED_DAYS, Refusals, RefusedEvent, SHARDS, keys};
-use crate::dead_letters::RefusalReason;
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, IN_FLIGHT, Query};
 use crate::events::{Period, PeriodLength};
 use crate::tenants::keys as tenants;
-use crate::values::{TenantId, Timestamp};
+use crate::values::{RefusalReason, TenantId, Timestamp};
 
 /// The refused events of a tenant on a UTC day, for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 //! Each alert has its own partition for its claim, and each customer one for decisions, because both are written at the rate of events.
 //! A list is one partition of its tenant.
 
-use crate::dead_letters::RefusalReason;
 use crate::dynamo::keys;
 use crate::events::{Customer, Period};
 use crate::ledger::LedgerKey;
 use crate::values::{
-    AlertId, CustomerId, Origin, RuleId, ScoreId, TIMESTAMP_LENGTH, TenantId, Timestamp,
+    AlertId, CustomerId, Origin, RefusalReason, RuleId, ScoreId, TIMESTAMP_LENGTH, TenantId,
+    Timestamp,
 };
 
 /// An item about a tenant, as its key says.

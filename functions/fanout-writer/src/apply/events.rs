@@ -10,12 +10,12 @@
 use std::collections::HashSet;
 
 use futures::{StreamExt, stream};
-use shared::dead_letters::RefusalReason;
 use shared::dynamo::DynamoError;
 use shared::events::{Event, EventKey, EventRecorded, EventsRecorded, Recorded, SentEvent};
 use shared::log_subject;
 use shared::message::{CommandError, CommandPayload, MemberError};
 use shared::refusals::{self, Refusal, RefusedMessage, RefusedSubject};
+use shared::values::RefusalReason;
 
 use crate::dead_letters::RefusedEvent;
 use crate::refusal::refused_event;
