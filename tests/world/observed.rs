@@ -3,7 +3,7 @@
 //!
 //! Every call that a test has not seen yet in its process becomes a line of
 //! `target/observed/<test>.txt`, such as `fanout-writer sqs:SendMessage commands`. A call that writes into a table with several kinds of
-//! partitions names the [pattern](with_partition) of the partition key, such as `fanout-writer dynamodb:PutItem ledger person#*#rooms`.
+//! partitions names the pattern of the partition key, such as `fanout-writer dynamodb:PutItem ledger person#*#rooms`.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
