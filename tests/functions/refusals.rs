@@ -1,11 +1,12 @@
 //! Refusals: what can never be applied is counted once, and the first of a day become dead letters.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fastrand::Rng;
-use nagare_local::faults::Faulty;
+use nagare_local::faults::{Faulty, Rates};
 use nagare_operator::erasure::events::EventErasure;
 use nagare_operator::erasure::tenant;
 use nagare_operator::event_scope::EventScope;
@@ -386,6 +387,32 @@ async fn a_letter_keeps_the_last_cause_where_no_table_answers() {
     assert!(letter.detail.contains("access denied"), "{}", letter.detail);
 }
 
+#[tokio::test]
+async fn a_refusal_that_is_slow_to_count_uses_up_no_receive() {
+    let mut slow = None;
+    let world = World::behind(|inside| {
+        let tables = Faulty::new(Faults::default(), inside);
+        slow = Some(tables.clone());
+        SharedHttpConnector::new(tables)
+    });
+    world.make_period("2026-10").await;
+    world.set_clock("2026-11-08T00:00:00.000Z");
+    let mut late = recorded("e", "login");
+    (late["type"], late["at"]) = ("event.recorded".into(), "2026-10-31T23:59:59.999Z".into());
+    let slow = slow.unwrap();
+    slow.set_rates(Rates { writes: Some(0.001), ..Rates::default() });
+    let short = Deadline::after(Duration::from_secs(2));
+    let answer = world.writer.handle(event([sent(&late.to_string())]), short).await.unwrap();
+    assert_eq!(unfinished_ids(&answer), [""; 0]);
+    slow.set_rates(Rates::default());
+    assert_eq!(counted(&world, "event-too-late").await, (0, 0));
+    let handed_on = world.take_commands().await;
+    assert_eq!(handed_on.len(), 1);
+    world.writer.handle(event(handed_on), soon()).await.unwrap();
+    assert_eq!(counted(&world, "event-too-late").await, (1, 0));
+    assert_eq!(world.take_dead_letters().await.len(), 1);
+}
+
 /// Refuses for a while, over calls that fail, with deliveries that are repeated and cut short, and compares with a recount.
 async fn run(seed: u64) {
     let mut random = Rng::with_seed(seed);
@@ -434,7 +461,7 @@ async fn run(seed: u64) {
         }
         random.shuffle(&mut waiting);
         let some: Vec<_> = waiting.iter().take(random.usize(1..BATCH)).cloned().collect();
-        let short = Deadline::after(std::time::Duration::from_millis(random.u64(50..2_000)));
+        let short = Deadline::after(Duration::from_millis(random.u64(50..2_000)));
         let answer = world.writer.handle(event(some.clone()), short).await.unwrap();
         let unfinished = unfinished_ids(&answer);
         for message in some {

@@ -147,8 +147,9 @@ impl Writer {
         failure: Failure,
         deadline: Deadline,
     ) -> Disposition {
-        let receives = Delivery::of(message, deadline).receives;
-        let ledger = self.ledger.over(&connections.dynamo.until(deadline));
+        let Delivery { receives, deadline: counted_until, .. } = Delivery::of(message, deadline);
+        // Time is left for handing it on, or for its letter.
+        let ledger = self.ledger.over(&connections.dynamo.until(counted_until));
         let refusals = connections.dead_letters.refusals(&ledger);
         match refused.is_kept(&refusals, &failure, self.clock.now()).await {
             Ok(true) => {}
