@@ -35,8 +35,8 @@ impl Table {
         self.batch_get_as(Consistency::Eventual, keys)
     }
 
-    /// Reads up to [`BATCH_GET`] items as they are at one moment, at twice the price. One call; `None` if a write of one of them
-    /// was in progress.
+    /// Reads items, at most as many as a transaction takes, as they are at one moment, at twice the
+    /// price. One call; `None` if a write of one of them was in progress.
     pub fn snapshot(&self, keys: Vec<Item>) -> Calling<'_, Option<Vec<Row<'_>>>> {
         Box::pin(async move {
             let body = Bytes::from(snapshot_body(self.name(), &keys)?);

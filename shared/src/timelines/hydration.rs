@@ -385,9 +385,9 @@ impl Timelines {
             Ok::<_, DynamoError>(rows)
         };
         let snapshot = async {
-            match moving.len() {
-                2..=BATCH_GET => table.snapshot(items(&moving)).await,
-                _ => Ok(None),
+            match (2..=table.limits().transaction_items).contains(&moving.len()) {
+                true => table.snapshot(items(&moving)).await,
+                false => Ok(None),
             }
         };
         let (snapshot, mut rows) = try_join(snapshot, batches(&others)).await?;
