@@ -402,15 +402,17 @@ async fn a_refusal_that_is_slow_to_count_uses_up_no_receive() {
     let slow = slow.unwrap();
     slow.set_rates(Rates { writes: Some(0.001), ..Rates::default() });
     let short = Deadline::after(Duration::from_secs(2));
-    let answer = world.writer.handle(event([sent(&late.to_string())]), short).await.unwrap();
+    // Equal messages of one batch count, too.
+    let messages = [sent(&late.to_string()), sent(&late.to_string())];
+    let answer = world.writer.handle(event(messages), short).await.unwrap();
     assert_eq!(unfinished_ids(&answer), [""; 0]);
     slow.set_rates(Rates::default());
     assert_eq!(counted(&world, "event-too-late").await, (0, 0));
     let handed_on = world.take_commands().await;
-    assert_eq!(handed_on.len(), 1);
+    assert_eq!(handed_on.len(), 2);
     world.writer.handle(event(handed_on), soon()).await.unwrap();
-    assert_eq!(counted(&world, "event-too-late").await, (1, 0));
-    assert_eq!(world.take_dead_letters().await.len(), 1);
+    assert_eq!(counted(&world, "event-too-late").await, (2, 0));
+    assert_eq!(world.take_dead_letters().await.len(), 2);
 }
 
 /// Refuses for a while, over calls that fail, with deliveries that are repeated and cut short, and compares with a recount.

@@ -26,6 +26,8 @@ pub enum Disposition {
     /// A publish that its delete has overtaken, so nobody is ever shown it. It is counted, because a producer could
     /// delete ids that others are going to use.
     Suppressed,
+    /// Handed on, because its refusal is slow to count.
+    Uncounted,
     /// No delivery can help. It is a dead letter, or counted.
     Refused(Failure),
     /// A dead letter that failed too often.
@@ -97,7 +99,7 @@ impl Disposition {
             Self::Applied(_) | Self::Unseen => "applied".into(),
             Self::AppliedBut(refused) => format!("applied, {refused} of its events refused").into(),
             Self::Split(_) => "split".into(),
-            Self::Continued => "continued".into(),
+            Self::Continued | Self::Uncounted => "continued".into(),
             Self::Expired => "older than retention".into(),
             Self::Suppressed => "suppressed by an earlier delete".into(),
             Self::Refused(failure) => format!("refused: {failure}").into(),

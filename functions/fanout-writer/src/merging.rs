@@ -139,6 +139,7 @@ pub(crate) fn shared<'d>(stand_ins: impl Iterator<Item = &'d Disposition>) -> Op
             Disposition::Expired => Disposition::Expired,
             Disposition::Suppressed => Disposition::Suppressed,
             Disposition::AppliedBut(_)
+            | Disposition::Uncounted
             | Disposition::Refused(_)
             | Disposition::GivenUp(_)
             | Disposition::Retry(..) => return None,

@@ -163,7 +163,7 @@ impl Writer {
                     None => false,
                 };
                 if sent {
-                    return Disposition::Continued;
+                    return Disposition::Uncounted;
                 }
                 // The last delivery: a letter more than there is room for is better than none.
                 if receives < MAX_RECEIVES {

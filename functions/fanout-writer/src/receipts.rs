@@ -45,7 +45,9 @@ fn end(disposition: &Disposition) -> Option<MessageEnd> {
         | Disposition::AppliedBut(_)
         | Disposition::Expired
         | Disposition::Suppressed => Some(MessageEnd::Done),
-        Disposition::Split(_) | Disposition::Continued => Some(MessageEnd::HandedOn),
+        Disposition::Split(_) | Disposition::Continued | Disposition::Uncounted => {
+            Some(MessageEnd::HandedOn)
+        }
         Disposition::Refused(_) | Disposition::GivenUp(_) => Some(MessageEnd::Refused),
         Disposition::Retry(..) => None,
     }
