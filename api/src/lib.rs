@@ -21,9 +21,7 @@ pub mod problem;
 pub mod response;
 pub mod sampling;
 
-pub use auth::{
-    Authorization, AuthorizationError, Caller, ClaimName, ClaimNameError, Claims, ClaimsError,
-};
+pub use auth::{Authorization, AuthorizationError, Caller, TenantClaim, TenantClaimError};
 pub use path::{EVENTS_ROUTE, Path, Route};
 pub use problem::Problem;
 pub use response::Answer;

@@ -7,5 +7,4 @@
 )]
 
 mod engine;
-mod models;
 mod queue;

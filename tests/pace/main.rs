@@ -7,7 +7,6 @@
 )]
 
 mod fan_outs;
-mod one_person;
 mod redeliveries;
 mod support;
 mod table;

@@ -23,9 +23,9 @@ async fn main() -> Result<(), Error> {
     let intake = Intake {
         commands: Sender::new(sqs, env::required(env::QUEUE_URL)?),
         authorization: env::parsed_or(env::AUTHORIZATION, api::Authorization::default())?,
-        claims: api::Claims::of_environment(env::CLAIMS)?,
+        tenant_claim: env::parsed_or(env::TENANT_CLAIM, api::TenantClaim::default())?,
         rates: env::parsed_or(env::TENANT_EVENTS_PER_SECOND, TenantRates::default())?,
-        events: EventSettings::of_environment(&[env::EVENT_PERIOD, env::EVENT_LATENESS_DAYS])?,
+        earliest: EventSettings::EARLIEST,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         log_sampling: env::parsed_or(env::LOG_ONE_IN, api::LogSampling::ALL)?,
         clock: Clock::system(),

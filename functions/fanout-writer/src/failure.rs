@@ -111,8 +111,9 @@ impl Failure {
     /// delivery, which has all of its time, tells a store that does not answer from a slow one.)
     #[must_use]
     pub fn is_slowness(&self) -> bool {
+        use DynamoError::{Contended, DeadlineExceeded, Throttled};
         match self {
-            Self::Dynamo(error) => error.is_slowness(),
+            Self::Dynamo(error) => matches!(error, Throttled | Contended | DeadlineExceeded(_)),
             Self::Bus(error) => {
                 matches!(error, BusError::Throttled | BusError::DeadlineExceeded(_))
             }

@@ -1,6 +1,6 @@
 //! The functions, built as their own programs build them.
 
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
 use nagare::Failure;
 use nagare_local::{COMMANDS, DEAD_LETTERS};
 use projector::Projector;
@@ -38,7 +38,6 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         events: stage.tables.events.clone(),
         hold: Hold::default(),
         bus: Bus::off(),
-        shares: Shares::default(),
     })
 }
 
@@ -57,7 +56,7 @@ pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
         ),
         read_notifications: Retention::default(),
         tables: stage.tables.events.tables().clone(),
-        rules: shared::tenants::Rules::new(&stage.tables.ledger, &stage.tables.views),
+        rules: shared::tenants::Rules::new(&stage.tables.ledger),
         bus: Bus::off(),
     })
 }

@@ -39,9 +39,7 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
             return cx.hand_on(Command::Follow(change)).await;
         }
     }
-    // That a follow is complete is known by the actor being shown, and is only noted if it took long.
-    let repeats = if pair.state.on { cx.limits.repeated } else { 0 };
-    if noted || pair.passed > repeats {
+    if noted || pair.passed > cx.limits.repeated {
         cx.follows.note_complete(viewer, actor, pair.state).await?;
     }
     if noted {

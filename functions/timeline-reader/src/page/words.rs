@@ -41,10 +41,8 @@ impl<W: Word> Words<W> {
 
     /// Those that are asked for.
     pub(crate) fn parse(parameters: &Parameters<'_>) -> Result<Self, Problem> {
-        let parse = |text: &str| {
-            text.parse().map_err(|e: W::Err| Problem::of_query(W::PARAMETER, text, &e))
-        };
-        parameters.all(W::PARAMETER).map(parse).collect::<Result<_, _>>().map(Self)
+        let words = parameters.all(W::PARAMETER).map(str::parse).collect::<Result<_, _>>();
+        words.map(Self).map_err(|e: W::Err| Problem::invalid(W::PARAMETER, e.to_string()))
     }
 
     /// As a cursor carries them.

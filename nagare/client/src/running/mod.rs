@@ -22,7 +22,7 @@ mod place;
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -32,8 +32,6 @@ use shared::runtime::deadline::Deadline;
 pub use directory::{DirectoryError, logs};
 pub use note::Note;
 
-use crate::own_dir::{OwnDir, OwnError};
-
 /// How often to look whether a process has ended.
 const INTERVAL: Duration = Duration::from_millis(20);
 
@@ -41,8 +39,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// counts as running until this is dropped.
 #[derive(Debug)]
 pub struct Noted {
-    directory: OwnDir,
-    name: String,
+    path: PathBuf,
     /// Locked; the system unlocks it however the process ends.
     _file: File,
 }
@@ -57,16 +54,17 @@ impl Noted {
     }
 
     fn write_in(directory: &Path, note: &Note) -> Result<Self, DirectoryError> {
-        let directory = OwnDir::open(directory)?;
-        remove_stale(&directory);
-        let (name, file) = note.write(&directory)?;
-        Ok(Self { directory, name, _file: file })
+        directory::create(directory)?;
+        remove_stale(directory);
+        let unusable = |source| DirectoryError::Unusable { path: directory.to_owned(), source };
+        let (path, file) = note.write(directory).map_err(unusable)?;
+        Ok(Self { path, _file: file })
     }
 
     /// Removes the note: from then on no command finds the stack.
     pub fn withdraw(&self) {
-        if let Err(failure) = self.directory.remove(&self.name) {
-            tracing::warn!("the note of this stack could not be removed: {failure}");
+        if let Err(failure) = std::fs::remove_file(&self.path) {
+            tracing::warn!("{} could not be removed: {failure}", self.path.display());
         }
     }
 }
@@ -74,7 +72,7 @@ impl Noted {
 impl Drop for Noted {
     fn drop(&mut self) {
         // It may have been withdrawn before.
-        let _ = self.directory.remove(&self.name);
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -122,23 +120,14 @@ pub fn stacks() -> Result<Vec<Running>, DirectoryError> {
     stacks_in(&directory::stacks()?)
 }
 
-fn stacks_in(path: &Path) -> Result<Vec<Running>, DirectoryError> {
-    let directory = match OwnDir::open_existing(path) {
-        Ok(directory) => directory,
-        // What another user has noted there is not this user's.
-        Err(OwnError::Foreign(_)) => None,
-        Err(error) => return Err(error.into()),
-    };
-    // Where no stack ever ran there is no directory.
-    let Some(directory) = directory else { return Ok(Vec::new()) };
-    let names = notes(&directory)?.into_iter();
-    let mut running: Vec<_> = names.filter_map(|name| running(&directory, &name)).collect();
+fn stacks_in(directory: &Path) -> Result<Vec<Running>, DirectoryError> {
+    let mut running: Vec<_> = notes(directory)?.filter_map(|path| running(&path)).collect();
     running.sort_by_key(|stack| stack.note.port);
     Ok(running)
 }
 
-fn running(directory: &OwnDir, name: &str) -> Option<Running> {
-    let mut file = directory.closed(name)?;
+fn running(path: &Path) -> Option<Running> {
+    let mut file = directory::open_own(path)?;
     if !is_locked(&file) {
         return None;
     }
@@ -146,17 +135,24 @@ fn running(directory: &OwnDir, name: &str) -> Option<Running> {
     (note.place == place::here()).then_some(Running { note, file })
 }
 
-/// The names of files that may be notes.
-fn notes(directory: &OwnDir) -> Result<Vec<String>, OwnError> {
-    let files = directory.names()?.into_iter().filter(|(_, is_directory)| !is_directory);
-    Ok(files.map(|(name, _)| name).filter(|name| note::is_named_like_one(name)).collect())
+/// The files that may be notes. Where no stack ever ran there is no directory.
+fn notes(directory: &Path) -> Result<impl Iterator<Item = PathBuf>, DirectoryError> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => Some(entries),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(source) => {
+            return Err(DirectoryError::Unusable { path: directory.to_owned(), source });
+        }
+    };
+    let paths = entries.into_iter().flatten().filter_map(|entry| entry.ok().map(|it| it.path()));
+    Ok(paths.filter(|path| note::is_named_like_one(path)))
 }
 
 /// Removes the notes of stacks that are gone. What fails is tried again by the next stack.
-fn remove_stale(directory: &OwnDir) {
-    for name in notes(directory).into_iter().flatten() {
-        if directory.closed(&name).is_some_and(|file| !is_locked(&file)) {
-            let _ = directory.remove(&name);
+fn remove_stale(directory: &Path) {
+    for path in notes(directory).into_iter().flatten() {
+        if directory::open_own(&path).is_some_and(|file| !is_locked(&file)) {
+            let _ = std::fs::remove_file(path);
         }
     }
 }

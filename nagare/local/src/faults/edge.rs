@@ -114,8 +114,7 @@ impl Choice {
             (faults.cuts, "cuts", Fault::CutAnswer),
             (faults.hangs, "hangs", Fault::Hang),
             (faults.missing, "missing", Fault::TableMissing),
-            (faults.denied - of_queue(faults.denied), "denied", Fault::Denied),
-            (of_queue(faults.queue_denied), "queue-denied", Fault::Denied),
+            (faults.denied, "denied", Fault::Denied),
             (of_queue(faults.queue_errors), "queue-errors", Fault::ServerError),
             // Before the call as often as after it.
             (queue_resets, "queue-resets", Fault::LostRequest),
@@ -208,7 +207,7 @@ mod tests {
             "cuts",
             "hangs",
             "missing",
-            "queue-denied",
+            "denied",
             "queue-errors",
             "queue-resets",
             "slow",
