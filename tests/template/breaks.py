@@ -818,7 +818,7 @@ BREAKS = {
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "named producers who silence the intake": (
-        replace_at(*properties("CommandQueuePolicy", "PolicyDocument", "Statement", 2, "Fn::If", 1, "Condition", "ArnNotEquals", "aws:PrincipalArn", "Fn::Split", 1, "Fn::Sub", 0, "${EventIntakeRole.Arn},", "")),
+        replace_at(*properties("CommandQueuePolicy", "PolicyDocument", "Statement", 2, "Fn::If", 1, "Condition", "ArnNotEquals", "aws:PrincipalArn", "Fn::Split", 1, "Fn::Sub", "${EventIntakeRole.Arn},", "")),
         check.test_producers_can_be_named,
     ),
     "a function without an alarm": (
