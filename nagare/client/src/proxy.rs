@@ -43,7 +43,7 @@ pub async fn sdk_config() -> Result<SdkConfig, Failure> {
 }
 
 /// A client for other HTTP services, through the proxy if there is one. It follows no redirects: none of these services sends any, and
-/// a signed request is for nobody else. Its calls end at their [deadline](super::call_timeout).
+/// a signed request is for one host. Its calls end at their [deadline](super::call_timeout).
 ///
 /// On a machine without root certificates, such as a slim container, it still reaches addresses that are not encrypted, as those of a
 /// local stack, and trusts no other.

@@ -88,7 +88,7 @@ impl Dynamo {
         Self { limits, ..self }
     }
 
-    /// The same client, for calls that are tried for so long, as those of operators' tools.
+    /// This client with another bound on how long a call is tried.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
