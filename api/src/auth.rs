@@ -8,43 +8,102 @@
 use std::str::FromStr;
 
 use aws_lambda_events::event::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest};
+use shared::runtime::env::{self, EnvError};
 use shared::values::{TenantId, ViewerId};
 
 use crate::problem::Problem;
 
 /// The longest name of a claim.
 const MOST_CLAIM_BYTES: usize = 128;
+/// The claim that a viewer's id is in by default.
+const SUB: &str = "sub";
 
-/// The claim of a token with the tenant of its owner: `tenant_id` by default.
+/// The name of a claim of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TenantClaim(String);
+pub struct ClaimName(String);
 
-/// The text cannot be the name of such a claim.
+/// A text is not the name of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected the name of a claim other than `sub`: 1 to 128 visible characters of ASCII")]
-pub struct TenantClaimError;
+#[error("expected the name of a claim: 1 to 128 visible characters of ASCII")]
+pub struct ClaimNameError;
 
-impl TenantClaim {
+impl ClaimName {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl Default for TenantClaim {
-    fn default() -> Self {
-        Self("tenant_id".to_owned())
+impl FromStr for ClaimName {
+    type Err = ClaimNameError;
+
+    fn from_str(text: &str) -> Result<Self, ClaimNameError> {
+        let is_name = (1..=MOST_CLAIM_BYTES).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_name.then(|| Self(text.to_owned())).ok_or(ClaimNameError)
     }
 }
 
-impl FromStr for TenantClaim {
-    type Err = TenantClaimError;
+/// The claims of a token that say for whom it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claims {
+    viewer: ClaimName,
+    tenant: ClaimName,
+}
 
-    /// `sub` is refused: a viewer who chose the id of a tenant would act for it.
-    fn from_str(text: &str) -> Result<Self, TenantClaimError> {
-        let is_name = (1..=MOST_CLAIM_BYTES).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_graphic());
-        (is_name && text != "sub").then(|| Self(text.to_owned())).ok_or(TenantClaimError)
+/// The claim of the tenant cannot be this one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected another claim than `sub` and the claim of the viewer: a viewer with a tenant's id would act for the tenant"
+)]
+pub struct ClaimsError;
+
+impl Claims {
+    /// The claim with the id of the token's owner, and the claim with their tenant.
+    ///
+    /// # Errors
+    /// [`ClaimsError`] if the second is `sub` or the first.
+    pub fn new(viewer: ClaimName, tenant: ClaimName) -> Result<Self, ClaimsError> {
+        let is_of_viewers = tenant.as_str() == SUB || tenant == viewer;
+        if is_of_viewers { Err(ClaimsError) } else { Ok(Self { viewer, tenant }) }
+    }
+
+    /// The claims that these two variables name. Without them, the default ones.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of_environment([viewer, tenant]: [&'static str; 2]) -> Result<Self, EnvError> {
+        let default = Self::default();
+        let names = (env::parsed_or(viewer, default.viewer)?, default.tenant);
+        let claims = Self::new(names.0, env::parsed_or(tenant, names.1)?);
+        claims.map_err(|e| EnvError::Invalid { name: tenant, problem: e.to_string() })
+    }
+
+    /// The default ones, with another claim of the viewer.
+    ///
+    /// # Errors
+    /// [`ClaimsError`] if it is that of the tenant.
+    pub fn with_viewer(viewer: ClaimName) -> Result<Self, ClaimsError> {
+        Self::new(viewer, Self::default().tenant)
+    }
+
+    /// The claim with the id of the token's owner: `sub` by default.
+    #[must_use]
+    pub fn viewer(&self) -> &str {
+        self.viewer.as_str()
+    }
+
+    /// The claim with their tenant: `tenant_id` by default.
+    #[must_use]
+    pub fn tenant(&self) -> &str {
+        self.tenant.as_str()
+    }
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        let [viewer, tenant] = [SUB, "tenant_id"].map(|name| ClaimName(name.to_owned()));
+        Self { viewer, tenant }
     }
 }
 
@@ -81,6 +140,9 @@ impl FromStr for Authorization {
 }
 
 /// An authenticated caller.
+///
+/// API Gateway passes every claim as a string: a number in its digits, a list as `[a b]`. A list is
+/// not a valid id, so it equals none.
 #[derive(Debug)]
 pub enum Caller<'a> {
     /// The owner of a verified token, who may belong to a tenant.
@@ -90,39 +152,28 @@ pub enum Caller<'a> {
 }
 
 impl Authorization {
-    /// The caller of a request, with the tenant in this claim of their token.
+    /// The caller of a request, by these claims of their token.
     ///
     /// # Errors
     /// [`Problem::Unauthenticated`]
     pub fn caller<'a>(
         self,
         event: &'a ApiGatewayV2httpRequest,
-        claim: &TenantClaim,
+        claims: &Claims,
     ) -> Result<Caller<'a>, Problem> {
         let authorizer = event.request_context.authorizer.as_ref();
-        let subject = authorizer.and_then(subject).transpose()?;
-        match (self, subject) {
+        let token = authorizer.and_then(|it| it.jwt.as_ref()).map(|token| &token.claims);
+        match (self, token) {
             (Self::Jwt, None) => Err(Problem::Unauthenticated),
             (Self::Iam, _) if !authorizer.is_some_and(is_signed) => Err(Problem::Unauthenticated),
-            (_, Some(subject)) => {
-                let tenant = authorizer.and_then(|it| tenant(it, claim));
-                Ok(Caller::Subject(subject, tenant))
+            (_, Some(token)) => {
+                let viewer = token.get(claims.viewer()).filter(|viewer| !viewer.is_empty());
+                let viewer = viewer.ok_or(Problem::Unauthenticated)?;
+                Ok(Caller::Subject(viewer, token.get(claims.tenant()).map(String::as_str)))
             }
             (Self::Iam | Self::Open, None) => Ok(Caller::Trusted),
         }
     }
-}
-
-/// The owner of the token, if there is one.
-fn subject(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Result<&str, Problem>> {
-    let claims = &authorizer.jwt.as_ref()?.claims;
-    let subject = claims.get("sub").filter(|subject| !subject.is_empty());
-    Some(subject.map(String::as_str).ok_or(Problem::Unauthenticated))
-}
-
-/// The tenant of the token's owner.
-fn tenant<'a>(authorizer: &'a ApiGatewayRequestAuthorizer, claim: &TenantClaim) -> Option<&'a str> {
-    authorizer.jwt.as_ref()?.claims.get(claim.as_str()).map(String::as_str)
 }
 
 /// True if API Gateway has checked a signature and passes its signer.
@@ -138,8 +189,8 @@ impl Caller<'_> {
     /// # Errors
     /// [`Problem`] if they name another viewer, or a malformed id.
     pub fn own(&self, asked: Option<&str>) -> Result<Option<ViewerId>, Problem> {
-        let asked = asked.map(ViewerId::new).transpose();
-        let asked = asked.map_err(|e| Problem::invalid("viewer", e.to_string()))?;
+        let parse = |text| ViewerId::new(text).map_err(|e| Problem::of_query("viewer", text, &e));
+        let asked = asked.map(parse).transpose()?;
         match (self, asked) {
             (Self::Trusted, asked) => Ok(asked),
             (Self::Subject(subject, _), Some(asked)) if *subject == asked.as_str() => {

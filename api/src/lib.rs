@@ -21,7 +21,9 @@ pub mod problem;
 pub mod response;
 pub mod sampling;
 
-pub use auth::{Authorization, AuthorizationError, Caller, TenantClaim, TenantClaimError};
+pub use auth::{
+    Authorization, AuthorizationError, Caller, ClaimName, ClaimNameError, Claims, ClaimsError,
+};
 pub use path::{EVENTS_ROUTE, Path, Route};
 pub use problem::Problem;
 pub use response::Answer;

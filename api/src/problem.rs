@@ -1,5 +1,7 @@
 //! Errors as RFC 9457 problem details. They tell the caller what to correct, and nothing about internals.
 
+use std::fmt::Display;
+
 use aws_lambda_events::event::apigw::ApiGatewayV2httpResponse;
 use aws_lambda_events::http::HeaderValue;
 use aws_lambda_events::http::header::{
@@ -94,10 +96,23 @@ impl Problem {
         Self::Invalid { parameter, problem }
     }
 
+    /// A parameter of the query has a malformed value. An unencoded `+` arrives as a space, and the
+    /// answer says so.
+    #[must_use]
+    pub fn of_query(parameter: &'static str, value: &str, problem: &dyn Display) -> Self {
+        let hint = if value.contains(' ') { "; write `+` as %2B" } else { "" };
+        Self::invalid(parameter, format!("{problem}{hint}"))
+    }
+
     /// The HTTP response for this problem.
     #[must_use]
     pub fn into_response(self) -> ApiGatewayV2httpResponse {
-        let mut response = response::json(self.status(), "application/problem+json", self.body());
+        let mut response = response::json(
+            self.status(),
+            "application/problem+json",
+            response::Caching::Private,
+            self.body(),
+        );
         if let Some((name, value)) = self.header() {
             response.headers.insert(name, value);
         }

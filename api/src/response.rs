@@ -1,5 +1,7 @@
 //! Answers in JSON.
 
+use std::num::NonZeroU8;
+
 use aws_lambda_events::encodings::Body;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpResponse;
 use aws_lambda_events::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
@@ -34,21 +36,18 @@ impl Shareable {
     /// The response to a request with these headers. A public one may be cached for this many seconds.
     #[must_use]
     pub fn into_response(self, requested: &HeaderMap, seconds: u8) -> ApiGatewayV2httpResponse {
-        let mut response = self.answer.into_response(requested);
-        if self.is_public && seconds > 0 {
-            let kept = HeaderValue::try_from(format!("public, max-age={seconds}"));
-            response.headers.extend(kept.ok().map(|kept| (CACHE_CONTROL, kept)));
-        }
-        response
+        let caching = match NonZeroU8::new(seconds) {
+            Some(seconds) if self.is_public => Caching::Public { seconds },
+            _ => Caching::Private,
+        };
+        self.answer.into_response(requested, caching)
     }
 }
 
 impl Answer {
-    /// The answer to a request with these headers.
-    #[must_use]
-    pub fn into_response(self, requested: &HeaderMap) -> ApiGatewayV2httpResponse {
+    fn into_response(self, requested: &HeaderMap, caching: Caching) -> ApiGatewayV2httpResponse {
         let compressed = Accepted::of(requested).compressed(&self.body);
-        let mut response = json(200, "application/json", self.body);
+        let mut response = json(200, "application/json", caching, self.body);
         if let Some(bytes) = compressed {
             response.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             response.body = Some(Body::Binary(bytes));
@@ -58,12 +57,36 @@ impl Answer {
     }
 }
 
-/// An answer with a JSON body that must not be cached.
+/// Which caches may store an answer.
+#[derive(Debug, Clone, Copy)]
+pub enum Caching {
+    Private,
+    Public { seconds: NonZeroU8 },
+}
+
+impl Caching {
+    fn header(self) -> HeaderValue {
+        let public = match self {
+            Self::Private => None,
+            Self::Public { seconds } => {
+                HeaderValue::try_from(format!("public, max-age={seconds}")).ok()
+            }
+        };
+        public.unwrap_or(HeaderValue::from_static("private, no-store"))
+    }
+}
+
+/// An answer with a JSON body. API Gateway takes one value for each header.
 #[must_use]
-pub fn json(status: u16, content_type: &'static str, body: String) -> ApiGatewayV2httpResponse {
+pub fn json(
+    status: u16,
+    content_type: &'static str,
+    caching: Caching,
+    body: String,
+) -> ApiGatewayV2httpResponse {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    headers.insert(CACHE_CONTROL, caching.header());
     // The same request may be answered in either coding, even if this answer is uncompressed.
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     let mut response = ApiGatewayV2httpResponse::default();

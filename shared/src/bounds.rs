@@ -17,7 +17,9 @@ use crate::ledger_item::LedgerItem;
 use crate::likes::keys as likes;
 use crate::notifications::keys as notifications;
 use crate::polls::keys::{self as polls, PollRow};
+use crate::projection::recent::NOTES;
 use crate::projection::{Barrier, checkpoints, redriven};
+use crate::refusals::keys::RefusalItem;
 use crate::rooms::RoomItem;
 use crate::summaries::{SummaryItem, SummaryView};
 use crate::tags::TagItem;
@@ -112,9 +114,11 @@ kinds! {
     BarrierRow, "facts: barrier", 512;
     BarrierView, "views: barrier", ROW;
     Checkpoint, "views: checkpoint", 512;
+    CountedPart, "views: counted part", 256;
     FanOut, "ledger: fan-out", 2_048;
     Reconciliation, "ledger: reconciliation", 1_024;
     ListingProgress, "ledger: listing progress", 768;
+    Receipts, "ledger: receipts", 2_048;
     Period, "ledger: period", 49_152;
     Archiving, "ledger: archiving", 2_048;
     Archived, "ledger: archived", 1_024;
@@ -135,6 +139,11 @@ kinds! {
     Deciding, "ledger: progress of a rule", 768;
     Daily, "ledger: daily decisions", 40_000;
     DailyTenant, "ledger: progress of daily decisions", 512;
+    Refusals, "ledger: refusals of a tenant", 512;
+    RefusedEvent, "ledger: refused event", 2_048;
+    CountedRefusal, "ledger: counted refusal", 512;
+    SubjectRefusals, "ledger: refusals of a subject", 256;
+    RefusalsOfDay, "ledger: refusals of a day", 256;
 }
 
 impl Kind {
@@ -185,6 +194,12 @@ impl Kind {
             LedgerItem::Tenant(TenantItem::Deciding(_)) => Self::Deciding,
             LedgerItem::Tenant(TenantItem::Daily(_)) => Self::Daily,
             LedgerItem::Tenant(TenantItem::DailyTenant(_)) => Self::DailyTenant,
+            LedgerItem::Tenant(TenantItem::Refusals(_)) => Self::Refusals,
+            LedgerItem::Tenant(TenantItem::RefusedEvent(_)) => Self::RefusedEvent,
+            LedgerItem::Refusal(RefusalItem::Counted) => Self::CountedRefusal,
+            LedgerItem::Refusal(RefusalItem::Subject) => Self::SubjectRefusals,
+            LedgerItem::Refusal(RefusalItem::OfDay) => Self::RefusalsOfDay,
+            LedgerItem::Receipts => Self::Receipts,
             LedgerItem::Person(_) => return Self::of_person(pk),
         })
     }
@@ -267,7 +282,8 @@ impl Kind {
             })
         };
         let view = likes.or_else(notification).or_else(battle).or_else(poll);
-        let view = view.or_else(barrier).or_else(checkpoint);
+        let counted = || key.pk.starts_with(NOTES).then_some(Self::CountedPart);
+        let view = view.or_else(barrier).or_else(checkpoint).or_else(counted);
         view.or_else(summary)
     }
 }

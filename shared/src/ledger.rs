@@ -19,6 +19,10 @@
 //! events#<what>            …                           periods and their archives  events
 //! tenant#<tenant>#<what>   …                           rules, payloads, alerts     tenants
 //! tenants#daily            <tenant>                    daily decisions: progress   tenants
+//! refusal#<message>        counted                     its refusals are counted    refusals
+//! refused#<subject>        <day>#<reason>              its letters of a day        refusals
+//! refusals#<day>#<shard>   <reason>                    refusals of a day           refusals
+//! receipts#<run>#<n>       receipts                    which commands are done     receipts
 //! ```
 //!
 //! Each feature makes its own keys in its file `keys.rs`, and parses them in `of_key`, by one table (`dynamo::keys`). The prefixes above are distinct, and
@@ -45,7 +49,7 @@ use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::values::{Payload, Timestamp};
 
 /// The TTL attribute of ledger, facts and views, in unix seconds. The erasure of a person sets it on the remaining items. The
-/// stored sets of what clients have seen have it, and the tombstones of messages. No item in force has it.
+/// stored sets of what clients have seen have it, the tombstones of messages, and counts of refusals. No other item in force has it.
 pub const FORGET_AT: &str = "forget_at";
 
 /// The index of edges by follower. It has keys only, so a follow costs it one write and a change of the edge none. Only

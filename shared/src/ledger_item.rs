@@ -5,6 +5,8 @@ use crate::events::keys::{self as events, EventItem};
 use crate::fanout::{ProgressItem, keys as fanout};
 use crate::follows::keys as follows;
 use crate::ledger::PERSON;
+use crate::receipts;
+use crate::refusals::keys::{self as refusals, RefusalItem};
 use crate::rooms::{RoomItem, keys as rooms};
 use crate::tags::{TagItem, keys as tags};
 use crate::tenants::{TenantItem, keys as tenants};
@@ -23,8 +25,12 @@ pub enum LedgerItem {
     Room(RoomItem),
     /// A period of events or its archive: about nobody, or about a tenant.
     Events(EventItem),
+    /// Which commands of a producer are done: about nobody.
+    Receipts,
     /// A definition, a payload of a customer, or an alert of a tenant.
     Tenant(TenantItem),
+    /// A count of refusals: about nobody.
+    Refusal(RefusalItem),
 }
 
 impl LedgerItem {
@@ -45,6 +51,8 @@ impl LedgerItem {
             .or_else(|| rooms::of_key(pk, sk).map(Self::Room))
             .or_else(|| events::of_key(pk, sk).map(Self::Events))
             .or_else(|| tenants::of_key(pk, sk).map(Self::Tenant))
+            .or_else(|| refusals::of_key(pk, sk).map(Self::Refusal))
+            .or_else(|| pk.starts_with(receipts::PREFIX).then_some(Self::Receipts))
     }
 }
 

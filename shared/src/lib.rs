@@ -20,6 +20,7 @@
 //! follows        who follows whom                      its part of the ledger
 //! timelines      entries, written and read
 //! fanout         why every race ends right; how far long work has come
+//! receipts       which commands of a producer are done
 //! dead_letters   commands that gave up
 //! profiles       what people say of themselves
 //! likes          who likes what, and how many do
@@ -31,13 +32,14 @@
 //! events         what the customers of tenants do: tables by period, archives
 //! summaries      how often they did it, by customer, name and day
 //! tenants        payloads of customers; rules, scores, alerts
+//! refusals       what cannot be applied, counted by day
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
 //! bounds         all kinds of stored items, and how large they become
 //! ```
 //!
-//! A feature sees what is above it. Only `timelines`, `fanout`, `notifications`, `summaries` and `tenants` see other features, and no two see
+//! A feature sees what is above it. Only `timelines`, `fanout`, `notifications`, `summaries`, `tenants` and `refusals` see other features, and no two see
 //! each other in a circle.
 //!
 //! This crate knows DynamoDB, and of SQS how to send. It does not know how messages arrive, HTTP or the
@@ -66,6 +68,8 @@ pub mod polls;
 pub mod profiles;
 pub mod projection;
 pub mod queue;
+pub mod receipts;
+pub mod refusals;
 pub mod register;
 pub mod rooms;
 pub mod runtime;

@@ -3,8 +3,8 @@
     python tests/bench/pollers.py [--pollers 1000] [--seconds 20] [--every 1]
 
 Two stacks run in turns, one as it is by default and one with `--public-cache 1`. In front of both stands the same small
-cache, which obeys `Cache-Control` (it keeps what is `public` for `max-age`, and asks once for what several ask for at the
-same moment), so that only the header makes the difference. Each poller asks as an app does: the battle, then the
+cache, which follows RFC 9111 (tests/e2e/shared_cache.py) and asks once for what several ask for at the same moment, so that
+only the headers make the difference. Each poller asks as an app does: the battle, then the
 room with the `newer_cursor` it was given. Meanwhile somebody hits and talks, ten times a second.
 
 Printed for each: requests of the pollers, how many of them reached the stack, and how long answers took.
@@ -14,14 +14,17 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.parse
 
 import bench
+
+sys.path.insert(0, str(bench.ROOT / "tests" / "e2e"))
+from shared_cache import Fields, SharedCache  # noqa: E402
 
 # Connections from the cache to the stack.
 UPSTREAM = 64
@@ -33,43 +36,41 @@ class Cache:
     def __init__(self, api):
         url = urllib.parse.urlsplit(api)
         self.host, self.port = url.hostname, url.port
-        self.kept, self.asking = {}, {}
+        self.kept, self.asking = SharedCache(), {}
         self.idle, self.room = [], asyncio.Semaphore(UPSTREAM)
         self.asked = self.reached = self.refused = 0
 
     async def get(self, target):
         self.asked += 1
-        until, answer = self.kept.get(target, (0, None))
-        if time.monotonic() < until:
+        if answer := self.kept.found(target, time.time()):
             return answer
-        if target in self.asking:
-            answer, shared = await asyncio.shield(self.asking[target])
-            if shared:
-                return answer
-            return (await self.fetch(target))[0]
+        if waiting := self.asking.get(target):
+            # Several requests are one, as long as its answer may be reused.
+            await asyncio.shield(waiting)
+            return self.kept.found(target, time.time()) or await self.fetch(target)
         asking = self.asking[target] = asyncio.ensure_future(self.fetch(target))
         try:
-            return (await asyncio.shield(asking))[0]
+            return await asyncio.shield(asking)
         finally:
-            if self.asking.get(target) is asking:
-                del self.asking[target]
+            del self.asking[target]
 
     async def fetch(self, target):
-        """Asks the stack; the answer, and whether it may be given to others."""
+        """Asks the stack."""
         async with self.room:
             self.reached += 1
+            asked_at = time.time()
             reader, writer = self.idle.pop() if self.idle else await asyncio.open_connection(self.host, self.port)
             writer.write(f"GET {target} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n\r\n".encode())
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            body = await reader.readexactly(int(re.search(r"content-length: (\d+)", head)[1]))
+            first, *head = (await reader.readuntil(b"\r\n\r\n")).decode().splitlines()
+            lines = [line.split(":", 1) for line in head if line]
+            [length] = Fields(lines).values("content-length")
+            body = await reader.readexactly(int(length))
             self.idle.append((reader, writer))
-        status = int(head.split(" ", 2)[1])
+        status = int(first.split(" ", 2)[1])
         self.refused += status in (429, 503)
         answer = status, json.loads(body)
-        age = re.search(r"cache-control: public, max-age=(\d+)", head)
-        if age and status == 200:
-            self.kept[target] = (time.monotonic() + int(age[1]), answer)
-        return answer, bool(age)
+        self.kept.keep(target, status, lines, answer, asked_at, time.time())
+        return answer
 
 
 async def poller(cache, end, every, latencies):

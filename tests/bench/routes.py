@@ -60,6 +60,7 @@ ROUTES = {
     "/v1/tenants/{tenant_id}/names": "/v1/tenants/acme/names",
     "/v1/tenants/{tenant_id}/names/{name}": "/v1/tenants/acme/names/login",
     "/v1/tenants/{tenant_id}/alerts": "/v1/tenants/acme/alerts",
+    "/v1/tenants/{tenant_id}/refusals": "/v1/tenants/acme/refusals",
 }
 # What the pages of a client that has one already ask for.
 NEWER = ["/v1/timelines/{viewer_id}", "/v1/rooms/{room_id}/messages"]

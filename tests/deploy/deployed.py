@@ -13,7 +13,7 @@ import urllib.request
 import boto3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
-from conftest import DEADLINE, EXPORT, Answer, Stack
+from conftest import DEADLINE, EXPORT, Answer, Stack, single
 
 STACK = "nagare-dev"
 
@@ -49,8 +49,7 @@ class Deployed(Stack):
         except urllib.error.HTTPError as refused:
             answer = refused
         with answer:
-            found = {name.lower(): value for name, value in answer.headers.items()}
-            return Answer(answer.status, found, answer.read().decode())
+            return Answer(answer.status, single(answer.headers.items()), answer.read().decode())
 
 
 def exports(lines):

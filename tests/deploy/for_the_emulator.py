@@ -2,9 +2,9 @@
 
     python for_the_emulator.py .aws-sam/build/template.yaml
 
-It knows no metric math, so an alarm on an expression becomes one on the first metric that this looks at. And it says of a
-function that calls a queue which session of its role it is (`aws:PrincipalArn`), where AWS says which role, so the dead-letter
-queue's policy names these sessions as well.
+It knows no metric math, so an alarm on an expression becomes one on the first metric that this looks at. It has no
+`dynamodb:LeadingKeys`, so roles write into all partitions of a table. And it says of a function that calls a queue which session of its
+role it is (`aws:PrincipalArn`), where AWS says which role, so the dead-letter queue's policy names these sessions as well.
 """
 
 import sys
@@ -22,11 +22,21 @@ def without_math(alarm):
         alarm |= {**watched["Metric"], "Period": watched["Period"], "Statistic": watched["Stat"]}
 
 
+def without_partitions(role):
+    for policy in role.get("Policies", []):
+        for statement in policy["PolicyDocument"]["Statement"]:
+            for one in statement.get("Fn::If", [statement])[-2:]:
+                if isinstance(one, dict) and "dynamodb:LeadingKeys" in str(one.get("Condition")):
+                    del one["Condition"]
+
+
 def main(path):
     template = yaml_parse(Path(path).read_text(encoding="utf-8"))
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::CloudWatch::Alarm":
             without_math(resource["Properties"])
+        if resource["Type"] == "AWS::IAM::Role":
+            without_partitions(resource["Properties"])
     [deny] = [
         statement
         for statement in template["Resources"]["DeadLetterQueuePolicy"]["Properties"]["PolicyDocument"]["Statement"]

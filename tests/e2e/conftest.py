@@ -252,6 +252,20 @@ def free_port():
                 return first
 
 
+# Headers that are lists, of which several lines are one (RFC 9110, 5.3). A cookie has a line of its own.
+LISTS = {"set-cookie", "vary"}
+
+
+def single(headers):
+    """Headers by their names in lower case. A header with one value that comes twice is a defect."""
+    found = {}
+    for name, value in headers:
+        name = name.lower()
+        assert name not in found or name in LISTS, f"{name} is both {found[name]!r} and {value!r}"
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
 @dataclass
 class Answer:
     """One answer of the HTTP API."""
@@ -494,8 +508,7 @@ class Stack:
         try:
             connection.request(method, target, body=data, headers=headers or {})
             answer = connection.getresponse()
-            headers = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, headers, answer.read().decode())
+            return Answer(answer.status, single(answer.getheaders()), answer.read().decode())
         finally:
             connection.close()
 
@@ -513,8 +526,7 @@ class Stack:
             method = "GET" if fields is None else "POST"
             connection.request(method, f"/console/{path}", body=data, headers=cookie | form | (headers or {}))
             answer = connection.getresponse()
-            headers = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, headers, answer.read().decode())
+            return Answer(answer.status, single(answer.getheaders()), answer.read().decode())
         finally:
             connection.close()
 

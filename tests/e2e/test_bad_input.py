@@ -275,7 +275,7 @@ def test_a_batch_of_ten_all_bad(stack):
 
 # What looks odd and is right ---------------------------------------------------------------------------
 
-GOOD_IDS = ["a", "A", "0", "_", ":", "@", "-", "...", "-a", "a" * 128, "Az09._:@-", "0:1:2@host.example"]
+GOOD_IDS = ["a", "A", "0", "_", ":", "@", "-", "...", "-a", "a" * 128, "Az09._:@-|+", "0:1:2@host.example", "auth0|5f7c8ec7c33c6c004bbafe82", "anna+live@example.org", "|", "+"]
 
 
 @pytest.mark.parametrize("id", GOOD_IDS, ids=lambda id: id[:20])
@@ -502,10 +502,14 @@ def test_a_command_of_a_megabyte_that_is_right_works(stack):
 BAD_FOLLOWS = {
     # The file, and the line that has to be named.
     "wrong header": (b"from,to\nbob,anna\n", 1),
-    "header in another order": (b"followee,follower\nanna,bob\n", 1),
+    "a column twice": (b"follower,followee,follower\nbob,anna,ben\n", 1),
     "no header": (b"bob,anna\n", 1),
     "header in capitals": (b"Follower,Followee\nbob,anna\n", 1),
-    "three columns in the header": (b"follower,followee,at\nbob,anna,1\n", 1),
+    "JSON lines": (b'{"type":"follow.created"}\n', 1),
+    "an instant before 2015": (b"follower,followee,at\nbob,anna,2026-11-01\nbob,anna,1\n", 3),
+    "an instant in the future": (b"follower,followee,since\nbob,anna,2126-11-01\n", 2),
+    "no instant": (b"follower,followee,since\nbob,anna,yesterday\n", 2),
+    "a quote that stays open": (b'note,follower,followee\n"x,bob,anna\n', 2),
     "three columns": (b"follower,followee\nbob,anna\nbob,ben,1\n", 3),
     "one column": (b"follower,followee\nbob,anna\nbob\n", 3),
     "an empty id": (b"follower,followee\nbob,anna\n,ben\n", 3),
@@ -514,6 +518,7 @@ BAD_FOLLOWS = {
     "a space in an id": (b"follower,followee\nbob,anna\nbob, ben\n", 3),
     "not UTF-8": (b"follower,followee\nbob,anna\nbob,b\xff\n", 3),
     "not UTF-8 in the header": (b"follower,f\xffllowee\nbob,anna\n", 1),
+    "a ZIP archive": (b"PK\x03\x04follower,followee\nbob,anna\n", None),
     "UTF-16": ("follower,followee\nbob,anna\n".encode("utf-16"), None),
     "an empty file": (b"", None),
     "an empty gzip": (gzip.compress(b""), None),
@@ -543,6 +548,11 @@ GOOD_FOLLOWS = {
     "no line end at the end": b"follower,followee\n{v},{a}",
     "quotes": b'"follower","followee"\n"{v}","{a}"\n',
     "empty lines": b"follower,followee\n\n{v},{a}\n\n",
+    "a byte order mark": b"\xef\xbb\xbffollower,followee\n{v},{a}\n",
+    "a byte order mark before quotes": b'\xef\xbb\xbf"follower","followee"\r\n"{v}","{a}"\r\n',
+    "columns in another order": b"followee,follower\n{a},{v}\n",
+    "other columns": b'id,note,followee,x,follower\n1,"a, ""b""",{a},,{v}\n',
+    "semicolons": b"follower;followee\n{v};{a}\n",
     "an edge given twice": b"follower,followee\n{v},{a}\n{v},{a}\n",
 }
 
@@ -567,6 +577,19 @@ def test_follows_from_standard_input(stack, packed):
     stack.cli("follows", "import", "-", stdin=gzip.compress(content) if packed else content)
     stack.apply(publish(actor, unique("a")))
     assert len(stack.timeline(viewer)) == 1
+
+
+def test_follows_are_as_old_as_the_file_says(stack, tmp_path):
+    """In each form that databases and spreadsheets write; without one, as old as --at says."""
+    viewer, actors = unique("viewer"), [unique("actor") for _ in range(5)]
+    instants = ["2026-11-01 12:00:00.123+00", "1793534400", "1793534400123", "2026-11-01T21:00:00+09:00", ""]
+    file = tmp_path / "follows.csv"
+    rows = [f'"a note, quoted",{actor},{viewer},{at}\n' for actor, at in zip(actors, instants)]
+    file.write_text("note,followee,follower,since\n" + "".join(rows))
+    stack.cli("follows", "import", file, "--at", "2026-11-02T00:00:00Z")
+    following = {one["viewer_id"]: one["since"] for one in stack.request(f"/v1/viewers/{viewer}/following").json["items"]}
+    expected = ["12:00:00.123Z", "12:00:00.000Z", "12:00:00.123Z", "12:00:00.000Z"]
+    assert following == dict(zip(actors, [f"2026-11-01T{at}" for at in expected] + ["2026-11-02T00:00:00.000Z"]))
 
 
 def test_a_header_without_rows_is_an_import_of_nothing(stack, tmp_path):
@@ -661,6 +684,20 @@ def test_replay_limit(own_stack, tmp_path):
     assert len(own_stack.timeline("bob")) == 3
 
 
+def test_rows_in_another_order_are_published_in_the_order_of_their_times(own_stack, tmp_path):
+    """No row lies in the future, whichever is the last line."""
+    own_stack.apply(*(follow("bob", actor) for actor in ("anna", "ben", "carla")))
+    file = tmp_path / "posts.csv"
+    file.write_text("kind,t,author\nlive,1341100800,anna\npost,1341100700,ben\npost,1341100900,carla\npost,1341100650,ben\n")
+    done = own_stack.cli("replay", file, "--json")
+    assert json.loads(done.stdout)["activities"] == 4 and json.loads(done.stdout)["dead_letters"] == 0
+    items = own_stack.page("bob", order="oldest")["items"]
+    assert [item["activity_id"] for item in items] == ["ben-1341100650", "ben-1341100700", "anna-1341100800", "carla-1341100900"]
+    when = [datetime.fromisoformat(item["published_at"]) for item in items]
+    assert [(at - when[0]).total_seconds() for at in when] == [0, 50, 150, 250]
+    assert when[-1] <= datetime.now(timezone.utc)
+
+
 # Files of commands ----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("bad", ["not json", "[]", '{"type":"follow.created"}', '{"type":"x"}', "\xff"])
@@ -673,6 +710,24 @@ def test_a_file_of_commands_with_a_bad_line_sends_nothing(stack, tmp_path, bad):
     assert bad == "\xff" or "line 3" in done.stderr
     stack.drain()
     assert stack.timeline(viewer) == []
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["jsonl", "jsonl.gz"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "with a byte order mark"])
+def test_a_file_of_commands_is_read_however_it_is_packed(stack, tmp_path, packed, mark):
+    viewer, actor = unique("viewer"), unique("actor")
+    content = mark + "".join(json.dumps(command) + "\r\n\n" for command in (follow(viewer, actor), publish(actor, unique("a")))).encode()
+    file = tmp_path / "commands"
+    file.write_bytes(gzip.compress(content) if packed else content)
+    assert stack.cli("publish", "--file", file).stdout == "2 commands sent\n"
+    stack.drain()
+    assert len(stack.timeline(viewer)) == 1
+
+
+def test_an_array_is_not_a_file_of_commands(stack, tmp_path):
+    file = tmp_path / "commands.json"
+    file.write_text(json.dumps([follow("bob", "anna")], indent=1))
+    assert "one JSON object a line, got an array" in stack.cli("publish", "--file", file, code=2).stderr
 
 
 # Exit codes ------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import Stack, clean_environment, follow, profile, run
+from conftest import Stack, clean_environment, follow, profile, run, until
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +106,30 @@ def test_status_says_what_waits(stack):
     text = stack.cli("status").stdout
     assert f"{before + 1} " in text and "0 waiting, 0 in flight, 0 delayed" in text
     stack.cli("dead-letters", "drop", "--all")
+
+
+def test_status_checks_what_needs_attention(tmp_path):
+    with Stack() as stack:
+        report = json.loads(stack.cli("status", "--check", "--json").stdout)
+        assert report["attention"] == [] and report["unseen_dead_letters"] == 0
+        assert report["backlog"]["oldest_command_seconds"] < 60 and report["backlog"]["projection_lag_seconds"] <= 10
+        # A delayed command is not late.
+        stack.sqs.send_message(QueueUrl=stack.queue_url, MessageBody="late", DelaySeconds=900)
+        assert json.loads(stack.cli("status", "--json").stdout)["backlog"]["oldest_command_seconds"] == 0
+        [letter] = stack.send("no command")
+        until(lambda: stack.cli("status", "--check", code=None).returncode == 1, "the dead letter to need attention")
+        done = stack.cli("status", "--check", code=1)
+        assert "1 dead letter was not looked at" in done.stdout + done.stderr
+        assert stack.cli("status").returncode == 0, "without --check it only says so"
+        stack.cli("dead-letters", "list")
+        stack.cli("status", "--check")
+        # One that comes back was not looked at; `show` looks at it.
+        stack.cli("dead-letters", "redrive", letter)
+        until(lambda: stack.cli("status", "--check", code=None).returncode == 1, "the dead letter to come back")
+        stack.cli("dead-letters", "show", letter)
+        stack.cli("status", "--check")
+        rate = json.loads(stack.cli("status", "--json").stdout)["backlog"]["commands_per_second"]
+        assert 0 < rate < 5
 
 
 def test_status_of_the_stack_that_runs(tmp_path):

@@ -60,6 +60,7 @@ def test_what_is_missing_is_named_at_start(function, variable, value):
         ("timeline-reader", "NAGARE_PUBLIC_CACHE_SECONDS", "often"),
         ("event-intake", "NAGARE_AUTHORIZATION", "none"), ("event-intake", "NAGARE_TENANT_CLAIM", "sub"),
         ("event-intake", "NAGARE_TENANT_EVENTS_PER_SECOND", "-1"), ("timeline-reader", "NAGARE_TENANT_CLAIM", " "),
+        ("timeline-reader", "NAGARE_VIEWER_CLAIM", " "), ("event-intake", "NAGARE_VIEWER_CLAIM", "two words"),
         ("projector", "NAGARE_READ_NOTIFICATION_DAYS", "3651"), ("period-keeper", "NAGARE_EVENT_PERIOD", "year"),
         ("period-keeper", "NAGARE_STREAM_MAPPING", "{}"),
     ],

@@ -13,7 +13,7 @@ import urllib.parse
 import pytest
 
 from conftest import (
-    NAGARE, Stack, follow, hit, instant, like, open_battle, open_poll, publish, say, unique, until, vote,
+    NAGARE, Stack, follow, hit, instant, like, open_battle, open_poll, publish, say, single, unique, until, vote,
 )
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -49,7 +49,7 @@ def ask(entrance, path, method="GET", headers=None):
     answer = connection.getresponse()
     body = answer.read().decode()
     connection.close()
-    return answer.status, {name.lower(): value for name, value in answer.getheaders()}, body
+    return answer.status, single(answer.getheaders()), body
 
 
 @pytest.fixture(params=["up", "console", "console --write"])

@@ -31,7 +31,7 @@ def test_a_page_reads_with_a_token(stack):
         answer = stack.get("bob", headers={**bearing(token(stack)), "Origin": page})
         assert answer.status == 200 and activity in answer.text
         assert answer.headers["access-control-allow-origin"] == page
-        assert answer.headers["vary"] == "origin"
+        assert answer.headers["vary"] == "accept-encoding, origin"
 
 
 @pytest.mark.parametrize("status, viewer, query, headers", [

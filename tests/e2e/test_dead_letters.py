@@ -63,6 +63,26 @@ def test_the_list_begins_with_the_reasons(letters):
     assert not any(group["detail"].startswith("(unverified)") for group in found), "the writer has sealed them"
 
 
+def test_refusals_beyond_a_thousand_of_a_subject_are_counted(own_stack):
+    own_stack.apply(publish("anna", "taken", instant(minutes=-1)))
+    own_stack.send(*[publish("ben", "taken", instant(minutes=-1))] * 1_010, publish("eve", "taken", instant(minutes=-1)), '{"type":"x"}')
+    own_stack.drain()
+    until(lambda: len(own_stack.dead_letters()) == 1_002, "a thousand of ben, and two")
+    found = {group["reason"]: group for group in groups(own_stack)}
+    assert (found["conflict"]["count"], found["unknown-type"]["count"]) == ("1001", "1")
+    assert found["conflict"]["detail"].endswith("  and 10 without a letter, 1011 refused in 30 days")
+    assert "without a letter" not in found["unknown-type"]["detail"]
+    more = {(one["reason"], one.get("refusals_without_letter")) for one in own_stack.dead_letters()}
+    assert more == {("conflict", 10), ("unknown-type", None)}
+    # What can never be applied is not sent again, unless it is named.
+    done = own_stack.cli("dead-letters", "redrive", "--all")
+    assert (done.stdout, "1002 dead letters are left out" in done.stderr) == ("0 dead letters sent again\n", True)
+    assert own_stack.cli("dead-letters", "redrive", "--reason", "unknown-type").stdout == "1 dead letter sent again\n"
+    # A command without a letter is told of as well.
+    waited = own_stack.cli("publish", "--actor", "ben", "--activity", "taken", "--wait", code=1)
+    assert "(conflict)" in waited.stderr, waited.stderr
+
+
 def test_letters_of_a_reason_are_listed_and_limited(letters):
     ids = by_reason(letters)
     lines = letters.cli("dead-letters", "list", "--reason", "not-json").stdout.splitlines()

@@ -122,17 +122,18 @@ def test_likes(estimate):
     likes = ["--likes-per-day", 1_000_000, "--undos-per-day", 100_000]
     found, lines = bill(estimate(*rates, *likes, "--json"))
     assert found["likes"] == 33 * MILLION
-    # The row and its place in the viewer's list; for a like the view and the inbox of who is told of it, in a transaction; for an undo the view alone.
-    assert (found["write_units"], found["read_units"]) == ((2 * 33 + 30 * 4 + 3) * MILLION, (30 * 2 + 3) * MILLION)
+    # The row and its place in the viewer's list; for a like the view and the inbox of who is told of it, in a transaction; for an undo the view alone;
+    # and what the view counts of each of them.
+    assert (found["write_units"], found["read_units"]) == ((2 * 33 + 30 * 4 + 3 + 33) * MILLION, (30 * 2 + 3) * MILLION)
     assert lines["DynamoDB", "read units, projector"]["amount"] == pytest.approx(63)
     # The writer's invocation and the projector's.
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(66)
     # A call and what an invocation costs anyway: no timeline shows a like, so no hold follows it.
     assert lines["Lambda", "compute, writer"]["amount"] == pytest.approx((33 * 0.007 + 30 * 0.0005) * MILLION * 1769 / 1024)
     # Rows of all months are kept, and their places in lists.
-    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 126 + 100 + 136) / 2**30, rel=0.05)
+    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 161 + 100 + 136) / 2**30, rel=0.05)
     storm, _ = bill(estimate(*rates, *likes, "--likes-per-fold", 100, "--json"))
-    assert storm["write_units"] == pytest.approx((2 * 33 + 1.23) * MILLION)
+    assert storm["write_units"] == pytest.approx((2 * 33 + 1.23 + 33) * MILLION)
     assert ", 33,000,000 likes and undos.\n" in estimate(*rates, *likes).stdout
 
 
@@ -154,13 +155,13 @@ def test_votes_and_hits(estimate):
     games = ["--votes-per-day", 1_000_000, "--hits-per-day", 2_000_000]
     found, lines = bill(estimate(*rates, *games, "--json"))
     assert (found["votes"], found["hits"], found["read_units"]) == (30 * MILLION, 60 * MILLION, (30 + 60 * 3) * MILLION)
-    # The rows; the view of the poll; that of the battle with its log, in a transaction, then the hit's number and its viewer's
+    # The rows; the view of the poll, and what it counts of a voter; that of the battle with its log, in a transaction, then the hit's number and its viewer's
     # share, and the view once more, which says that they are written.
-    assert found["write_units"] == pytest.approx((30 + 60 + 30 + 60 * 7) * MILLION, rel=0.05)
+    assert found["write_units"] == pytest.approx((30 + 60 + 2 * 30 + 60 * 7) * MILLION, rel=0.05)
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(2 * 90)
     storm, _ = bill(estimate(*rates, *games, "--votes-per-fold", 500, "--hits-per-fold", 500, "--json"))
     # Each of 500 hits has its number, and 200 viewers their share.
-    assert storm["write_units"] == pytest.approx((30 + 60 + 60 * 1.4) * MILLION, rel=0.1)
+    assert storm["write_units"] == pytest.approx((30 + 60 + 30 + 60 * 1.4) * MILLION, rel=0.1)
     assert ", 30,000,000 votes, 60,000,000 hits.\n" in estimate(*rates, *games).stdout
 
 

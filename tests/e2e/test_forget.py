@@ -296,7 +296,7 @@ KNOWN = {
     "NAGARE_FACTS_TABLE": {
         kind: {"pk", "sk", "forget_at"} | attributes
         for kind, attributes in {
-            "likes": {"liked", "changed_at", "first_liked_at", "moved_from"},
+            "likes": {"liked", "changed_at", "first_liked_at", "moved_from", "liked_since"},
             "activity owner": {"actor", "deleted"},
             "read activity": {"through", "behind", "read_at"},
             "read all": set(),

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import hmac
 import json
+import os
 import string
 import time
 import urllib.request
@@ -15,7 +16,7 @@ import jwt
 import pytest
 
 from conftest import (
-    Stack, delete, follow, ids, instant, publish, read_instant, unfollow, unique, update, written,
+    Stack, delete, follow, ids, instant, like, publish, read_instant, run, unfollow, unique, update, written,
 )
 
 
@@ -607,6 +608,21 @@ def test_another_method_is_405_and_says_which_is_allowed(stack, method):
         assert "GET" in [one.strip() for one in answer.headers["allow"].split(",")]
 
 
+@pytest.mark.parametrize("viewer", ["auth0|5f7c", "anna+live@example.org", "a|b+c"])
+def test_ids_of_identity_providers_in_paths_and_queries(stack, viewer):
+    activity, actor = unique("a"), unique("actor") + "|+"
+    stack.apply(follow(viewer, actor), publish(actor, activity), like(viewer, activity))
+    # A `+` of a path is a plus, literal or encoded; a `+` of a query is a space.
+    for path in (viewer, quote(viewer, safe=""), viewer.replace("+", "%2B"), viewer.replace("|", "%7c")):
+        assert stack.request(f"/v1/timelines/{path}").json["viewer_id"] == viewer
+    encoded = quote(viewer, safe="")
+    assert stack.request(f"/v1/activities/{activity}?viewer={encoded}").json["likes"] == {"count": 1, "liked": True}
+    if "+" in viewer:
+        document = problem(stack.request(f"/v1/activities/{activity}?viewer={viewer}"), 400, "viewer")
+        assert "write `+` as %2B" in document["detail"]
+    assert [item["activity_id"] for item in stack.cli_json("timeline", viewer, "--json")] == [activity]
+
+
 # 401 and 403 -------------------------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
@@ -727,6 +743,31 @@ def test_a_token_in_the_query_counts_for_nothing(guarded):
 def test_bad_input_is_400_with_a_token_too(guarded):
     problem(guarded.get("bob", "limit=0", bearing(token(guarded))), 400, "limit")
     problem(guarded.get("a%23b", "", bearing(token(guarded, sub="a#b"))), 400, "viewer")
+
+
+@pytest.mark.parametrize("tenant", [None, True, 5, ["acme"], {}], ids=str)
+def test_a_tenant_is_a_string(guarded, tenant):
+    sent = {"events": [{"customer_id": "c", "event_id": "e", "name": "n", "at": "2026-01-01T00:00:00Z"}]}
+    text = json.dumps(tenant) if tenant is not None else "null"
+    name = {"[\"acme\"]": "acme"}.get(text, text)
+    headers = bearing(token(guarded, tenant_id=tenant)) | {"Content-Type": "application/json"}
+    path = f"/v1/tenants/{quote(name, safe='')}/events"
+    assert guarded.request(path, "POST", data=json.dumps(sent).encode(), headers=headers).status in (400, 403)
+
+
+def test_another_claim_has_the_viewer():
+    viewer = "auth0|5f7c+x"
+    with Stack("--auth", "--viewer-claim", "https://example.com/uid") as stack:
+        stack.apply(follow(viewer, "anna"), publish("anna", "one"))
+        assert [item["activity_id"] for item in stack.cli_json("timeline", viewer, "--json")] == ["one"]
+        printed = stack.cli("token", viewer).stdout.strip()
+        assert jwt.decode(printed, options={"verify_signature": False})["https://example.com/uid"] == viewer
+        assert stack.get(quote(viewer, safe=""), headers=bearing(printed)).status == 200
+        for claims in ({}, {"https://example.com/uid": [viewer]}, {"https://example.com/uid": ""}):
+            headers = bearing(token(stack, **{"sub": viewer} | claims))
+            problem(stack.get(quote(viewer, safe=""), headers=headers), 401)
+    for wrong in (["--viewer-claim", "uid"], ["--auth", "--viewer-claim", "tenant_id"], ["--auth", "--viewer-claim", ""]):
+        assert run(["up", "--port", "0", *wrong], os.environ).returncode == 2, wrong
 
 
 def test_without_the_key_the_command_line_is_turned_away(guarded):

@@ -3,11 +3,14 @@
     python -m pytest tests/e2e/test_public_cache.py
 """
 
+import http.client
 import json
+import urllib.parse
 
 import pytest
 
-from conftest import Stack, follow, hit, instant, join, like, open_battle, open_poll, publish, say, vote
+from shared_cache import SharedCache, lifetime
+from conftest import DEADLINE, Stack, follow, hit, instant, join, like, open_battle, open_poll, publish, say, vote
 
 PRIVATE, PUBLIC = "private, no-store", "public, max-age=1"
 SHARED = ["/v1/polls/p", "/v1/battles/b", "/v1/actors/anna/activities", "/v1/actors/anna/activities?include=likes", "/v1/rooms/open/messages"]
@@ -44,6 +47,19 @@ def token(stack, viewer):
 
 def kept(answer):
     return answer.headers["cache-control"]
+
+
+def lines(stack, path, headers=None):
+    """Status and header lines as they travel, each of them."""
+    url = urllib.parse.urlsplit(stack.exports["NAGARE_API_URL"])
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=DEADLINE)
+    try:
+        connection.request("GET", path, headers=headers or {})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.getheaders()
+    finally:
+        connection.close()
 
 
 @pytest.mark.parametrize("path", SHARED)
@@ -119,3 +135,50 @@ def test_by_default_nothing_is_kept_and_the_own_part_is_there():
 def test_the_option_has_bounds(cached):
     assert cached.cli("up", "--public-cache", "61", code=2).stderr
     assert cached.cli("up", "--public-cache", "-1", code=2).stderr
+
+
+def test_a_cache_keeps_what_is_the_same_for_everybody_and_nothing_else(cached, guarded):
+    """A cache that follows RFC 9111, with the lines as they travel: of two `Cache-Control` lines the strictest counts."""
+    bob = token(guarded, "bob")
+    for path in SHARED:
+        assert lifetime(*lines(cached, path)) == 1, path
+        assert lifetime(*lines(guarded, path, bob), list(bob.items())) == 1, path
+    for path in OWN:
+        assert lifetime(*lines(cached, path)) is None, path
+        assert lifetime(*lines(guarded, path, bob), list(bob.items())) is None, path
+
+
+DATE = ("Date", "Sun, 29 Nov 2026 12:00:00 GMT")
+AUTHORIZED = [("Authorization", "Bearer x")]
+
+
+@pytest.mark.parametrize(("said", "request_lines", "seconds"), [
+    (["public, max-age=7"], [], 7),
+    (["private, no-store", "public, max-age=7"], [], None),
+    (["public, max-age=7", "no-store"], [], None),
+    (["max-age=7"], [], 7),
+    (["max-age=7"], AUTHORIZED, None),
+    (["public, max-age=7"], AUTHORIZED, 7),
+    (["s-maxage=3, max-age=7"], AUTHORIZED, 3),
+    (["max-age=9, max-age=7"], [], 7),
+    (["max-age=7, no-cache"], [], 0),
+    (["public"], [], 0),
+    ([], [], 0),
+    (["max-age=x"], [], 0),
+])
+def test_the_cache_follows_rfc_9111(said, request_lines, seconds):
+    assert lifetime(200, [("Cache-Control", one) for one in said], request_lines) == seconds
+
+
+def test_the_cache_follows_rfc_9111_in_time_and_by_request():
+    assert lifetime(200, [DATE, ("Expires", "Sun, 29 Nov 2026 12:00:05 GMT")]) == 5
+    assert lifetime(200, [DATE, ("Expires", "0")]) == 0
+    assert lifetime(200, [("Cache-Control", "public, max-age=7"), ("Vary", "*")]) is None
+    at = 1795953600
+    said = [DATE, ("Cache-Control", "public, max-age=7"), ("Vary", "accept-encoding")]
+    cache, zipped = SharedCache(), [("Accept-Encoding", "gzip")]
+    assert cache.keep("/", 200, said, "plain", at, at + 2.5)
+    assert (cache.found("/", at + 3), cache.found("/", at + 7.4), cache.found("/", at + 7.6)) == ("plain", "plain", None)
+    assert cache.found("/", at + 3, zipped) is None
+    assert cache.keep("/", 200, [*said, ("Age", "6")], "zipped", at + 3, at + 3, zipped)
+    assert (cache.found("/", at + 3.9, zipped), cache.found("/", at + 4.1, zipped), cache.found("/", at + 4)) == ("zipped", None, "plain")

@@ -25,6 +25,7 @@ async fn what_the_template_has_to_agree_with_is_written_down() {
         "tables": tables(),
         "local": local_stack(),
         "events": events(),
+        "table_of_events": table_of_events().await,
         "retention_days": {
             "default": shared::values::DEFAULT_RETENTION_DAYS,
             "least": env::DAYS.start(),
@@ -34,8 +35,6 @@ async fn what_the_template_has_to_agree_with_is_written_down() {
         "least_secret": shared::crypto::seal::MIN_SECRET_LENGTH,
         "max_receives": shared::dead_letters::MAX_RECEIVES,
         "marks_kept_seconds": shared::projection::KEPT.as_secs(),
-        "seen_sets": shared::paging::seen_sets("*"),
-        "presence": shared::follows::keys::hidden_of("*"),
         "parked_after_days": {
             "least": shared::follows::parking::DAYS.start(),
             "most": shared::follows::parking::DAYS.end(),
@@ -88,7 +87,8 @@ fn api() -> Value {
         "problems": ::api::problem::KINDS.iter().map(|(_, name, _)| name).collect::<BTreeSet<_>>(),
         "preflight": ::api::preflight::ROUTE,
         "modes": ::api::Authorization::MODES.map(|(name, _)| name),
-        "tenant_claim": ::api::TenantClaim::default().as_str(),
+        "viewer_claim": ::api::Claims::default().viewer(),
+        "tenant_claim": ::api::Claims::default().tenant(),
         "cors": {
             "AllowMethods": list(cors::METHODS),
             "AllowHeaders": list(cors::HEADERS),
@@ -156,6 +156,17 @@ fn events() -> Value {
         "EventDays": of(env::EVENT_DAYS, default.days),
         "EventArchiveDays": of(env::EVENT_ARCHIVE_DAYS, default.archive_days),
     })
+}
+
+/// A table that the keeper has made, as DescribeTable shows it.
+async fn table_of_events() -> Value {
+    let world = World::new();
+    while world.keeper.tick(soon()).await.unwrap().more_due {}
+    let made = format!("{}2026-11", schema::EVENTS_PREFIX);
+    let (status, found) =
+        world.engine.call("DescribeTable", json!({"TableName": made}).to_string().as_bytes());
+    assert_eq!(status, 200, "{found}");
+    serde_json::from_str::<Value>(&found).unwrap()["Table"].take()
 }
 
 /// What lines say of commands, of one that is refused too.

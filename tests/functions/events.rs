@@ -241,9 +241,17 @@ async fn bad_events_of_several_are_dead_letters_of_their_own() {
     ];
     assert_eq!(found, expected);
     assert_eq!(ids(&page(&world, "order=oldest").await), ["e1", "e2", "taken"]);
-    // What was refused is counted, too.
-    let refused = |line: &Value| line["CommandsRefused"].as_u64().unwrap_or(0);
-    assert_eq!(world.metrics.lines().iter().map(refused).sum::<u64>(), 4);
+    // The message is applied: the metrics of commands count messages. Its refusals are counted for the tenant.
+    let count = |name: &str| -> u64 {
+        world.metrics.lines().iter().filter_map(|line| line[name].as_u64()).sum()
+    };
+    assert_eq!(["CommandsApplied", "CommandsRefused"].map(count), [2, 0]);
+    let (_, _, refused) = world.get("/v1/tenants/acme/refusals", "").await;
+    let refused = refused["items"].as_array().unwrap().iter();
+    let refused: Vec<_> = refused.map(|it| json!([it["reason"], it["count"]])).collect();
+    let expected =
+        json!([["event-conflict", 1], ["event-too-late", 1], ["malformed", 1], ["not-json", 1]]);
+    assert_eq!(json!(refused), expected);
 }
 
 #[tokio::test]

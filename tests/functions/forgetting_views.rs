@@ -76,31 +76,84 @@ async fn sums(world: &World, poll: &str) -> [u64; 2] {
     [0, 1].map(|place| shown["choices"][place]["votes"].as_u64().unwrap())
 }
 
-/// Others are told of as many likes as before, also where nobody is left whom they could name, and an audit knows that.
+fn like(viewer: &str, second: usize) -> Value {
+    json!({"type": "like.created", "viewer_id": viewer, "activity_id": "his", "at": at(second)})
+}
+
+/// No difference between what bob is told and a recount.
+async fn audited(world: &World) {
+    let tables = &world.tables;
+    let auditor = ViewsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
+    let his = [ActivityId::new("his").unwrap()];
+    let found = projecting(world, auditor.activities(&his, false)).await.unwrap();
+    assert!(found.differences.is_empty(), "{found:?}");
+    let bob = [ViewerId::new("bob").unwrap()];
+    assert!(auditor.inboxes(&bob, false).await.unwrap().differences.is_empty());
+}
+
+/// State, number, names, first and last instant of what bob is told. The first of many is not known
+/// once it is erased.
+async fn told(world: &World) -> (u64, Vec<Value>) {
+    let told = shown(world, "/v1/notifications/bob").await;
+    let said = |it: &Value| {
+        let first_at = Some(&it["first_at"]).filter(|_| it["count"].as_u64() < Some(10));
+        json!([it["state"], it["count"], it["viewers"], first_at, it["last_at"]])
+    };
+    let items = told["items"].as_array().unwrap().iter().map(said).collect();
+    (told["unread_count"].as_u64().unwrap(), items)
+}
+
+/// Read before or after others liked, or not at all, and known by name or not: what is told is what
+/// there would be without her.
 #[tokio::test(start_paused = true)]
-async fn an_audit_knows_of_likes_that_were_erased() {
-    for marks in [0, 1] {
-        let world = World::new();
-        let like =
-            json!({"type": "like.created", "viewer_id": ANNA, "activity_id": "his", "at": at(20)});
-        let read = json!({"type": "notifications.read", "viewer_id": "bob", "all": true});
-        world.done(&[publish("bob", "his", &at(0)), like]).await;
-        world.project("a").await;
-        world.done(&vec![read; marks]).await;
-        projecting(&world, forget(&world)).await.unwrap();
-        let told = shown(&world, "/v1/notifications/bob").await;
-        assert_eq!(
-            (&told["items"][0]["count"], &told["items"][0]["viewers"]),
-            (&json!(1), &json!([]))
-        );
-        let tables = &world.tables;
-        let auditor = ViewsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
-        let his = [ActivityId::new("his").unwrap()];
-        let found = projecting(&world, auditor.activities(&his, false)).await.unwrap();
-        assert!(found.differences.is_empty(), "{found:?}");
-        let bob = [ViewerId::new("bob").unwrap()];
-        assert!(auditor.inboxes(&bob, false).await.unwrap().differences.is_empty());
-        assert_eq!(told["unread_count"], json!(1 - marks));
+async fn likes_of_whoever_is_erased_count_no_more() {
+    const READ: [Option<usize>; 4] = [None, Some(1), Some(3), Some(40)];
+    for (others, hers) in [(0, 0), (4, 0), (4, 2), (4, 4), (40, 0), (40, 20), (40, 40)] {
+        for read in READ.into_iter().filter(|read| read.is_none_or(|read| read <= others + 1)) {
+            let case = format!("the {hers}th of {others} others, {read:?} are read");
+            let mut worlds = Vec::new();
+            for is_there in [true, false] {
+                let world = World::new();
+                world.done(&[publish("bob", "his", &at(0))]).await;
+                let mut likers: Vec<_> = (0..others).map(|n| format!("v{n:02}")).collect();
+                likers.insert(hers, ANNA.to_owned());
+                for (n, liker) in likers.iter().enumerate() {
+                    if is_there || liker != ANNA {
+                        world.done(&[like(liker, n)]).await;
+                    }
+                    if Some(n + 1) == read {
+                        world.project("a").await;
+                        let all =
+                            json!({"type": "notifications.read", "viewer_id": "bob", "all": true});
+                        world.done(&[all]).await;
+                    }
+                }
+                world.project("a").await;
+                worlds.push(world);
+            }
+            let [world, without] = [&worlds[0], &worlds[1]];
+            let before = shown(world, "/v1/notifications/bob").await;
+            projecting(world, forget(world)).await.unwrap();
+            assert_eq!(told(world).await, told(without).await, "{case}");
+            audited(world).await;
+            // A number of before marks what it did, and what comes then is unread.
+            world.done(&[like("late", 50)]).await;
+            world.project("a").await;
+            let first =
+                before["items"].as_array().unwrap().iter().find(|it| it["state"] == "unread");
+            if let Some(it) = first {
+                let read =
+                    [json!({"notification_id": it["notification_id"], "through": it["through"]})];
+                let mark = json!({"type": "notifications.read", "viewer_id": "bob", "read": read});
+                world.done(&[mark]).await;
+                world.project("a").await;
+            }
+            let (unread, items) = told(world).await;
+            assert_eq!((unread, &items[0][2]), (1, &json!(["late"])), "{case}");
+            let read: u64 = items[1..].iter().map(|it| it[1].as_u64().unwrap()).sum();
+            assert_eq!(read, others as u64, "{case}");
+            audited(world).await;
+        }
     }
 }
 

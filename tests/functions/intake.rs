@@ -11,8 +11,8 @@ use flate2::write::GzEncoder;
 use nagare_local::faults::Fault;
 use serde_json::{Value, json};
 use shared::runtime::deadline::Deadline;
-use tests::{NOW, World, api_event, event, soon, unfinished};
-use timeline_reader::{Authorization, TenantClaim};
+use tests::{NOW, World, api_event, assert_single, event, soon, unfinished};
+use timeline_reader::{Authorization, ClaimName, Claims};
 
 use super::queue_calls::{LASTING, PASSING, Script};
 const PATH: &str = "/v1/tenants/acme/events";
@@ -39,6 +39,7 @@ fn request(body: impl Into<String>) -> Value {
 async fn answer_by(world: &World, request: Value, deadline: Deadline) -> Answer {
     let request = serde_json::from_value(request).unwrap();
     let response = world.intake.handle(&request, deadline).await;
+    assert_single(&response.headers);
     let Some(aws_lambda_events::encodings::Body::Text(body)) = response.body else {
         unreachable!("every answer has a body")
     };
@@ -273,12 +274,73 @@ async fn who_may_send() {
     ] {
         assert_eq!(status(&world, authorizer.clone()).await, expected, "{authorizer:?}");
     }
-    world.intake.tenant_claim = "custom:team".parse::<TenantClaim>().unwrap();
+    world.intake.claims = named("sub", "custom:team").unwrap();
     assert_eq!(status(&world, of("acme")).await, 403);
     assert_eq!(status(&world, claims(json!({"sub": "bob", "custom:team": "acme"}))).await, 202);
-    for wrong in ["", "sub", "two words", "ä", &"x".repeat(129)] {
-        assert!(wrong.parse::<TenantClaim>().is_err(), "{wrong}");
+    world.intake.claims = named("email", "tenant_id").unwrap();
+    assert_eq!(status(&world, of("acme")).await, 401, "no viewer");
+    let of_backend = claims(json!({"email": "backend", "tenant_id": "acme"}));
+    assert_eq!(status(&world, of_backend).await, 202);
+}
+
+/// The claims with these names, if they may have them.
+fn named(viewer: &str, tenant: &str) -> Option<Claims> {
+    let name = |text: &str| text.parse::<ClaimName>().ok();
+    Claims::new(name(viewer)?, name(tenant)?).ok()
+}
+
+#[test]
+fn the_claim_of_a_tenant_is_not_one_of_viewers() {
+    for wrong in ["", "sub", "email", "two words", "ä", &"x".repeat(129)] {
+        assert_eq!(named("email", wrong), None, "{wrong}");
     }
+    for wrong in ["", "tenant_id", "two words", "ä", &"x".repeat(129)] {
+        assert_eq!(named(wrong, "tenant_id"), None, "{wrong}");
+    }
+    assert_eq!(named("sub", "tenant_id"), Some(Claims::default()));
+}
+
+/// An identity provider may have the viewer in another claim, and ids of its own form. A list
+/// arrives as `[a b]`.
+#[tokio::test]
+async fn the_viewer_is_whom_the_claim_names() {
+    let mut world = world().await;
+    world.reader.authorization = Authorization::Jwt;
+    world.reader.claims = named("uid", "tenant_id").unwrap();
+    let claims = |claims: Value| Some(json!({"jwt": {"claims": claims}}));
+    let ada = "auth0|5f7c+ada";
+    for path in ["/v1/timelines/auth0|5f7c+ada", "/v1/timelines/auth0%7C5f7c%2Bada"] {
+        for (authorizer, expected) in [
+            (claims(json!({"uid": ada})), 200),
+            (claims(json!({"uid": ada, "sub": "bob"})), 200),
+            (claims(json!({"uid": "bob", "sub": ada})), 403),
+            (claims(json!({"uid": "[auth0|5f7c+ada]"})), 403),
+            (claims(json!({"uid": "[auth0|5f7c+ada bob]"})), 403),
+            (claims(json!({"uid": "auth0|5f7c ada"})), 403),
+            (claims(json!({"uid": "auth0%7C5f7c%2Bada"})), 403),
+            (claims(json!({"uid": ""})), 401),
+            (claims(json!({"sub": ada})), 401),
+            (None, 401),
+        ] {
+            let said = format!("{path}: {authorizer:?}");
+            let (status, ..) = world.answer(api_event("GET", path, "", authorizer), soon()).await;
+            assert_eq!(status, expected, "{said}");
+        }
+    }
+}
+
+/// A `+` of a query is a space, and the answer says so.
+#[tokio::test]
+async fn a_plus_in_a_query_is_encoded() {
+    let world = world().await;
+    let asked = async |query: &str| {
+        let event = api_event("GET", "/v1/viewers/auth0|x+y/tagged", query, None);
+        world.answer(event, soon()).await
+    };
+    assert_eq!(asked("viewer=auth0|x%2By").await.0, 200);
+    let (status, _, problem) = asked("viewer=auth0|x+y").await;
+    assert_eq!((status, &problem["parameter"]), (400, &json!("viewer")));
+    assert!(problem["detail"].as_str().unwrap().contains("write `+` as %2B"), "{problem}");
 }
 
 #[tokio::test]
@@ -357,21 +419,37 @@ async fn a_tenant_has_a_rate_of_its_own() {
     assert_eq!(send(&world, logins(1)).await.0, 429);
 }
 
+/// A malformed request takes as much work as another.
 #[tokio::test]
-async fn a_refused_request_uses_up_nothing() {
-    let mut world = world().await;
-    world.intake.rates = TenantRates::per_second(1);
-    for _ in 0..3 {
-        assert_eq!(send(&world, json!([{}])).await.0, 400);
+async fn a_malformed_request_is_charged() {
+    let large = format!("{{\"events\":[{}1]}}", "1,".repeat(2_000_000));
+    let bodies = [
+        (json!({"events": vec![json!({}); 100]}).to_string(), 100),
+        (json!({"events": logins(MOST_EVENTS + 1)}).to_string(), 5),
+        (large, 300),
+        ("{".to_owned(), 1),
+        (json!({"events": []}).to_string(), 1),
+    ];
+    for (body, events) in bodies {
+        let mut world = world().await;
+        world.intake.rates = TenantRates::per_second(1_000);
+        // All but one event of the allowance is used up before: what comes after is refused for as
+        // long as it is paid back.
+        assert_eq!(send(&world, logins(500)).await.0, 202);
+        assert_eq!(send(&world, logins(499)).await.0, 202);
+        assert_eq!(answer(&world, request(body.as_str())).await.0, 400, "{events}");
+        assert_eq!(send(&world, logins(1)).await.0, 429, "{events}");
+        world.set_clock("2026-11-20T12:00:00.002Z");
+        let paid_back = send(&world, logins(1)).await.0;
+        assert_eq!(paid_back, if events > 3 { 429 } else { 202 }, "{events}");
     }
-    assert_eq!(send(&world, logins(1)).await.0, 202);
 }
 
 #[tokio::test]
 async fn every_route_of_a_tenant_is_for_its_tokens_alone() {
     let mut world = world().await;
     world.reader.authorization = Authorization::Jwt;
-    world.reader.tenant_claim = "team".parse().unwrap();
+    world.reader.claims = named("sub", "team").unwrap();
     let claims = |claims: Value| Some(json!({"jwt": {"claims": claims}}));
     let mut routes = 0;
     for route in timeline_reader::ROUTES.iter().filter(|route| route.contains("{tenant_id}")) {

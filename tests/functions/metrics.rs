@@ -88,7 +88,7 @@ async fn a_batch_is_counted_once_by_how_its_commands_ended() {
     let mut line = line.clone();
     let about = line.as_object_mut().unwrap().remove("_aws").unwrap();
     let expected = json!({"Stage": "test", "CommandsApplied": 3, "CommandsExpired": 1,
-        "CommandsRefused": 3, "EntriesWritten": 4,
+        "CommandsRefused": 3, "CommandsUnreadable": 1, "EntriesWritten": 4,
         "FanOutDuration": {"Values": [0.0], "Counts": [2]},
         "FanOutLatency": {"Values": [30_000.0], "Counts": [2]}});
     assert_eq!(line, expected);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tests::{World, publish};
 
 use crate::projecting::{project, records};
+use crate::units::UnitCounter;
 
 const AT: &str = "2026-11-20T11:00:00.000Z";
 const VIEWERS: [&str; 5] = ["bob", "eve", "dan", "zoe", "ida"];
@@ -98,6 +99,66 @@ async fn of_many_likes_a_viewer_s_own_is_one() {
     }
 }
 
+/// Votes and likes of people who were never seen before, folded at once.
+async fn crowd(world: &World, seen: &mut usize, people: std::ops::Range<usize>) {
+    for n in people {
+        let viewer = format!("crowd-{n}");
+        world.done(&[vote(&viewer, "red", 20), like(&viewer, true, 20)]).await;
+    }
+    project_rest(world, seen).await;
+}
+
+/// A caller changes their mind, before and after it is folded, while a crowd pushes them off the list of the view.
+#[tokio::test]
+async fn the_sum_agrees_beyond_the_people_that_a_view_lists() {
+    let (world, mut seen) = (World::new(), 0);
+    world.done(&[publish("anna", "a", AT), open()]).await;
+    crowd(&world, &mut seen, 0..30).await;
+    let mut others = 30;
+    let turns = ["red", "blue", "~", "blue", "red"];
+    for (turn, choice) in turns.into_iter().enumerate() {
+        let liked = turn % 2 == 0;
+        let own = |choice: &str| choice == turns[turn];
+        world.done(&[vote("bob", choice, 21 + turn), like("bob", liked, 21 + turn)]).await;
+        for is_folded in [false, true] {
+            let what = format!("{choice}, turn {turn}, folded: {is_folded}, {others} others");
+            if is_folded {
+                crowd(&world, &mut seen, others..others + 40).await;
+                others += 40;
+            }
+            let count = others as u64;
+            let sums = [count + u64::from(own("red")), u64::from(own("blue"))];
+            let voted = (choice != "~").then(|| choice.to_owned());
+            assert_eq!(votes(&world, "bob").await, (sums, voted), "{what}");
+            assert_eq!(likes(&world, "bob").await, (count + u64::from(liked), liked), "{what}");
+        }
+    }
+    // Of a page, counts and rows are read in other ways.
+    world.done(&[like("bob", false, 40)]).await;
+    let (status, _, body) =
+        world.get("/v1/actors/anna/activities", "include=likes&viewer=bob").await;
+    assert_eq!(
+        (status, &body["items"][0]["likes"]),
+        (200, &json!({"count": others, "liked": false}))
+    );
+}
+
+/// What was counted of a caller is read once more only while the caller's row may not be folded.
+#[tokio::test]
+async fn a_row_that_is_an_hour_old_costs_no_further_read() {
+    let counter = UnitCounter::new();
+    let (world, mut seen) = (&counter.world, 0);
+    world.done(&[publish("anna", "a", AT), open(), vote("bob", "red", 20)]).await;
+    crowd(world, &mut seen, 0..80).await;
+    let _ = counter.take_with_rounds();
+    assert_eq!(votes(world, "bob").await, ([81, 0], Some("red".to_owned())));
+    let young = counter.take_with_rounds().0;
+    world.clock.set(world.clock.now().plus_millis(3_600_000));
+    assert_eq!(votes(world, "bob").await, ([81, 0], Some("red".to_owned())));
+    let old = counter.take_with_rounds().0;
+    assert_eq!((young.reads, young.calls), (old.reads + 1.0, old.calls + 1));
+}
+
 /// An earlier version folds on and carries along what it does not know.
 #[tokio::test]
 async fn what_an_earlier_version_carried_along_is_not_believed() {
@@ -140,9 +201,22 @@ async fn a_vote_counts_for_its_viewer_from_the_moment_it_is_on_record() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Like { viewer: usize, liked: bool, at: usize },
-    Vote { viewer: usize, choice: usize, at: usize },
-    Project { shard: usize, count: usize },
+    Like {
+        viewer: usize,
+        liked: bool,
+        at: usize,
+    },
+    Vote {
+        viewer: usize,
+        choice: usize,
+        at: usize,
+    },
+    Project {
+        shard: usize,
+        count: usize,
+    },
+    /// So many people whom nobody has seen before are folded.
+    Crowd(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -158,6 +232,7 @@ fn step() -> impl Strategy<Value = Step> {
             at
         }),
         (0..3_usize, 1..6_usize).prop_map(|(shard, count)| Step::Project { shard, count }),
+        (1..40_usize).prop_map(Step::Crowd),
     ]
 }
 
@@ -203,7 +278,7 @@ proptest! {
             world.done(&[open()]).await;
             project(&world, "first", &records(&world)).await;
             let mut seen = records(&world).len();
-            let mut waiting: [Vec<Behind>; 3] = Default::default();
+            let (mut waiting, mut strangers): ([Vec<Behind>; 3], usize) = Default::default();
             let (mut said, mut counted) = (vec![ViewerCommands::default(); 5], vec![ViewerCommands::default(); 5]);
             for step in &steps {
                 match step {
@@ -226,6 +301,16 @@ proptest! {
                             counted[viewer] = then;
                         }
                     }
+                    Step::Crowd(people) => {
+                        for n in strangers..strangers + people {
+                            let viewer = format!("crowd-{n}");
+                            world.done(&[like(&viewer, true, 20), vote(&viewer, "red", 20)]).await;
+                        }
+                        strangers += people;
+                        let all = records(&world);
+                        project(&world, "crowd", &all[seen..]).await;
+                        seen = all.len();
+                    }
                 }
                 if let Step::Like { viewer, .. } | Step::Vote { viewer, .. } = step {
                     let all = records(&world);
@@ -239,10 +324,12 @@ proptest! {
                 for (number, viewer) in VIEWERS.iter().enumerate() {
                     let mut as_shown = counted.clone();
                     as_shown[number] = said[number].clone();
-                    let count = as_shown.iter().filter(|said| said.likes()).count() as u64;
-                    let sums = [0, 1].map(|choice| {
+                    let crowd = strangers as u64;
+                    let count = as_shown.iter().filter(|said| said.likes()).count() as u64 + crowd;
+                    let mut sums = [0, 1].map(|choice| {
                         as_shown.iter().filter(|said| said.vote() == Some(choice)).count() as u64
                     });
+                    sums[0] += crowd;
                     let vote = said[number].vote().map(|choice| CHOICES[choice].to_owned());
                     let (likes, votes) = join(likes(&world, viewer), votes(&world, viewer)).await;
                     shown.insert(viewer, (likes, votes.clone()));

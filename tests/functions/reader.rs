@@ -50,6 +50,19 @@ async fn walks_both_ways_in_pages_of_any_length() {
 }
 
 #[tokio::test]
+async fn an_answer_has_one_cache_control_header() {
+    let mut world = with_ten().await;
+    for (seconds, expected) in [(0, "private, no-store"), (7, "public, max-age=7")] {
+        world.reader.public_cache_seconds = seconds;
+        let (status, headers, _) = world.get("/v1/actors/anna/activities", "").await;
+        assert_eq!(status, 200);
+        assert!(headers.contains(&("cache-control".into(), expected.into())), "{headers:?}");
+        let (_, headers, _) = world.get("/v1/timelines/bob", "").await;
+        assert!(headers.contains(&("cache-control".into(), "private, no-store".into())));
+    }
+}
+
+#[tokio::test]
 async fn keeps_a_range() {
     let world = with_ten().await;
     let check = async |range: &str, expected: &[&str]| {

@@ -10,7 +10,8 @@ use shared::message::CommandError;
 use shared::outbound::BusError;
 use shared::queue::SendError;
 use shared::runtime::deadline::DeadlineExceeded;
-use shared::values::Timestamp;
+use shared::tenants::TooManyDefinitions;
+use shared::values::{RefusalReason, Timestamp};
 
 #[test]
 fn every_reason_is_known_and_in_the_runbook() {
@@ -27,6 +28,7 @@ fn every_reason_is_known_and_in_the_runbook() {
             poll_id: "mvp".parse().unwrap(),
             most: 7,
         },
+        TooManyDefinitions.into(),
         Failure::EventTooLate { event_id: event_id(), at, period, until: at },
         Failure::EventConflict { event_id: event_id(), at },
         Failure::NotMade(period),
@@ -46,8 +48,14 @@ fn every_reason_is_known_and_in_the_runbook() {
         Failure::Bus(BusError::Missing),
         Failure::Bus(BusError::Denied(text())),
     ];
+    // What a producer, a person or a tenant is the reason of pages nobody, and is bounded.
+    for failure in &failures {
+        let is_refusal = failure.is_permanent() && !failure.is_refusal();
+        assert_eq!(RefusalReason::of(failure.reason()).is_some(), is_refusal, "{failure}");
+    }
     let mut reasons: BTreeSet<_> = failures.iter().map(Failure::reason).collect();
     reasons.extend([RECEIVES_EXHAUSTED, UNFOLDABLE, STREAM_BATCH]);
+    reasons.insert(RefusalReason::TOO_MANY_NAMES.as_str());
     assert_eq!(reasons, BTreeSet::from(REASONS));
     let runbook = include_str!("../../docs/OPERATIONS.md");
     for reason in REASONS {

@@ -1,20 +1,23 @@
-//! What one person says again and again: a command that has taken long finds, when it is repeated, that all is done.
+//! One person repeats commands: a repetition finds that all is done, those of one batch are applied once, and what is too much gives way
+//! to others.
 
 use std::sync::{Arc, Mutex};
 
+use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use fanout_writer::Delivery;
+use fanout_writer::{Delivery, Shares};
 use nagare_local::engine::Engine;
 use serde_json::{Value, json};
 use shared::activities::ActivityKey;
 use shared::fanout::{FanOutKind, FanOuts, Reconciliation};
+use shared::likes::Likes;
 use shared::register::Register;
 use shared::tags::Tags;
 use shared::values::{ActivityId, ActorId, Origin, SortKey, ViewerId};
-use tests::{NOW, World, delete, follow, publish, unfollow};
+use tests::{NOW, World, delete, event, follow, publish, soon, unfinished_ids, unfollow};
 
 use crate::overtaking::command;
 use crate::units::{UnitCounter, Units};
@@ -120,6 +123,105 @@ async fn what_is_said_often_in_one_batch_is_done_once() {
     assert_eq!(counter.world.write(&[first.as_str(); 3], 2).await, [0_usize; 0]);
     let (again, _) = counter.take_with_rounds();
     assert!(again.calls > 2 * alone.calls, "none of what may have died is a copy: {again:?}");
+}
+
+/// The batch of changes of one edge is applied as if the last of them had come alone.
+#[tokio::test]
+async fn of_several_changes_of_one_register_the_last_is_applied() {
+    let counter = busy_actor().await;
+    let alone = cost(&counter, &follow("carol", "anna", LATEST)).await;
+    let changes = [
+        follow("bob", "anna", NOW),
+        unfollow("bob", "anna", LATER),
+        follow("bob", "anna", LATEST),
+        unfollow("bob", "anna", NOW),
+    ];
+    let _ = counter.take_with_rounds();
+    let bodies = changes.map(|change| change.to_string());
+    let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
+    assert_eq!(counter.world.write(&bodies, 1).await, [0_usize; 0]);
+    let (together, _) = counter.take_with_rounds();
+    assert_eq!((together.writes, together.calls), (alone.writes, alone.calls));
+    assert_eq!(shown(&counter, "bob").await, MANY);
+}
+
+/// A like that is undone in the same batch is still the first one, of which the actor is notified; a join that is undone makes the room
+/// private.
+#[tokio::test]
+async fn what_begins_something_is_applied_although_it_is_overtaken() {
+    let world = World::new();
+    world.done(&[publish("anna", "live", NOW)]).await;
+    let like =
+        |kind, at| json!({"type": kind, "viewer_id": "bob", "activity_id": "live", "at": at});
+    let member = |kind, at| json!({"type": kind, "viewer_id": "bob", "room_id": "hall", "at": at});
+    let batch = [
+        like("like.created", LATER),
+        like("like.created", NOW),
+        like("like.deleted", LATEST),
+        member("room.joined", NOW),
+        member("room.left", LATER),
+        member("room.joined", NOW),
+    ];
+    let bodies = batch.map(|command| command.to_string());
+    let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
+    assert_eq!(world.write(&bodies, 1).await, [0_usize; 0]);
+    world.project("shard").await;
+    let (_, _, body) = world.get("/v1/activities/live", "viewer=bob").await;
+    assert_eq!(body["likes"], json!({"count": 0, "liked": false}));
+    let (_, _, body) = world.get("/v1/notifications/anna", "").await;
+    assert_eq!(body["items"][0]["first_at"], NOW, "{body}");
+    let (status, ..) = world.get("/v1/rooms/hall/messages", "viewer=bob").await;
+    assert_eq!(status, 403);
+}
+
+/// On both sides of the size from which on a follow notes that it is complete.
+#[tokio::test]
+async fn of_any_size_a_repetition_costs_little() {
+    for size in [1, 40, 100, 101] {
+        let counter = UnitCounter::new();
+        counter.apply(&posts()[..size]).await;
+        let (first, left) = (follow("bob", "anna", NOW), unfollow("bob", "anna", LATEST));
+        counter.apply(std::slice::from_ref(&first)).await;
+        assert_little(cost(&counter, &first).await, &format!("follow of {size}"));
+        let later = follow("bob", "anna", LATER);
+        assert_little(cost(&counter, &later).await, &format!("later follow of {size}"));
+        assert_eq!(shown(&counter, "bob").await, size);
+        counter.apply(std::slice::from_ref(&left)).await;
+        assert_little(cost(&counter, &left).await, &format!("unfollow of {size}"));
+        assert_eq!(shown(&counter, "bob").await, 0);
+    }
+}
+
+/// The group of a message.
+fn group(message: &SqsMessage) -> Option<&str> {
+    message.attributes.get("MessageGroupId").map(String::as_str)
+}
+
+/// What one person sends beyond their share goes back to the queue in a group of its own, and is applied when it comes from there.
+#[tokio::test]
+async fn a_person_beyond_their_share_goes_back_to_the_queue() {
+    let mut world = World::new();
+    world.writer.shares = Shares::new(3);
+    let like = |n: usize, viewer: &str| json!({"type": "like.created", "viewer_id": viewer, "activity_id": format!("x{n}"), "at": NOW});
+    let mut bodies: Vec<_> = (0..8).map(|n| like(n, "bob").to_string()).collect();
+    bodies.push(like(0, "carol").to_string());
+    let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
+    assert_eq!(world.write(&bodies, 1).await, [0_usize; 0]);
+    let back = world.take_commands().await;
+    assert_eq!(back.iter().map(group).collect::<Vec<_>>(), [Some("bob"); 5]);
+    let bodies_back: Vec<_> = back.iter().map(|it| it.body.as_deref().unwrap()).collect();
+    assert_eq!(bodies_back, &bodies[3..8], "as they came");
+    let answer = world.writer.handle(event(back), soon()).await.unwrap();
+    assert_eq!(unfinished_ids(&answer), [""; 0]);
+    assert_eq!(world.take_commands().await.len(), 0, "nobody goes back twice");
+    let likes = Likes::new(&world.tables.facts);
+    for (viewer, count) in [("bob", 8), ("carol", 1)] {
+        let likes = likes.of_viewer(&ViewerId::new(viewer).unwrap()).await.unwrap();
+        assert_eq!(likes.len(), count, "{viewer}");
+    }
+    // A delivery that may not be the first has to be applied.
+    assert_eq!(world.write(&bodies[..8], 2).await, [0_usize; 0]);
+    assert_eq!(world.take_commands().await.len(), 0);
 }
 
 /// A copy of what is refused is refused by itself, so that each message has its dead letter.

@@ -330,6 +330,7 @@ async fn of_pages() -> Vec<Row> {
             "",
         ),
         ("/v1/tenants/{tenant_id}/alerts", format!("/v1/tenants/{acme}/alerts"), ""),
+        ("/v1/tenants/{tenant_id}/refusals", format!("/v1/tenants/{acme}/refusals"), ""),
     ];
     let mut rows = Vec::new();
     for (name, path, query) in pages {

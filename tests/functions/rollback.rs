@@ -57,6 +57,9 @@ fn written_over(kind: Kind) -> WrittenOver {
         Kind::Decided | Kind::Deciding | Kind::Daily | Kind::DailyTenant => Kept,
         // A view like that of a poll. A row that is raised only by edits that overtake each other, as a mark is set.
         Kind::BarrierView | Kind::KindRow => AsOthers,
+        // Updates of single attributes, by expressions of their own.
+        Kind::Refusals | Kind::CountedRefusal | Kind::SubjectRefusals => AsOthers,
+        Kind::RefusalsOfDay | Kind::RefusedEvent | Kind::Receipts => AsOthers,
         Kind::Claim | Kind::MessageClaim | Kind::AlertClaim => Never,
         Kind::Poll | Kind::Battle | Kind::Hit | Kind::AllRead | Kind::MessageDelete => Never,
         Kind::PollEvents | Kind::PollWaiting | Kind::BattleLog | Kind::BattleWaiting => Never,
@@ -64,6 +67,8 @@ fn written_over(kind: Kind) -> WrittenOver {
         Kind::SeenSet | Kind::BodyPart | Kind::Changed | Kind::BarrierRow => Never,
         Kind::Keeper | Kind::Event => Never,
         Kind::Entry | Kind::ViewerHits | Kind::NumberedHit => Derived,
+        // Put whole, if it is newer: of more people than there are here.
+        Kind::CountedPart => AsOthers,
         Kind::Message | Kind::MessageByAuthor => Emptied,
     }
 }
@@ -253,7 +258,7 @@ async fn progress(world: &World, n: u32) {
     tags.note_listed(&activity, &origin, &tagged).await.unwrap();
     let (tenant, customer) = (TenantId::new("acme"), CustomerId::new(format!("c{n}")));
     let (tenant, customer) = (tenant.unwrap(), customer.unwrap());
-    let rules = Rules::new(&world.writer.ledger);
+    let rules = Rules::new(&world.writer.ledger, &world.writer.views);
     rules.note_decided(&tenant, &origin, &customer).await.unwrap();
     archived(world, &tenant, n).await;
     let (shard, through) = (Shard::of("busy"), n.to_string().parse().unwrap());

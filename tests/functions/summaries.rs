@@ -63,7 +63,7 @@ async fn fold(world: &World, period: &str, shard: &str, some: &[StreamRecord]) -
 }
 
 /// Folds all, some records at a time, in two shards of each stream.
-async fn fold_all(world: &World, at_once: usize) {
+pub(crate) async fn fold_all(world: &World, at_once: usize) {
     for period in ["2026-11", "2026-10"] {
         let all = records(world, period);
         let (even, odd): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.number % 2 == 0);
@@ -311,6 +311,9 @@ async fn a_name_that_has_no_room_is_set_aside_alone() {
     assert!((1..200).contains(&letters.len()), "{}", letters.len());
     let detail = letters[0].message_attributes["nagare.detail"].string_value.clone().unwrap();
     assert!(detail.contains("no room for another"), "{detail}");
+    // A tenant is the reason, so it pages nobody.
+    let reason = letters[0].message_attributes["nagare.reason"].string_value.as_deref();
+    assert_eq!(reason, Some("too-many-names"));
     let summaries = Summaries::new(&world.tables.views);
     let of = async |customer: &str| {
         let customer = customer.parse().unwrap();

@@ -208,7 +208,7 @@ async fn an_erased_row_begins_again() {
     world.done(&[open("2026-11-20T12:30:00.000Z")]).await;
     of_earlier_version(&world, "bob", 0..150);
     assert_eq!(refused(&world, "bob", 150..170).await, [0_usize; 0]);
-    assert_eq!(row(&world, "bob").await.len(), 2 + 150 + 2);
+    assert_eq!(row(&world, "bob").await.len(), 2 + 150 + 3);
     world.project("a").await;
     assert_eq!(shown(&world, "bob").await, [json!(0), json!(1), json!("blue")]);
     projecting(&world, erasure(&world, "bob").run()).await.unwrap();

@@ -7,4 +7,5 @@
 )]
 
 mod engine;
+mod models;
 mod queue;

@@ -19,6 +19,7 @@
 //! walk       what a reader may be shown at any time
 //! feed       what clients that poll are shown: each activity once
 //! moment     whether a page is what the query answers at one moment
+//! moving     lists whose rows move, read with slow calls
 //! check      what readers must be shown in the end
 //! seeds      tried on all processors; what fails is made smaller
 //! periods    a model of its own: events, while periods end, are archived and dropped
@@ -50,6 +51,7 @@ mod feed;
 mod history;
 mod letters;
 mod moment;
+mod moving;
 mod observed;
 mod periods;
 mod readers;

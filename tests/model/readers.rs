@@ -14,7 +14,7 @@ use shared::activities::RecordCache;
 use shared::dynamo::Limits;
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
-use tests::{World, api_event, soon};
+use tests::{World, api_event, received, soon};
 use timeline_reader::Reader;
 
 use crate::fault_plan::FaultPlan;
@@ -69,12 +69,7 @@ impl KeptReader {
     /// Reads a path of the API; the answer's status, headers and body.
     pub(crate) async fn get(&self, path: &str, query: &str) -> (i64, Vec<(String, String)>, Value) {
         let event = serde_json::from_value(api_event("GET", path, query, None)).unwrap();
-        let answer = self.reader.handle(&event, soon()).await;
-        let answer = serde_json::to_value(&answer).unwrap();
-        let headers = answer["headers"].as_object().unwrap().iter();
-        let headers = headers.map(|(n, v)| (n.clone(), v.as_str().unwrap().to_owned()));
-        let body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
-        (answer["statusCode"].as_i64().unwrap(), headers.collect(), body)
+        received(&self.reader.handle(&event, soon()).await)
     }
 }
 

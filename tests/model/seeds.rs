@@ -93,6 +93,6 @@ impl<T: Clone + Display + Send> Model<T> {
 }
 
 #[allow(clippy::disallowed_methods, reason = "how to choose a run from the command line")]
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

@@ -7,6 +7,7 @@
 )]
 
 mod fan_outs;
+mod one_person;
 mod redeliveries;
 mod support;
 mod table;

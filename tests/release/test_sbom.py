@@ -27,7 +27,7 @@ def test_it_has_the_programs_and_what_they_are_made_of(document):
         assert one["licenses"][0]["expression"], purl
     names = {one["name"] for one in components.values()}
     assert {"aws-sdk-dynamodb", "rustls", "dynoxide-rs", "lambda_runtime"} <= names
-    # Packages of tests alone.
+    # Packages that only tests use.
     assert not names & {"proptest", "tests", "scale"}
 
 

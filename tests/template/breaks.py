@@ -216,19 +216,91 @@ BREAKS = {
     ),
     "a reader that may write anything about anybody": (
         set_at(*statement("TimelineReaderRole", 2, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys", ["person#*"])),
-        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
+        check.test_roles_write_only_the_partitions_that_they_own,
     ),
     "a reader whose writes need no key that is named": (
         drop_at(*statement("TimelineReaderRole", 2, "Condition", "Null")),
-        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
+        check.test_roles_write_only_the_partitions_that_they_own,
     ),
     "a reader that may write anything": (
         drop_at(*statement("TimelineReaderRole", 2, "Condition")),
-        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
+        check.test_roles_write_only_the_partitions_that_they_own,
     ),
     "a reader that may change any item where viewers are parked": (
         drop_at(*statement("TimelineReaderRole", 5, "Fn::If", 1, "Condition")),
-        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
+        check.test_roles_write_only_the_partitions_that_they_own,
+    ),
+    "a projector that may write anything into the ledger": (
+        drop_at(*statement("ProjectorRole", -1, "Condition")),
+        check.test_roles_write_only_the_partitions_that_they_own,
+    ),
+    "a keeper that may write what people have": (
+        set_at(*statement("PeriodKeeperRole", -1, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys", ["events#*", "tenant#*", "tenants#daily", "person#*"])),
+        check.test_roles_write_only_the_partitions_that_they_own,
+    ),
+    "a keeper that may not write what it decides": (
+        set_at(*statement("PeriodKeeperRole", -1, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys", ["events#*", "tenants#daily"])),
+        check.test_roles_write_only_the_partitions_that_they_own,
+    ),
+    "a writer that reads only with such a key": (
+        set_at(*statement("FanoutWriterRole", -1, "Action", ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:Query"])),
+        check.test_roles_write_only_the_partitions_that_they_own,
+    ),
+    "stages whose tables others reach": (
+        set_at("Parameters", "Stage", "AllowedPattern", "^[a-z][a-z0-9-]{0,15}$"),
+        check.test_no_stage_reaches_what_is_another_s,
+    ),
+    "stages that two patterns take": (
+        set_at("Parameters", "Stage", "AllowedPattern", "^(?!.*-events)[a-z][a-z0-9-]{0,15}$"),
+        check.test_no_stage_reaches_what_is_another_s,
+    ),
+    "a stage with a dot": (
+        set_at("Parameters", "Stage", "AllowedPattern", "^[a-z][a-z0-9.]{0,15}$"),
+        check.test_parameters_are_checked_before_anything_is_deployed,
+    ),
+    "ticks that are run three times": (
+        drop_at(*properties("PeriodKeeper", "EventInvokeConfig", "MaximumRetryAttempts")),
+        check.test_the_keeper_is_woken_in_time,
+    ),
+    "ticks that Scheduler tries for a day": (
+        set_at(*properties("KeeperSchedule", "Target", "RetryPolicy", {"MaximumRetryAttempts": 185, "MaximumEventAgeInSeconds": 86_400})),
+        check.test_the_keeper_is_woken_in_time,
+    ),
+    "a canary whose alarms it does not reach": (
+        set_at(*properties("FanoutWriter", "DeploymentPreference", "Alarms", "Fn::If", 1, 0, {"Ref": "FanoutWriterErrorsAlarm"})),
+        check.test_canary_deployment_is_off_by_default_and_leaves_nothing_then,
+    ),
+    "a canary of what runs four times an hour": (
+        set_at(*properties("PeriodKeeper", "DeploymentPreference", {"Enabled": {"Ref": "CanaryDeployment"}, "Type": "AllAtOnce", "Role": {"Fn::GetAtt": "DeploymentRole.Arn"}})),
+        check.test_canary_deployment_is_off_by_default_and_leaves_nothing_then,
+    ),
+    "a canary that ends by the old version's errors": (
+        drop_at(*properties("TimelineReaderCanaryAlarm", "Dimensions", 2)),
+        check.test_a_canary_is_ended_by_what_few_requests_raise,
+    ),
+    "a canary that takes ten failures": (
+        set_at(*properties("EventIntakeCanaryAlarm", "Threshold", 10)),
+        check.test_a_canary_is_ended_by_what_few_requests_raise,
+    ),
+    "another queue": (
+        add("Third", "AWS::SQS::Queue"),
+        check.test_no_update_replaces_or_deletes_what_has_state,
+    ),
+    "a table that nothing protects": (
+        add("Third", "AWS::DynamoDB::Table"),
+        check.test_no_update_replaces_or_deletes_what_has_state,
+    ),
+    "a budget without a subscriber": (
+        drop_at(*properties("Budget", "NotificationsWithSubscribers", 0, "Subscribers", 0)),
+        check.test_spending_is_told_of_once_a_budget_is_named,
+    ),
+    "a budget without being asked": (
+        drop_at("Resources", "Budget", "Condition"),
+        check.test_spending_is_told_of_once_a_budget_is_named,
+    ),
+    "a log group of another name": (
+        replace_at(*properties("FanoutWriterLogs", "LogGroupName", "Fn::Sub"), "fanout-writer", "writer"),
+        check.test_runbooks_have_commands_that_fit,
     ),
     "a reader that may always write entries": (
         set_at(*statement("TimelineReaderRole", 3, "Fn::If", 2, {"Sid": "X", "Effect": "Allow", "Action": "dynamodb:BatchWriteItem", "Resource": {"Fn::GetAtt": "TimelinesTable.Arn"}})),
@@ -801,6 +873,14 @@ BREAKS = {
         set_at(*properties("EventIntake", "Environment", "Variables", "NAGARE_TENANT_CLAIM", "team")),
         check.test_the_reader_is_never_open,
     ),
+    "a reader with a viewer of its own": (
+        set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_VIEWER_CLAIM", "email")),
+        check.test_the_reader_is_never_open,
+    ),
+    "a viewer who is a tenant": (
+        set_at("Rules", "ClaimsDiffer", "Assertions", 0, "Assert", {"Fn::Equals": ["a", "a"]}),
+        check.test_the_reader_is_never_open,
+    ),
     "a subject that is a tenant": (
         set_at("Parameters", "TenantClaim", "AllowedPattern", "^[\\x21-\\x7e]{1,128}$"),
         check.test_the_reader_is_never_open,
@@ -1226,9 +1306,13 @@ CODE_BREAKS = {
         set_at("bus_source", "another"),
         check.test_a_bus_that_does_not_exist_stops_the_deployment,
     ),
-    "what clients have seen under another key": (
-        set_at("seen_sets", "person#*"),
-        check.test_the_reader_writes_what_clients_have_seen_who_reads_and_nothing_else,
+    "tables of events with another key": (
+        set_at("table_of_events", "SSEDescription", None),
+        check.test_tables_of_events_are_made_as_the_template_s,
+    ),
+    "tables of events that can be dropped": (
+        set_at("table_of_events", "DeletionProtectionEnabled", False),
+        check.test_tables_of_events_are_made_as_the_template_s,
     ),
     "a variable that nobody sets": (
         append_to(*function("DlqAlerter", "variables"), "NAGARE_NEW"),

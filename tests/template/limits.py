@@ -11,6 +11,7 @@ from functools import lru_cache
 import models
 import pytest
 import render
+import run_time
 from breaks import drop_at, properties, replace_at, set_at
 from expand import ROOT, expand, source
 
@@ -32,6 +33,9 @@ def of_function(it):
     yield from at_most(sum(len(f"{name}{value}".encode()) for name, value in variables.items()), 4096, "bytes of variables")
     yield from at_most(len(it.get("Layers", [])), 5, "layers")
     yield from at_most(int(it["Timeout"]), 900, "seconds of a call")
+    # The request that the keeper makes, but for the stream.
+    mapping = json.loads(variables.get("NAGARE_STREAM_MAPPING", "{}"))
+    yield from models.by_shape(models.service("lambda").operation_model("CreateEventSourceMapping").input_shape, mapping, "NAGARE_STREAM_MAPPING")
 
 
 def of_role(it):
@@ -300,6 +304,10 @@ BREAKS = {
         "Dashboard: the body is not JSON",
     ),
     "a function that waits too long": (set_at("Globals", "Function", "Timeout", 901), "seconds of a call: 901"),
+    "a mapping of the keeper that Lambda refuses": (
+        replace_at(*properties("PeriodKeeper", "Environment", "Variables", "NAGARE_STREAM_MAPPING", "Fn::Sub", ": 900", ": 901")),
+        "PeriodKeeper: NAGARE_STREAM_MAPPING.TumblingWindowInSeconds: 901",
+    ),
     "a queue that keeps too long": (set_at(*properties("CommandQueue", "MessageRetentionPeriod", 1209601)), "MessageRetentionPeriod"),
     "a writer alone": (set_at("Parameters", "WriterMaximumConcurrency", "MinValue", 1), "MaximumConcurrency"),
     "an issuer that may be empty": (
@@ -316,3 +324,8 @@ def test_it_is_noticed(name, written):
     change(broken)
     found = complaints_of(expand(None, broken))
     assert any(re.search(complaint, one) for one in found), found[:5]
+
+
+def test_the_local_stack_has_the_models_of_requests():
+    """The committed table is the one that follows from the pinned botocore (run_time.py --write)."""
+    assert run_time.TABLE.read_text(encoding="utf-8") == run_time.Table().text()

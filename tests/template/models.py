@@ -17,6 +17,7 @@ REQUESTS = {
     "AWS::ApiGatewayV2::Integration": [("apigatewayv2", "CreateIntegration", {})],
     "AWS::ApiGatewayV2::Route": [("apigatewayv2", "CreateRoute", {})],
     "AWS::ApiGatewayV2::Stage": [("apigatewayv2", "CreateStage", {})],
+    "AWS::Budgets::Budget": [("budgets", "CreateBudget", {})],
     "AWS::Chatbot::SlackChannelConfiguration": [
         ("chatbot", "CreateSlackChannelConfiguration", {"SlackWorkspaceId": "SlackTeamId", "GuardrailPolicies": "GuardrailPolicyArns"})
     ],
@@ -30,6 +31,7 @@ REQUESTS = {
     "AWS::IAM::Role": [("iam", "CreateRole", {})],
     "AWS::KMS::Key": [("kms", "CreateKey", {"KeyPolicy": "Policy"})],
     "AWS::Lambda::Alias": [("lambda", "CreateAlias", {})],
+    "AWS::Lambda::EventInvokeConfig": [("lambda", "PutFunctionEventInvokeConfig", {})],
     "AWS::Lambda::EventSourceMapping": [("lambda", "CreateEventSourceMapping", {})],
     "AWS::Lambda::Function": [("lambda", "CreateFunction", {}), ("lambda", "PutFunctionConcurrency", {})],
     "AWS::Lambda::Permission": [("lambda", "AddPermission", {})],

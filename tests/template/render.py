@@ -289,6 +289,19 @@ def dependencies(template, value):
     return parameters, conditions
 
 
+def distinct(template, values):
+    """The same values, and different ones of the same length where a rule refuses equal ones. Otherwise no rendering would have the
+    longest of both."""
+    for rule in template["Rules"].values():
+        for one in rule["Assertions"]:
+            [both] = re.findall(r'^\{"Fn::Not": \[\{"Fn::Equals": \[\{"Ref": "(\w+)"\}, \{"Ref": "(\w+)"\}\]\}\]\}$', json.dumps(one["Assert"])) or [()]
+            if both and values[both[0]] == values[both[1]]:
+                text, pattern = values[both[1]], template["Parameters"][both[1]]["AllowedPattern"]
+                others = (text[:-1] + last for last in string.ascii_lowercase if last != text[-1:])
+                values = values | {both[1]: next((other for other in others if re.fullmatch(pattern, other)), text)}
+    return values
+
+
 def variants(template, logical, bounds):
     """Renderings for a resource: all values of what turns a condition or is one of a list, with the default, the shortest and the
     longest of everything else."""
@@ -301,6 +314,6 @@ def variants(template, logical, bounds):
     for end in ("default", "shortest", "longest"):
         base = {name: bounds[name][end] for name in bounds}
         for chosen in itertools.product(*(dict.fromkeys(bounds[name]["all"]) for name in turning)):
-            rendering = Rendering(template, base | dict(zip(turning, chosen, strict=True)))
+            rendering = Rendering(template, distinct(template, base | dict(zip(turning, chosen, strict=True))))
             if rendering.is_allowed(parameters):
                 yield rendering

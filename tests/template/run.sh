@@ -64,6 +64,7 @@ fi
 if [[ $what == *code* ]]; then
     check "checks" "$bin/python" -m pytest -q -p no:cacheprovider "$here/check.py"
     check "breaks" "$bin/python" -m pytest -q -p no:cacheprovider "$here/breaks.py"
+    check "alarms" "$bin/python" -m pytest -q -p no:cacheprovider "$here/alarming.py"
 fi
 
 if ((${#failed[@]})); then

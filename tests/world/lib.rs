@@ -31,7 +31,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
 use nagare_client::sender::Sender;
 use nagare_client::tables::{TableNames, Tables};
 use nagare_local::bus::{self as local_bus, LocalBus};
@@ -61,9 +61,9 @@ use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::summaries::Summaries;
-use shared::tenants::Daily;
+use shared::tenants::{Daily, Rules};
 use shared::values::{Retention, Timestamp};
-use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics, TenantClaim};
+use timeline_reader::{Authorization, Claims, LogSampling, Reader, RequestMetrics};
 
 pub use bucket::Bucket;
 pub use events::{
@@ -71,6 +71,7 @@ pub use events::{
     unfollow,
 };
 use observed::Observed;
+pub use requests::{assert_single, received};
 
 /// What the clock of a new world shows.
 pub const NOW: &str = "2026-11-20T12:00:00.000Z";
@@ -255,6 +256,7 @@ impl World {
         };
         let [by_writer, by_projector, by_keeper] =
             ["fanout-writer", "projector", "period-keeper"].map(told);
+        let rules = Rules::new(&projectors.ledger, &projectors.views).with_bus(&by_projector);
         let keeper_observed = observed.clone();
         let objects =
             Objects::over(observed, keys.clone(), "us-east-1", bucket::ENDPOINT, bucket::NAME);
@@ -285,6 +287,7 @@ impl World {
                 events: writers.events,
                 hold: Hold::NONE,
                 bus: by_writer,
+                shares: Shares::unbounded(),
             },
             reader: Reader {
                 ledger: readers.ledger,
@@ -301,7 +304,7 @@ impl World {
                 seal: CursorSeal::new(&secrets(7)),
                 authorization: Authorization::Open,
                 public_cache_seconds: 0,
-                tenant_claim: TenantClaim::default(),
+                claims: Claims::default(),
                 retention,
                 parking: Parking::off(),
                 metrics: RequestMetrics::new(metrics.clone()),
@@ -311,9 +314,9 @@ impl World {
             intake: Intake {
                 commands: sender_of("event-intake", COMMANDS),
                 authorization: Authorization::Open,
-                tenant_claim: TenantClaim::default(),
+                claims: Claims::default(),
                 rates: TenantRates::default(),
-                earliest: EventSettings::EARLIEST,
+                events: EventSettings::default(),
                 metrics: metrics.clone(),
                 log_sampling: LogSampling::ALL,
                 clock: clock.clone(),
@@ -337,7 +340,7 @@ impl World {
                 clock: clock.clone(),
                 read_notifications: retention,
                 tables: projectors.events.tables().clone(),
-                rules: shared::tenants::Rules::new(&projectors.ledger).with_bus(&by_projector),
+                rules,
                 bus: by_projector,
             },
             keeper: Keeper {

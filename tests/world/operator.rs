@@ -9,6 +9,7 @@ use nagare_local::schema;
 use nagare_local::sqs::Wire;
 use shared::objects::Objects;
 
+use crate::observed::Modelled;
 use crate::{World, bucket};
 
 impl World {
@@ -22,10 +23,12 @@ impl World {
         let bucket = self.bucket.clone();
         let connector =
             behind(SharedHttpConnector::new(bucket::BucketConnector { bucket, inside }));
+        let connector = SharedHttpConnector::new(Modelled(connector));
         let keys = Credentials::new("key", "secret", None, None, "test");
         let keys = SharedCredentialsProvider::new(keys);
         let objects =
             Objects::over(connector.clone(), keys, "us-east-1", bucket::ENDPOINT, bucket::NAME);
-        (Tables::new(connector::dynamodb(connector), &schema::names()), objects)
+        let limits = self.writer.ledger.table().limits();
+        (Tables::within(limits, connector::dynamodb(connector), &schema::names()), objects)
     }
 }

@@ -1,6 +1,7 @@
 //! Requests to the reader of a world.
 
-use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use aws_lambda_events::http::HeaderMap;
 use serde_json::{Value, json};
 use shared::runtime::deadline::Deadline;
 
@@ -42,11 +43,7 @@ impl World {
     ) -> (i64, Vec<(String, String)>, Value) {
         let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
         let answer = self.reader.handle(&event, deadline).await;
-        let answer = serde_json::to_value(&answer).unwrap();
-        let headers = answer["headers"].as_object().unwrap().iter();
-        let headers = headers.map(|(n, v)| (n.clone(), v.as_str().unwrap().to_owned()));
-        let body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
-        (answer["statusCode"].as_i64().unwrap(), headers.collect(), body)
+        received(&answer)
     }
 
     /// The activity ids on the first page of a timeline.
@@ -56,4 +53,19 @@ impl World {
         let items = page["items"].as_array().unwrap().iter();
         items.map(|item| item["activity_id"].as_str().unwrap().to_owned()).collect()
     }
+}
+
+/// An answer as API Gateway gets it: status, headers and body.
+pub fn received(answer: &ApiGatewayV2httpResponse) -> (i64, Vec<(String, String)>, Value) {
+    assert_single(&answer.headers);
+    let answer = serde_json::to_value(answer).unwrap();
+    let headers = answer["headers"].as_object().unwrap().iter();
+    let headers = headers.map(|(n, v)| (n.clone(), v.as_str().unwrap().to_owned()));
+    let body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+    (answer["statusCode"].as_i64().unwrap(), headers.collect(), body)
+}
+
+/// Asserts that each header has one value: a function's answer is JSON, in which the others are lost.
+pub fn assert_single(headers: &HeaderMap) {
+    assert_eq!(headers.len(), headers.keys_len(), "repeated: {headers:?}");
 }

@@ -74,9 +74,17 @@ fn judged(body: &str, now: Timestamp) -> Cause {
     let (reason, detail) = match (Command::parse_unverified(body, now), StreamBatch::read(body)) {
         (Err(_), Some(batch)) => (STREAM_BATCH, batch.to_string()),
         (Err(error), None) => (error.reason(), error.unredacted()),
-        (Ok(_), _) => (RECEIVES_EXHAUSTED, format!("not done after {MAX_RECEIVES} receives")),
+        (Ok(_), _) => (RECEIVES_EXHAUSTED, exhausted()),
     };
     Cause { reason: reason.to_owned(), detail: cut(detail) }
+}
+
+/// The detail of a letter that SQS moved. A writer that fails sends its cause with the letter.
+fn exhausted() -> String {
+    format!(
+        "not done after {MAX_RECEIVES} receives: the function ended each time, or could not reach the dead-letter queue with its \
+         cause; its log has a line for each"
+    )
 }
 
 /// The text of a message attribute, if it was sent.

@@ -2,8 +2,9 @@
 //! which this function keeps at zero.
 
 use serde::Serialize;
-use shared::dead_letters::{DeadLetter, STREAM_BATCH, is_of_a_producer, known_reason};
+use shared::dead_letters::{DeadLetter, STREAM_BATCH, known_reason};
 use shared::runtime::metrics::{Count, MetricNames, Record};
+use shared::values::RefusalReason;
 
 /// Dead letters that were kept.
 #[derive(Serialize, Default)]
@@ -21,7 +22,7 @@ impl Arrivals {
         let reason = known_reason(&letter.reason);
         // Lambda sends those by itself, so nothing vouches for them.
         let is_ours = letter.is_verified() || reason == STREAM_BATCH;
-        let wakes = is_ours && !is_of_a_producer(reason);
+        let wakes = is_ours && RefusalReason::of(reason).is_none();
         let system_dead_letters = u64::from(wakes).into();
         Self { reason, dead_letters: 1.into(), system_dead_letters }
     }

@@ -14,8 +14,24 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 
+use crate::events::MOST_EVENTS;
+
 /// The most bytes of a body, compressed and decompressed: 6 MiB, the limit of an event of Lambda.
 pub const MOST_BYTES: usize = 6 * 1024 * 1024;
+
+/// The events that a text is charged as, if they cannot be counted: 1 to 500, by its size.
+pub(crate) fn charge(bytes: usize) -> usize {
+    (bytes.min(MOST_BYTES) * MOST_EVENTS).div_ceil(MOST_BYTES).max(1)
+}
+
+/// The same for a body that cannot be read. A compressed one may have been decompressed up to the
+/// limit.
+pub(crate) fn charge_unread(request: &ApiGatewayV2httpRequest) -> usize {
+    match is_compressed(request) {
+        Ok(true) => MOST_EVENTS,
+        _ => charge(request.body.as_ref().map_or(0, String::len)),
+    }
+}
 
 /// The text of a request.
 pub(crate) fn read(request: &ApiGatewayV2httpRequest) -> Result<Cow<'_, str>, Problem> {

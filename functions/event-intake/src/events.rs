@@ -1,11 +1,14 @@
 //! Parses the body of a request: `{"events":[…]}`.
 //!
-//! An event is read by [`Event::parse`], like in the writer, so nothing that passes here is malformed there.
+//! An event is read by [`Event::parse`], like in the writer, so nothing that passes here is malformed there. An event of a closed period
+//! would be refused there, and is refused here.
+
+use std::fmt;
 
 use api::Problem;
 use api::problem::Fault;
 use serde_json::value::RawValue;
-use shared::events::Event;
+use shared::events::{Event, EventSettings, Period};
 use shared::message::{CommandError, Members, Names};
 use shared::values::{TenantId, Timestamp};
 
@@ -13,23 +16,29 @@ use shared::values::{TenantId, Timestamp};
 pub const MOST_EVENTS: usize = 500;
 
 const EVENTS: &str = "events";
-const NAMES: Names = Names { known: &[&[EVENTS]], besides: &[] };
+const NAMES: Names = &[&[EVENTS]];
 
-/// The events of a tenant in a body.
+/// The events of a tenant.
 ///
 /// # Errors
 /// [`Problem::Rejected`] names all events that cannot be accepted.
 pub(crate) fn parse(
-    body: &str,
+    sent: &[&RawValue],
     tenant_id: &TenantId,
-    earliest: Timestamp,
+    settings: &EventSettings,
     now: Timestamp,
 ) -> Result<Vec<Event>, Problem> {
-    let sent = sent(body, now)?;
     let (mut events, mut faults) = (Vec::with_capacity(sent.len()), Vec::new());
-    for (index, json) in sent.into_iter().enumerate() {
-        match Event::parse(json.get(), tenant_id, earliest, now) {
-            Ok(event) => events.push(event),
+    for (index, json) in sent.iter().enumerate() {
+        match Event::parse(json.get(), tenant_id, settings.earliest, now) {
+            Ok(event) => match settings.closed(event.key.at, now) {
+                None => events.push(event),
+                Some(period) => faults.push(Fault {
+                    index: Some(index),
+                    member: Some("at"),
+                    detail: closed(period, settings),
+                }),
+            },
             Err(error) => faults.push(Fault {
                 index: Some(index),
                 member: error.member(),
@@ -40,20 +49,56 @@ pub(crate) fn parse(
     if faults.is_empty() { Ok(events) } else { Err(Problem::Rejected(faults)) }
 }
 
-/// The texts of the events.
-fn sent(body: &str, now: Timestamp) -> Result<Vec<&RawValue>, Problem> {
-    let members = Members::read(body, NAMES, now).map_err(|e| all(e.member(), e.to_string()))?;
+/// The texts of the events of a body: 1 to [`MOST_EVENTS`].
+///
+/// # Errors
+/// [`Problem::Rejected`]
+pub(crate) fn sent(body: &str, now: Timestamp) -> Result<Vec<&RawValue>, Problem> {
+    let malformed = |e: CommandError| all(e.member(), e.to_string());
+    let members = Members::read(body, NAMES, now).map_err(malformed)?;
     let expected = |found: &str| {
         let detail = format!("expected an array of 1 to {MOST_EVENTS} events, got {found}");
         all(Some(EVENTS), detail)
     };
-    let json = members.raw(EVENTS).ok_or_else(|| expected("none"))?;
-    let sent: Vec<&RawValue> =
-        serde_json::from_str(json).map_err(|_| expected("something else"))?;
-    match sent.len() {
-        1..=MOST_EVENTS => Ok(sent),
-        number => Err(expected(&number.to_string())),
+    let json = members.raw(EVENTS).map_err(malformed)?.ok_or_else(|| expected("none"))?;
+    let mut sent = Vec::new();
+    let mut json = serde_json::Deserializer::from_str(json);
+    let read = serde::Deserializer::deserialize_seq(&mut json, EventsVisitor(&mut sent));
+    match (sent.len(), read) {
+        (0, Ok(())) => Err(expected("0")),
+        (1..=MOST_EVENTS, Ok(())) => Ok(sent),
+        (0..=MOST_EVENTS, _) => Err(expected("something else")),
+        _ => Err(expected("more")),
     }
+}
+
+/// Collects the texts of events, and ends with an error at the first that is too many.
+struct EventsVisitor<'s, 'a>(&'s mut Vec<&'a RawValue>);
+
+impl<'a> serde::de::Visitor<'a> for EventsVisitor<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'a>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(event) = seq.next_element()? {
+            self.0.push(event);
+            if self.0.len() > MOST_EVENTS {
+                return Err(serde::de::Error::custom("too many"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An event of a closed period.
+fn closed(period: Period, settings: &EventSettings) -> String {
+    format!(
+        "expected an instant of a period that takes events, {period} took them until {}",
+        settings.closes_at(period)
+    )
 }
 
 /// What is wrong with an event of a body.

@@ -18,8 +18,14 @@
 //! answer is 503, and the sender sends the whole request again. Recording an event is idempotent ([`shared::events`]), so that is
 //! harmless.
 //!
-//! The writer finds out whether an event is too late or in conflict with another, and makes a dead letter of it: this function reads no
-//! table.
+//! An event whose period is closed by the clock of this function is a mistake of the request. The writer finds out whether another event
+//! is too late by then or in conflict, and refuses it ([`shared::refusals`]): this function reads no table.
+//!
+//! # Malformed requests
+//!
+//! A malformed request is charged to its tenant's rate like any other: by its events, or, if these
+//! cannot be counted, by its size. Reading stops at the first event that is too many. So the work
+//! for a tenant is bounded by its rate, whatever it sends.
 
 mod batches;
 mod body;
@@ -32,14 +38,16 @@ mod rate;
 use std::time::Duration;
 
 use api::auth::Caller;
-use api::{Authorization, EVENTS_ROUTE, LogSampling, Path, Problem, Route, TenantClaim, response};
+use api::response::{self, Caching};
+use api::{Authorization, Claims, EVENTS_ROUTE, LogSampling, Path, Problem, Route};
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
+use shared::events::EventSettings;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
-use shared::values::{TenantId, Timestamp};
+use shared::values::TenantId;
 use tokio::time::Instant;
 
 pub use batches::MESSAGE_BYTES;
@@ -61,11 +69,10 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Intake {
     pub commands: Sender,
     pub authorization: Authorization,
-    /// The claim of a token with the tenant of its owner.
-    pub tenant_claim: TenantClaim,
+    pub claims: Claims,
     pub rates: TenantRates,
-    /// Events from this instant on are accepted.
-    pub earliest: Timestamp,
+    /// The instants of events that are accepted.
+    pub events: EventSettings,
     /// Where requests are counted.
     pub metrics: Metrics,
     pub log_sampling: LogSampling,
@@ -93,7 +100,7 @@ impl Intake {
             match result {
                 Ok(accepted) => {
                     let body = format!("{{\"accepted\":{accepted}}}");
-                    response::json(202, "application/json", body)
+                    response::json(202, "application/json", Caching::Private, body)
                 }
                 Err(problem) => problem.into_response(),
             }
@@ -112,17 +119,19 @@ impl Intake {
         if request.request_context.http.method != "POST" {
             return Err(Problem::MethodNotAllowed("POST"));
         }
-        let caller: Caller<'_> = self.authorization.caller(request, &self.tenant_claim)?;
+        let caller: Caller<'_> = self.authorization.caller(request, &self.claims)?;
         let tenant_id = path.parameter("tenant_id", TenantId::new)?;
         caller.may_write_tenant(&tenant_id)?;
         let tenant_id = tenant.insert(tenant_id);
 
         let now = self.clock.now();
         self.rates.admit(tenant_id, now)?;
-        let body = body::read(request)?;
-        let events = events::parse(&body, tenant_id, self.earliest, now)?;
+        let charge = |events| self.rates.count(tenant_id, events, now);
+        let body = body::read(request).inspect_err(|_| charge(body::charge_unread(request)))?;
+        let sent = events::sent(&body, now).inspect_err(|_| charge(body::charge(body.len())))?;
+        charge(sent.len());
+        let events = events::parse(&sent, tenant_id, &self.events, now)?;
         let accepted = events.len();
-        self.rates.count(tenant_id, accepted, now);
         commands.send(&batches::messages(tenant_id, events), deadline).await?;
         Ok(accepted)
     }

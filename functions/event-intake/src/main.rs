@@ -23,9 +23,9 @@ async fn main() -> Result<(), Error> {
     let intake = Intake {
         commands: Sender::new(sqs, env::required(env::QUEUE_URL)?),
         authorization: env::parsed_or(env::AUTHORIZATION, api::Authorization::default())?,
-        tenant_claim: env::parsed_or(env::TENANT_CLAIM, api::TenantClaim::default())?,
+        claims: api::Claims::of_environment(env::CLAIMS)?,
         rates: env::parsed_or(env::TENANT_EVENTS_PER_SECOND, TenantRates::default())?,
-        earliest: EventSettings::EARLIEST,
+        events: EventSettings::of_environment(&[env::EVENT_PERIOD, env::EVENT_LATENESS_DAYS])?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         log_sampling: env::parsed_or(env::LOG_ONE_IN, api::LogSampling::ALL)?,
         clock: Clock::system(),

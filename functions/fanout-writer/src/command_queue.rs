@@ -46,6 +46,22 @@ impl CommandQueue {
         }
     }
 
+    /// Sends messages back that were not applied, as they came.
+    ///
+    /// # Errors
+    /// [`SendError`], as for [`Self::send`].
+    pub(crate) async fn send_back(
+        &self,
+        messages: &[Message],
+        deadline: Deadline,
+    ) -> Result<(), SendError> {
+        match &self.0 {
+            Some((sender, _)) => sender.send(messages, deadline).await,
+            None if messages.is_empty() => Ok(()),
+            None => Err(SendError::not_built("nothing is handed on here")),
+        }
+    }
+
     /// Sends commands.
     ///
     /// # Errors

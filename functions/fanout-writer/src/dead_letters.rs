@@ -1,10 +1,13 @@
 //! Sends commands that no further delivery can help to the dead-letter queue. They do not wait for their five
-//! receives, and take their reason along.
+//! receives, and take their reason along. The first [refusals](shared::refusals) of a subject on a day are kept as letters, and the
+//! others are only counted.
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, cut, fits};
 use shared::events::SentEvent;
+use shared::ledger::Ledger;
 use shared::queue::{Message, SendError, Sender};
+use shared::refusals::{MOST_LETTERS, Refusals};
 use shared::runtime::deadline::Deadline;
 use shared::values::is_message_id;
 
@@ -16,18 +19,25 @@ use crate::{Delivery, Failure};
 pub struct DeadLetterQueue {
     sender: Sender,
     seal: LetterSeal,
+    most_refusals: u64,
 }
 
 impl DeadLetterQueue {
     /// A queue to send to, and the seal for what goes there.
     #[must_use]
     pub fn new(sender: Sender, seal: LetterSeal) -> Self {
-        Self { sender, seal }
+        Self { sender, seal, most_refusals: MOST_LETTERS }
+    }
+
+    /// The same queue with another bound of letters for each reason and subject on a UTC day, for tests.
+    #[must_use]
+    pub fn keeping(self, most_refusals: u64) -> Self {
+        Self { most_refusals, ..self }
     }
 
     /// The same queue, with a retry count of its own.
     pub(crate) fn metered(&self) -> Self {
-        Self { sender: self.sender.metered(), seal: self.seal.clone() }
+        Self { sender: self.sender.metered(), ..self.clone() }
     }
 
     /// Retried calls since [`Self::metered`].
@@ -51,6 +61,11 @@ impl DeadLetterQueue {
         self.sender.send(&[letter], deadline).await
     }
 
+    /// The refusals of which this queue takes the first.
+    pub(crate) fn refusals(&self, ledger: &Ledger) -> Refusals {
+        Refusals::new(ledger).keeping(self.most_refusals)
+    }
+
     /// Sends events of one message there, each as a letter of its own with why it was refused.
     ///
     /// # Errors
@@ -59,14 +74,14 @@ impl DeadLetterQueue {
         &self,
         delivery: &Delivery,
         group: &str,
-        refused: &[RefusedEvent<'_>],
+        refused: &[&RefusedEvent<'_>],
     ) -> Result<(), SendError> {
         let letters = refused.iter().map(|it| letter_of(&self.seal, delivery, group, it));
         self.sender.send(&letters.collect::<Vec<_>>(), delivery.hard_deadline).await
     }
 }
 
-/// An event of several that becomes a dead letter of its own.
+/// An event of several that is refused by itself.
 #[derive(Debug)]
 pub(crate) struct RefusedEvent<'a> {
     /// Its index among the events of its message.

@@ -27,6 +27,8 @@ pub struct Delivery {
     pub origin: Origin,
     /// An earlier delivery may have died half-way.
     pub redelivered: bool,
+    /// An operator has sent it again: if it is refused, it comes back as the letter that it was.
+    pub redriven: bool,
     /// This is work that an earlier delivery has handed on.
     pub continued: bool,
     /// How often the message was received, including this time.
@@ -48,6 +50,7 @@ impl Delivery {
             checkpoint_at,
             origin,
             redelivered: false,
+            redriven: false,
             continued: false,
             receives: 1,
             sent_millis: "0".to_owned(),
@@ -64,10 +67,11 @@ impl Delivery {
         let (receives, redelivered) = (receive_count(message), Self::is_again(message));
         let first =
             message.message_attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
+        let redriven = first.is_some();
         let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
         let origin = origin.parse::<Origin>().unwrap_or_else(|_| Origin::unknown());
         let sent_millis = sent_millis(message).to_owned();
-        Self { origin, redelivered, receives, sent_millis, ..Self::only(hard_deadline) }
+        Self { origin, redelivered, redriven, receives, sent_millis, ..Self::only(hard_deadline) }
     }
 
     /// Unwraps a command that is the rest of another one, with its delivery.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use shared::dynamo::DynamoError;
 use shared::queue::SendError;
 
 use crate::Failure;
@@ -14,24 +15,35 @@ pub enum Disposition {
     Applied(Option<FanOutEnd>),
     /// In effect, and no page shows it: a follow of somebody who has published nothing.
     Unseen,
-    /// Applied without this many of its events, each of which is a dead letter.
+    /// Applied without this many of its events, each of which is refused.
     AppliedBut(usize),
     /// On record; its fan-out was handed out in this many segments.
     Split(usize),
-    /// Half of the time was used up: progress is noted, and the rest is handed on.
+    /// Handed on: half of the time was used up and progress is noted, or its person is beyond the [share](crate::Shares) of one person.
     Continued,
     /// Older than retention: recorded and counted, but in no timeline.
     Expired,
     /// A publish that its delete has overtaken, so nobody is ever shown it. It is counted, because a producer could
     /// delete ids that others are going to use.
     Suppressed,
-    /// A dead letter that no delivery can help.
+    /// Handed on, because its refusal is slow to count.
+    Uncounted,
+    /// No delivery can help. It is a dead letter, or counted.
     Refused(Failure),
     /// A dead letter that failed too often.
     GivenUp(Failure),
     /// To be delivered again; all others are acknowledged. If it should have become a dead letter, the error says why it
     /// did not; the queue itself moves it after its last receive.
-    Retry(Failure, Option<SendError>),
+    Retry(Failure, Option<NotGivenUp>),
+}
+
+/// Why a message did not become a dead letter.
+#[derive(Debug, thiserror::Error)]
+pub enum NotGivenUp {
+    #[error(transparent)]
+    Unsent(#[from] SendError),
+    #[error("its refusal was not counted: {0}")]
+    Uncounted(#[from] DynamoError),
 }
 
 /// A fan-out that ended.
@@ -87,7 +99,7 @@ impl Disposition {
             Self::Applied(_) | Self::Unseen => "applied".into(),
             Self::AppliedBut(refused) => format!("applied, {refused} of its events refused").into(),
             Self::Split(_) => "split".into(),
-            Self::Continued => "continued".into(),
+            Self::Continued | Self::Uncounted => "continued".into(),
             Self::Expired => "older than retention".into(),
             Self::Suppressed => "suppressed by an earlier delete".into(),
             Self::Refused(failure) => format!("refused: {failure}").into(),

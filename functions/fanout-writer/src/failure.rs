@@ -111,9 +111,8 @@ impl Failure {
     /// delivery, which has all of its time, tells a store that does not answer from a slow one.)
     #[must_use]
     pub fn is_slowness(&self) -> bool {
-        use DynamoError::{Contended, DeadlineExceeded, Throttled};
         match self {
-            Self::Dynamo(error) => matches!(error, Throttled | Contended | DeadlineExceeded(_)),
+            Self::Dynamo(error) => error.is_slowness(),
             Self::Bus(error) => {
                 matches!(error, BusError::Throttled | BusError::DeadlineExceeded(_))
             }

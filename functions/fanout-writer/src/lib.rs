@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! handle            a batch of messages in, the ids of the unfinished ones out
-//!   copies          the same command several times in a batch
+//!   merging         commands of a batch that make no difference next to others of it
+//!   shares          how much of a process's time one person has
+//!   receipts        messages whose producers wait for them
 //!   message         one message: parse, apply, and decide between acknowledged, retry, dead letter
 //!     delivery      its deadlines, and what may have happened before
 //!     context       the handles that it may use
@@ -14,6 +16,7 @@
 //!       recheck     what crashed deliveries may have left in a range
 //!     command_queue the rest of long work goes back to the queue of commands
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason
+//!     refusal       a command that can never be applied: is it a letter, or only counted?
 //!     disposition   the outcome of the message
 //!     log           the log line about it
 //!   metrics         the metrics of a batch
@@ -28,7 +31,6 @@
 mod apply;
 mod command_queue;
 mod context;
-mod copies;
 mod dead_letters;
 mod delivery;
 mod disposition;
@@ -36,19 +38,25 @@ pub mod env;
 mod failure;
 mod fanout;
 mod log;
+mod merging;
 mod message;
 mod metrics;
+mod receipts;
+mod refusal;
+mod shares;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::{BoxFuture, join_all};
 use shared::activities::ChangeLog;
+use shared::command::Command;
 use shared::events::Events;
 use shared::facts::Facts;
 use shared::follows::Parking;
 use shared::ledger::Ledger;
 use shared::outbound::Bus;
 use shared::projection::Views;
-use shared::queue::{BatchError, message_ids};
+use shared::queue::{BatchError, Message, message_ids};
+use shared::receipts::RECEIPT;
 use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -59,14 +67,16 @@ use shared::values::Retention;
 
 pub use command_queue::CommandQueue;
 pub(crate) use context::Context;
-use copies::{copies, shared};
 pub use dead_letters::DeadLetterQueue;
 pub use delivery::Delivery;
-pub use disposition::{Disposition, FanOutEnd};
+pub use disposition::{Disposition, FanOutEnd, NotGivenUp};
 pub use failure::Failure;
 pub use fanout::FanOutLimits;
+use merging::{shared, stand_ins};
 use message::Handled;
 pub use metrics::metric_names;
+use shares::Admission;
+pub use shares::Shares;
 
 /// The writer. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
@@ -96,17 +106,19 @@ pub struct Writer {
     /// How long a batch waits before it is acknowledged; the same as the readers' hold.
     pub hold: Hold,
     pub bus: Bus,
+    /// How much of the time of this process one person has.
+    pub shares: Shares,
 }
 
 impl Writer {
-    /// Applies a batch of messages, each on its own. The response names those that have to be delivered again; all others are
-    /// done, or kept as dead letters. It is returned a [hold](shared::runtime::hold) after the last write that timelines show, so
-    /// that pages are of one moment.
+    /// Applies a batch of messages, each on its own. The response names those that have to be
+    /// delivered again; all others are done, or kept as dead letters. It is returned a
+    /// [hold](shared::runtime::hold) after the last write that timelines show, so that pages are of
+    /// one moment.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.
     ///
-    /// # Errors
-    /// [`BatchError`]: nothing was applied.
+    /// # Errors [`BatchError`]: nothing was applied.
     pub fn handle(
         &self,
         event: SqsEvent,
@@ -115,10 +127,11 @@ impl Writer {
         Box::pin(async move {
             let ids =
                 message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
-            let handled = self.messages(&ids, &event.records, deadline).await;
+            let mut handled = self.messages(&ids, &event.records, deadline).await;
             if handled.iter().any(|handled| handled.shows) {
                 self.hold.wait().await;
             }
+            receipts::note(self, &event.records, &mut handled, deadline).await;
             let refused = self.bus.take_refused();
             metrics::count(&self.metrics, &handled, refused, self.clock.now());
             let mut response = SqsBatchResponse::default();
@@ -131,28 +144,84 @@ impl Writer {
         })
     }
 
-    /// Handles messages side by side, and then those that are copies of one of them.
+    /// Handles messages side by side, except those that others of the batch stand for, and those of
+    /// people beyond their share, which go back to the queue.
     async fn messages(
         &self,
         ids: &[String],
         messages: &[SqsMessage],
         deadline: Deadline,
     ) -> Vec<Handled> {
-        let copies = copies(messages);
-        let first =
-            join_all(ids.iter().zip(messages).zip(&copies).map(async |((id, m), of)| match of {
-                None => Some(self.message(id, m, deadline).await),
-                Some(_) => None,
-            }));
-        let first = first.await;
-        let shared = |of: &Option<usize>| shared(&first[(*of)?].as_ref()?.disposition);
-        let shared: Vec<_> = copies.iter().map(shared).collect();
-        let all = ids.iter().zip(messages).zip(first.into_iter().zip(shared));
-        join_all(all.map(async |((id, m), handled)| match handled {
+        let now = self.clock.now();
+        let read = |m: &SqsMessage| self.commands.parse(m.body.as_deref().unwrap_or(""), now);
+        let read: Vec<_> = messages.iter().map(read).collect();
+        let commands: Vec<_> = read.iter().map(|read| read.as_ref().ok()).collect();
+        let stand_ins = stand_ins(messages, &commands);
+        let admitted =
+            messages.iter().zip(&commands).map(|(m, command)| self.admitted(m, *command));
+        let admitted: Vec<_> = admitted.collect();
+        let is_back = |index: usize| stand_ins[index].is_empty() && admitted[index].is_back();
+        let back: Vec<_> = (0..messages.len()).filter(|index| is_back(*index)).collect();
+        let back = match self.send_back(messages, &admitted, &back, deadline).await {
+            true => back,
+            false => Vec::new(),
+        };
+        let each = ids.iter().zip(messages).zip(&read).enumerate();
+        let first = each.map(async |(index, ((id, m), read))| match stand_ins[index].is_empty() {
+            true if back.contains(&index) => Some(self.unapplied(id, read, Disposition::Continued)),
+            true => Some(self.message(id, m, read.clone(), deadline).await),
+            false => None,
+        });
+        let first = join_all(first).await;
+        drop(admitted);
+        let of = |index: &usize| first[*index].as_ref().map(|handled| &handled.disposition);
+        let shared = |indices: &Vec<usize>| shared(indices.iter().filter_map(of));
+        let shared: Vec<_> = stand_ins.iter().map(shared).collect();
+        let all = ids.iter().zip(messages).zip(read).zip(first.into_iter().zip(shared));
+        join_all(all.map(async |(((id, m), read), handled)| match handled {
             (Some(handled), _) => handled,
-            (None, Some(disposition)) => self.copy(id, m, disposition),
-            (None, None) => self.message(id, m, deadline).await,
+            (None, Some(disposition)) => self.unapplied(id, &read, disposition),
+            (None, None) => self.message(id, m, read, deadline).await,
         }))
         .await
+    }
+
+    /// Whether a message is within its person's share. A delivery that may not be the first of its
+    /// message has to be applied, and one that its producer waits for is.
+    fn admitted(&self, message: &SqsMessage, command: Option<&Command>) -> Admission {
+        let group = message.attributes.get("MessageGroupId").map(String::as_str);
+        let is_awaited = message.message_attributes.contains_key(RECEIPT);
+        match command.filter(|_| !is_awaited && !Delivery::is_again(message)) {
+            Some(command) => self.shares.admit(command, group),
+            None => Admission::NOW,
+        }
+    }
+
+    /// Sends messages back to the queue. Returns false if they may not be there, so they have to be
+    /// applied.
+    async fn send_back(
+        &self,
+        messages: &[SqsMessage],
+        admitted: &[Admission],
+        back: &[usize],
+        deadline: Deadline,
+    ) -> bool {
+        let message = |index: &usize| match (&messages[*index].body, &admitted[*index]) {
+            (Some(body), Admission::Back { group, delay_seconds }) => Some(Message {
+                body: body.clone(),
+                group: Some(group.clone()),
+                delay_seconds: *delay_seconds,
+                ..Message::default()
+            }),
+            _ => None,
+        };
+        let back: Vec<_> = back.iter().filter_map(message).collect();
+        match self.commands.send_back(&back, deadline).await {
+            Ok(()) => true,
+            Err(error) => {
+                shared::tracing::warn!("commands of people beyond their share stay: {error}");
+                false
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use aws_lambda_events::event::sqs::SqsEvent;
 use fanout_writer::env;
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::activities::ChangeLog;
 use shared::activities::changes::Copies;
@@ -38,7 +38,8 @@ async fn main() -> Result<(), Error> {
     let (sqs, clock) = (aws_sdk_sqs::Client::new(&config), Clock::system());
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
     let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
-    let events = Events::new(EventSettings::of_environment(env::EVENT_SETTINGS)?, &events, &ledger);
+    let events =
+        Events::new(EventSettings::of_environment(&env::EVENT_SETTINGS)?, &events, &ledger);
     let writer = Writer {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
@@ -62,6 +63,7 @@ async fn main() -> Result<(), Error> {
         events,
         hold: Hold::default(),
         bus: Bus::of_environment(&config, env::EVENT_BUS_NAME),
+        shares: Shares::default(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
         let LambdaEvent { payload, context } = event;

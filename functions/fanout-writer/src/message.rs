@@ -6,11 +6,13 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::Command;
 use shared::dead_letters::MAX_RECEIVES;
 use shared::dynamo::{Dynamo, Usage};
+use shared::message::CommandError;
 use shared::runtime::deadline::Deadline;
 use tokio::time::Instant;
 
 use crate::apply::apply;
 use crate::log::About;
+use crate::refusal::RefusedCommand;
 use crate::{CommandQueue, Context, DeadLetterQueue, Delivery, Disposition, Failure, Writer};
 
 /// A message that was handled.
@@ -19,6 +21,8 @@ pub(crate) struct Handled {
     pub(crate) usage: Usage,
     /// True if it may have changed what pages of timelines show.
     pub(crate) shows: bool,
+    /// True if it was refused, and names neither a viewer nor an actor nor a tenant.
+    pub(crate) is_unreadable: bool,
 }
 
 /// The clients of one message, so that its usage is counted separately.
@@ -78,11 +82,12 @@ fn is_shown(command: &Command) -> bool {
 }
 
 impl Writer {
-    /// Applies one message, and logs its outcome in one line.
+    /// Applies one message, whose body was read, and logs its outcome in one line.
     pub(crate) async fn message(
         &self,
         id: &str,
         message: &SqsMessage,
+        read: Result<Command, CommandError>,
         deadline: Deadline,
     ) -> Handled {
         let begun = Instant::now();
@@ -91,8 +96,7 @@ impl Writer {
         let delivery = Delivery::of(message, deadline);
         let connections = Connections::of(self, &delivery);
         let receives = delivery.receives;
-        let opened = connections.commands.parse(body, self.clock.now());
-        let opened = opened.map(|command| delivery.open(command));
+        let opened = read.clone().map(|command| delivery.open(command));
         let is_shown = opened.as_ref().is_ok_and(|(command, _)| is_shown(command));
         let about = About::new(id, receives, opened.as_ref().ok().map(|(command, _)| command));
         let applied = match opened {
@@ -104,26 +108,74 @@ impl Writer {
             }
             Err(error) => Err(error.into()),
         };
+        let mut is_unreadable = false;
         let disposition = match applied {
             Ok(disposition) => disposition,
+            Err(failure) if !failure.is_permanent() && receives < MAX_RECEIVES => {
+                Disposition::Retry(failure, None)
+            }
             Err(failure) => {
-                let letters = &connections.dead_letters;
-                give_up(letters, id, message, receives, failure, deadline).await
+                let refused = RefusedCommand::of(body, read, Delivery::of(message, deadline));
+                is_unreadable = refused.is_unreadable(&failure);
+                self.give_up(&connections, (id, message), &refused, failure, deadline).await
             }
         };
         let shows = is_shown && !matches!(disposition, Disposition::Unseen);
         let usage = connections.usage();
         about.log(&disposition, usage, begun.elapsed());
-        Handled { disposition, usage, shows }
+        Handled { disposition, usage, shows, is_unreadable }
     }
 
-    /// Logs a message that shares what became of another one, of which it is a copy.
-    pub(crate) fn copy(&self, id: &str, message: &SqsMessage, disposition: Disposition) -> Handled {
-        let body = message.body.as_deref().unwrap_or("");
-        let command = self.commands.parse(body, self.clock.now()).ok();
+    /// Logs a message that was not applied: others stand for it, or it went back to the queue.
+    pub(crate) fn unapplied(
+        &self,
+        id: &str,
+        read: &Result<Command, CommandError>,
+        disposition: Disposition,
+    ) -> Handled {
         let (usage, shows) = (Usage::default(), false);
-        About::new(id, 1, command.as_ref()).log(&disposition, usage, Duration::ZERO);
-        Handled { disposition, usage, shows }
+        About::new(id, 1, read.as_ref().ok()).log(&disposition, usage, Duration::ZERO);
+        Handled { disposition, usage, shows, is_unreadable: false }
+    }
+
+    /// Makes a failed message a dead letter, or counts it as refused without one. If counting is only slow, the message is handed on.
+    async fn give_up(
+        &self,
+        connections: &Connections,
+        (id, message): (&str, &SqsMessage),
+        refused: &RefusedCommand,
+        failure: Failure,
+        deadline: Deadline,
+    ) -> Disposition {
+        let Delivery { receives, deadline: counted_until, .. } = Delivery::of(message, deadline);
+        // Time is left for handing it on, or for its letter.
+        let ledger = self.ledger.over(&connections.dynamo.until(counted_until));
+        let refusals = connections.dead_letters.refusals(&ledger);
+        match refused.is_kept(&refusals, &failure, self.clock.now()).await {
+            Ok(true) => {}
+            Ok(false) => return Disposition::Refused(failure),
+            Err(error) => {
+                let rest = refused.rest().filter(|_| error.is_slowness());
+                let sent = match rest {
+                    Some(rest) => {
+                        connections.commands.send_later(&[rest], None, deadline).await.is_ok()
+                    }
+                    None => false,
+                };
+                if sent {
+                    return Disposition::Uncounted;
+                }
+                // The last delivery: a letter more than there is room for is better than none.
+                if receives < MAX_RECEIVES {
+                    return Disposition::Retry(failure, Some(error.into()));
+                }
+            }
+        }
+        match connections.dead_letters.send(id, message, receives, &failure, deadline).await {
+            Ok(()) if failure.is_permanent() => Disposition::Refused(failure),
+            Ok(()) => Disposition::GivenUp(failure),
+            Err(error) => Disposition::Retry(failure, Some(error.into())),
+        }
     }
 
     /// Applies one command that came without a message.
@@ -159,24 +211,5 @@ async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition,
             Ok(Disposition::Continued)
         }
         applied => applied,
-    }
-}
-
-/// Makes a failed message a dead letter, if it is time for that.
-async fn give_up(
-    letters: &DeadLetterQueue,
-    id: &str,
-    message: &SqsMessage,
-    receives: u32,
-    failure: Failure,
-    deadline: Deadline,
-) -> Disposition {
-    if !failure.is_permanent() && receives < MAX_RECEIVES {
-        return Disposition::Retry(failure, None);
-    }
-    match letters.send(id, message, receives, &failure, deadline).await {
-        Ok(()) if failure.is_permanent() => Disposition::Refused(failure),
-        Ok(()) => Disposition::GivenUp(failure),
-        Err(error) => Disposition::Retry(failure, Some(error)),
     }
 }

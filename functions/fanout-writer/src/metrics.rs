@@ -21,8 +21,10 @@ struct Commands {
     commands_split: Count,
     /// Handed on before their end.
     commands_continued: Count,
-    /// Dead letters that no delivery can help.
+    /// Those that no delivery can help: dead letters, or counted.
     commands_refused: Count,
+    /// Those of them that name neither a viewer nor an actor nor a tenant. A producer is the reason, and no person can be.
+    commands_unreadable: Count,
     commands_failed: Count,
     commands_given_up: Count,
     /// Put into timelines or removed.
@@ -54,9 +56,7 @@ pub(crate) fn count(metrics: &Metrics, batch: &[Handled], refused: u64, now: Tim
 impl Commands {
     fn add(&mut self, handled: &Handled) {
         *self.of(&handled.disposition) += 1;
-        if let Disposition::AppliedBut(refused) = handled.disposition {
-            self.commands_refused += refused as u64;
-        }
+        self.commands_unreadable += u64::from(handled.is_unreadable);
         self.entries_written += handled.usage.written;
         self.entries_repeated += handled.usage.sends.saturating_sub(handled.usage.written);
         self.items_unprocessed += handled.usage.unprocessed;
@@ -79,7 +79,7 @@ impl Commands {
             Disposition::Expired => &mut self.commands_expired,
             Disposition::Suppressed => &mut self.commands_suppressed,
             Disposition::Split(_) => &mut self.commands_split,
-            Disposition::Continued => &mut self.commands_continued,
+            Disposition::Continued | Disposition::Uncounted => &mut self.commands_continued,
             Disposition::Refused(_) => &mut self.commands_refused,
             Disposition::Retry(..) => &mut self.commands_failed,
             Disposition::GivenUp(_) => &mut self.commands_given_up,

@@ -216,9 +216,8 @@ impl Keeper {
         (customer_id, view, before): DecidableCustomer,
     ) -> Result<(), DecideError> {
         let customer = Customer { tenant_id: due.tenant_id.clone(), customer_id };
-        let summary = Daily::summary(&self.summaries, &customer, view, due).await?;
-        let now = self.clock.now();
-        daily.decide(due, &customer, &summary, before, now).await
+        let snapshot = Daily::snapshot(&self.summaries, customer, view, due).await?;
+        daily.decide(due, &snapshot, before, self.clock.now()).await
     }
 }
 

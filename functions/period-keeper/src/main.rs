@@ -39,7 +39,7 @@ async fn main() -> Result<(), Error> {
         daily: Daily::new(&ledger).with_bus(&bus),
         bus,
         summaries: Summaries::new(&Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?))),
-        settings: EventSettings::of_environment(env::EVENT_SETTINGS)?,
+        settings: EventSettings::of_environment(&env::EVENT_SETTINGS)?,
         mappings: Mappings::new(&config, env::required_parsed(env::STREAM_MAPPING)?),
         limits: KeeperLimits::default(),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),

@@ -81,7 +81,7 @@ enum Round {
 struct Written {
     folded: Folded,
     pending: Option<PendingItems>,
-    /// All changes are folded, and the view needs no block.
+    /// All changes are folded, and the view needs no block and no shorter list.
     is_folded: bool,
     /// The view needs blocks once nothing else is left.
     has_pending: bool,
@@ -216,6 +216,7 @@ impl Attempt<'_> {
         let (key, now) = (self.key.clone(), clock.now());
         let mut view = views.read_to_fold::<S>(key, self.shard, now).await?;
         let (before, passed) = (view.state.clone(), view.passed(self.shard, changes));
+        views.note_leaving(self.key, &mut view).await?;
         written.iter().for_each(|decision| view.state.mark_written(*decision));
         let mut wanted = view.state.needed_blocks(false);
         if let Some(blocks) = &wanted {
@@ -267,7 +268,9 @@ impl Attempt<'_> {
         }
         match views.write(writes).await {
             Ok(true) => {
-                let is_folded = wanted.is_none() && view.state.needed_blocks(false).is_none();
+                let is_folded = wanted.is_none()
+                    && view.state.needed_blocks(false).is_none()
+                    && !view.state.is_long();
                 let has_pending = view.state.needed_blocks(true).is_some();
                 Ok(Round::Written(Written { folded, pending, is_folded, has_pending }))
             }

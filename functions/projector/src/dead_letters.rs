@@ -7,6 +7,8 @@ use shared::dynamo::item::Key;
 use shared::projection::{Change, Shard, Unfolded, UnfoldedChange};
 use shared::queue::{Message, SendError, Sender};
 use shared::runtime::deadline::Deadline;
+use shared::summaries::NO_ROOM_FOR_A_NAME;
+use shared::values::RefusalReason;
 
 /// The dead-letter queue. The alerter reads it.
 #[derive(Debug, Clone)]
@@ -48,7 +50,7 @@ impl DeadLetterQueue {
         // A redriven change comes back as the same letter.
         let former = change.redriven.as_ref().map(|redriven| redriven.letter.clone());
         let attributes = vec![
-            (REASON, UNFOLDABLE.to_owned()),
+            (REASON, reason(why).to_owned()),
             (DETAIL, cut(why.to_owned())),
             (ORIGIN, former.unwrap_or_else(|| unfolded.id())),
             (RECEIVES, "1".to_owned()),
@@ -58,5 +60,13 @@ impl DeadLetterQueue {
         let (body, group) = (self.seal.to_body(&command), Some(command.group().to_owned()));
         let attributes = self.letters.sealed(&body, attributes);
         Message { body, group, attributes, delay_seconds: None }
+    }
+}
+
+/// The reason of a letter. That a tenant has named too much is not a fault, so it pages nobody.
+fn reason(why: &str) -> &'static str {
+    match why.contains(NO_ROOM_FOR_A_NAME) {
+        true => RefusalReason::TOO_MANY_NAMES.as_str(),
+        false => UNFOLDABLE,
     }
 }

@@ -6,8 +6,11 @@
 //!
 //! Tenants take turns, so that the views of one with few changes do not wait for all those of one with many.
 //!
-//! Witnesses are folded last, and only once everything else is: what a witness has counted is in all other views. So if the
-//! events of a table add up to its witness, nothing of it is in flight.
+//! Customers are folded first, and names only once they are: what a name has counted is in the view
+//! of its customer. So whoever makes a name forget an instant finds the instants of all its events
+//! among the customers. Witnesses are folded last, and only once everything else is: what a witness
+//! has counted is in all other views. So if the events of a table add up to its witness, nothing of
+//! it is in flight.
 //!
 //! If a write is too much for a transaction, or the store refuses it, half of the changes are folded first, down to one, which is
 //! set aside.
@@ -68,20 +71,20 @@ pub(crate) async fn fold(projector: &Projector, shard: Shard, by_view: ByView<'_
         tasks.push(Task::new(view, changes));
     }
     let folding = Folding { projector, shard };
+    let customers = folding.fold_all::<CustomerView>(in_turns(customers)).await;
+    let failure = failure_of(&customers);
     let (names, customers) = futures::join!(
-        folding.fold_all::<NameView>(in_turns(names)),
-        folding.fold_all::<CustomerView>(in_turns(customers)),
+        folding.fold_unless::<NameView>(failure, in_turns(names)),
+        rules::decide(projector, customers, &counted),
     );
-    let customers = rules::decide(projector, customers, &counted).await;
     let mut outcomes: Vec<_> = names.into_iter().chain(customers).collect();
-    let failure = outcomes.iter().find_map(|outcome| outcome.failure.clone());
-    outcomes.extend(match failure {
-        None => folding.fold_all::<WitnessView>(witnesses).await,
-        Some(failure) => {
-            witnesses.into_iter().map(|task| task.outcome.failed(failure.clone())).collect()
-        }
-    });
+    let failure = failure_of(&outcomes);
+    outcomes.extend(folding.fold_unless::<WitnessView>(failure, witnesses).await);
     outcomes
+}
+
+fn failure_of(outcomes: &[Outcome]) -> Option<Arc<Failure>> {
+    outcomes.iter().find_map(|outcome| outcome.failure.clone())
 }
 
 /// The first view of each tenant, then the second of each, and so on.
@@ -149,6 +152,20 @@ struct Folding<'p> {
 }
 
 impl Folding<'_> {
+    /// Folds tasks, or none after a failure.
+    async fn fold_unless<S: SummaryState>(
+        self,
+        failure: Option<Arc<Failure>>,
+        tasks: Vec<Task<'_>>,
+    ) -> Vec<Outcome> {
+        match failure {
+            None => self.fold_all::<S>(tasks).await,
+            Some(failure) => {
+                tasks.into_iter().map(|task| task.outcome.failed(failure.clone())).collect()
+            }
+        }
+    }
+
     async fn fold_all<S: SummaryState>(self, mut tasks: Vec<Task<'_>>) -> Vec<Outcome> {
         let (mut outcomes, mut backoff) = (Vec::with_capacity(tasks.len()), Backoff::default());
         while !tasks.is_empty() {
@@ -207,6 +224,7 @@ impl Folding<'_> {
                 return End::Done(task.outcome.refused(failure, &task.changes[task.begin..]));
             }
         };
+        task.outcome.life = view.state.life();
         let (key, table) = (task.view.key(), self.projector.facts.table().name());
         let first = task.begin.max(view.passed(self.shard, &task.changes));
         let end = first.saturating_add(task.most).min(task.changes.len());

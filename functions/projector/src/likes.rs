@@ -102,7 +102,7 @@ impl<'p> Attempt<'p> {
         let mut alone = Vec::new();
         for (task, view) in tasks.into_iter().zip(views) {
             let corrupt = known.corrupt.remove(&task.activity);
-            let view = match corrupt.map_or(view, Err) {
+            let mut view = match corrupt.map_or(view, Err) {
                 Ok(view) => view,
                 Err(failure) => {
                     let outcome = task.outcome.refused(failure, &task.changes[task.begin..]);
@@ -110,7 +110,12 @@ impl<'p> Attempt<'p> {
                     continue;
                 }
             };
-            match self.fold(task, view, &known) {
+            let (before, key) = (view.state.clone(), likes::keys::count(&task.activity));
+            if let Err(failure) = self.projector.views.note_leaving(&key, &mut view).await {
+                ends.push(End::Done(task.outcome.failed(Arc::new(failure.into()))));
+                continue;
+            }
+            match self.fold(task, (before, view), &known) {
                 Err(end) => ends.push(end),
                 Ok(ready) => match ready.notified() {
                     Some(actor) => by_actor.entry(actor).or_default().push(ready),
@@ -208,10 +213,9 @@ impl<'p> Attempt<'p> {
     fn fold<'a>(
         self,
         mut task: Task<'a>,
-        mut view: View<ActivityLikes>,
+        (before, mut view): (ActivityLikes, View<ActivityLikes>),
         known: &OwnerFacts,
     ) -> Result<Ready<'a>, End<'a>> {
-        let before = view.state.clone();
         if let Some(owner) = known.owners.get(&task.activity) {
             view.state.set_owner(owner.clone(), known.own_likes.get(&task.activity));
         }

@@ -25,9 +25,10 @@ async fn main() -> Result<(), Error> {
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
     let bus = Bus::of_environment(&config, env::EVENT_BUS_NAME);
+    let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
+    let views = Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?));
     let projector = Projector {
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
-        views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
         dead_letters: DeadLetterQueue::new(
             Sender::new(
                 aws_sdk_sqs::Client::new(&config),
@@ -40,8 +41,8 @@ async fn main() -> Result<(), Error> {
         clock: Clock::system(),
         read_notifications: env::days(env::READ_NOTIFICATION_DAYS)?,
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
-        rules: Rules::new(&Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?)))
-            .with_bus(&bus),
+        rules: Rules::new(&ledger, &views).with_bus(&bus),
+        views,
         bus,
     };
     let only_shard = env::optional(env::ONLY_SHARD);

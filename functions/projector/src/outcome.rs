@@ -24,6 +24,8 @@ pub(crate) struct Outcome {
     pub(crate) conflicts: u64,
     /// True if the shard needs a checkpoint, because the view has many marks.
     pub(crate) wants_checkpoint: bool,
+    /// How often the view was emptied, as it was read.
+    pub(crate) life: u64,
     /// True if they are folded, and rules cannot decide on them.
     pub(crate) is_undecided: bool,
     /// Why they are not folded, if they are not.
@@ -43,6 +45,7 @@ impl Outcome {
             unfolded,
             conflicts: 0,
             wants_checkpoint: false,
+            life: 0,
             is_undecided: false,
             failure: None,
         }

@@ -1,7 +1,9 @@
 //! Decides on the counts of customers that were folded.
 //!
-//! The views are written first, by this delivery or an earlier one, and then the rules are read: why no alert is missed is argued in
-//! [`shared::tenants`]. Rules are read once for each tenant of a batch, and a customer only where a rule counts what they did.
+//! The views are written first, by this delivery or an earlier one, and then the rules are read:
+//! why no alert is missed is argued in [`shared::tenants`]. Rules are read once for each tenant of
+//! a batch, and a customer only where a rule counts what they did. If an erasure has emptied the
+//! customer's view since it was folded, the rules may be erased too, and are read again.
 //!
 //! Where a call fails, the changes of those customers come again. A call may also be refused each time, because an item of the tenant cannot be
 //! read. Then somebody has to repair the item and define the rule again, which decides on all customers. So the refusal is logged and counted. The
@@ -11,11 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use shared::dynamo::IN_FLIGHT;
+use shared::dynamo::{DynamoError, IN_FLIGHT};
 use shared::events::Customer;
 use shared::projection::Change;
+use shared::runtime::retry::Backoff;
 use shared::summaries::{Summaries, SummaryView, name_of};
-use shared::tenants::{DecideError, RuleDefinition};
+use shared::tenants::{DecideError, Decided, RuleDefinition};
 use shared::values::{EventName, TenantId};
 use tracing::error;
 
@@ -65,7 +68,7 @@ pub(crate) async fn decide(
                 return outcome;
             };
             let decided = match rules {
-                Ok(rules) => of_customer(projector, customer, rules, names).await,
+                Ok(rules) => of_customer(projector, customer, (outcome.life, rules), names).await,
                 Err(failure) => Err(Arc::clone(failure)),
             };
             match decided {
@@ -83,21 +86,35 @@ pub(crate) async fn decide(
     stream::iter(deciding).buffered(IN_FLIGHT).collect().await
 }
 
+/// Decides on a customer by rules that were read after the view had this life.
 async fn of_customer(
     projector: &Projector,
     customer: &Customer,
-    rules: &[RuleDefinition],
+    (mut life, rules): (u64, &[RuleDefinition]),
     names: &BTreeSet<EventName>,
 ) -> Result<(), Arc<DecideError>> {
-    let rules: Vec<_> = rules.iter().filter(|rule| rule.counts_one_of(names)).collect();
-    if rules.is_empty() {
-        return Ok(());
-    }
-    let summaries = Summaries::new(&projector.views);
-    let summary = summaries.customer(customer).await.map_err(DecideError::from)?;
-    let Some(summary) = summary else { return Ok(()) };
-    for rule in rules {
-        projector.rules.decide(rule, customer, &summary, projector.clock.now()).await?;
+    let mut rules: Vec<_> = rules.iter().filter(|it| it.counts_one_of(names)).cloned().collect();
+    let (summaries, mut backoff) = (Summaries::new(&projector.views), Backoff::default());
+    while !rules.is_empty() {
+        let on = summaries.snapshot(customer).await.map_err(DecideError::from)?;
+        let mut is_void = on.life != life;
+        for rule in &rules {
+            is_void = is_void
+                || projector.rules.decide(rule, &on, projector.clock.now()).await? == Decided::Void;
+        }
+        if !is_void {
+            break;
+        }
+        backoff
+            .wait(projector.deadline())
+            .await
+            .map_err(|late| DecideError::from(DynamoError::from(late)))?;
+        life = on.life;
+        rules = projector
+            .rules
+            .counting(&customer.tenant_id, names)
+            .await
+            .map_err(DecideError::from)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 shared::variables!(
     ARCHIVE_BUCKET,
     AUTHORIZATION,
+    CLAIMS,
     CURSOR_SECRETS,
     EVENT_SETTINGS,
     EVENTS_TABLE_PREFIX,
@@ -12,7 +13,6 @@ shared::variables!(
     LOG_ONE_IN,
     PUBLIC_CACHE_SECONDS,
     RETENTION_DAYS,
-    TENANT_CLAIM,
     TIMELINES_TABLE,
     VIEWS_TABLE,
 );

@@ -21,6 +21,7 @@
 //!   archives/   the archives of a tenant's events
 //!   customers/  the customers of a tenant, and what they did
 //!   names/      the names of events, and how often they happened
+//!   refusals/   the events of a tenant that were refused
 //!   log         the log lines of requests
 //!   metrics     the metrics of requests
 //! ```
@@ -46,6 +47,7 @@ mod notifications;
 mod page;
 mod poll;
 mod profile;
+mod refusals;
 mod room;
 mod router;
 mod tagged;
@@ -75,7 +77,7 @@ use shared::values::{Retention, Timestamp, ViewerId};
 use tokio::time::Instant;
 
 pub use api::encoding::COMPRESSED_FROM;
-pub use api::{Authorization, AuthorizationError, LogSampling, TenantClaim};
+pub use api::{Authorization, AuthorizationError, ClaimName, Claims, LogSampling};
 use http::auth::Caller;
 use http::path::{EVENTS_ROUTE, Path, Route};
 use http::preflight;
@@ -109,8 +111,7 @@ pub struct Reader {
     pub authorization: Authorization,
     /// The seconds for which caches may keep answers that are the same for everybody; 0: not at all.
     pub public_cache_seconds: u8,
-    /// The claim of a token with the tenant of its owner.
-    pub tenant_claim: TenantClaim,
+    pub claims: Claims,
     pub retention: Retention,
     /// Whether viewers are parked.
     pub parking: Parking,
@@ -198,7 +199,7 @@ impl Reader {
         let cx = Context {
             event,
             path,
-            caller: self.authorization.caller(event, &self.tenant_claim)?,
+            caller: self.authorization.caller(event, &self.claims)?,
             reader: self,
             now: self.clock.now(),
         };

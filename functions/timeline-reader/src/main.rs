@@ -19,7 +19,7 @@ use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::Timelines;
 use timeline_reader::env;
-use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics, TenantClaim};
+use timeline_reader::{Authorization, Claims, LogSampling, PATIENCE, Reader, RequestMetrics};
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).
 #[global_allocator]
@@ -33,7 +33,8 @@ async fn main() -> Result<(), Error> {
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
     let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
     let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
-    let events = Events::new(EventSettings::of_environment(env::EVENT_SETTINGS)?, &events, &ledger);
+    let events =
+        Events::new(EventSettings::of_environment(&env::EVENT_SETTINGS)?, &events, &ledger);
     let reader = Reader {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
@@ -47,7 +48,7 @@ async fn main() -> Result<(), Error> {
         seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
         public_cache_seconds: env::parsed_or(env::PUBLIC_CACHE_SECONDS, 0)?,
-        tenant_claim: env::parsed_or(env::TENANT_CLAIM, TenantClaim::default())?,
+        claims: Claims::of_environment(env::CLAIMS)?,
         retention: env::days(env::RETENTION_DAYS)?,
         parking: env::parsed_or(env::IDLE_DAYS, Parking::off())?,
         metrics: RequestMetrics::new(Metrics::to(std::io::stdout(), &env::stage())),

@@ -12,7 +12,7 @@ use crate::http::response::Shareable;
 use crate::names::one as name;
 use crate::{
     activity, actor, alerts, archives, battle, customers, events, likes, names, notifications,
-    poll, profile, room, tagged, tags, timeline,
+    poll, profile, refusals, room, tagged, tags, timeline,
 };
 
 macro_rules! routes {
@@ -55,6 +55,7 @@ routes! {
     "/v1/tenants/{tenant_id}/names" => names,
     "/v1/tenants/{tenant_id}/names/{name}" => name,
     "/v1/tenants/{tenant_id}/alerts" => alerts,
+    "/v1/tenants/{tenant_id}/refusals" => refusals,
 }
 
 /// The path that an event asks for, if there is such a path.

@@ -4,12 +4,12 @@
 //! says why, and its exit code is passed on. The log is a file below the user's state directory, one for each port.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use nagare_client::running;
-use tempfile::NamedTempFile;
+use nagare_client::own_dir::{NewFile, OwnDir};
+use nagare_client::running::{self, DirectoryError};
 
 use super::Failure;
 use super::print::{say, tell};
@@ -24,8 +24,8 @@ const READY: &str = "# ready on port ";
 /// The process of a stack, while it starts.
 struct Starting {
     child: Child,
-    log: NamedTempFile,
-    logs: PathBuf,
+    log: NewFile,
+    logs: OwnDir,
 }
 
 /// Starts a stack with the options of this process, and returns once it is ready.
@@ -50,12 +50,12 @@ pub(super) fn say_ready(port: u16) -> Result<(), Failure> {
 impl Starting {
     fn spawn() -> Result<Self, Failure> {
         let logs = running::logs()?;
-        let log = tempfile::Builder::new().suffix(".log").tempfile_in(&logs)?;
+        let log = logs.new_file().map_err(DirectoryError::from)?;
         let child = Command::new(std::env::current_exe()?)
             .args(options())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(log.reopen()?)
+            .stderr(log.file.try_clone()?)
             .spawn()?;
         Ok(Self { child, log, logs })
     }
@@ -77,16 +77,16 @@ impl Starting {
 
     /// Gives the log its name. The process goes on writing to it.
     fn keep_log(self, port: &str) -> Result<PathBuf, Failure> {
-        let path = self.logs.join(format!("{port}.log"));
-        self.log.persist(&path).map_err(|e| e.error)?;
-        Ok(path)
+        let name = format!("{port}.log");
+        self.log.keep(&name).map_err(DirectoryError::from)?;
+        Ok(self.logs.path().join(name))
     }
 
     /// Why the process has ended.
     fn failure(mut self) -> Result<Failure, Failure> {
         let status = self.child.wait()?;
-        let mut log = String::new();
-        self.log.reopen()?.read_to_string(&mut log)?;
+        let log = self.log.content().map_err(DirectoryError::from)?;
+        let log = String::from_utf8_lossy(&log);
         let (before, last) = log.trim_end().rsplit_once('\n').unwrap_or(("", log.trim_end()));
         before.lines().for_each(|line| tell!("{line}"));
         let reason = match last.strip_prefix("nagare: ").unwrap_or(last) {

@@ -18,7 +18,7 @@ use nagare_operator::progress;
 use serde::Serialize;
 use shared::events::{EventSettings, PeriodLength};
 
-use super::csv_file::{RowError, Source};
+use super::input::Input;
 use super::print::{print_json, say};
 use super::replay::Post;
 use super::{Failure, follows, replay};
@@ -398,15 +398,16 @@ fn read_graph(
     Estimate { payload_bytes: payload, idle_share, .. }: &Estimate,
 ) -> Result<(Graph, f64), Failure> {
     let (mut graph, mut ids) = (Graph::parking(*idle_share), Vec::new());
-    let (follows, posts) = (Source::of(follows)?, Source::of(posts)?);
+    let (follows, posts) = (Input::of(follows)?, Input::of(posts)?);
     let bar = progress::counter("rows read");
-    for row in follows.rows(&follows::HEADER)? {
-        let (follower, followee) = follows::edge(row).map_err(|e| usage(&follows, e))?;
+    for row in follows.table(follows::COLUMNS)? {
+        let edge = row.and_then(|row| follows::edge(&row));
+        let (follower, followee) = edge.map_err(|error| error.of(&follows))?;
         graph.follow(follower.as_str(), followee.as_str());
         bar.inc(1);
     }
-    for (n, row) in posts.rows(&replay::HEADER)?.enumerate() {
-        let post = Post::read(row).map_err(|e| usage(&posts, e))?;
+    for (n, row) in posts.table(replay::COLUMNS)?.enumerate() {
+        let post = row.and_then(|row| Post::read(&row)).map_err(|error| error.of(&posts))?;
         let (length, name) = (|text: &str| text.len() as f64, post.activity_name());
         // The activities of a page are not those of one moment.
         if n % SAMPLED_ROWS == 0 && ids.len() < 2 * answers::ID_SAMPLE {
@@ -423,13 +424,6 @@ fn read_graph(
     }
     bar.finish_and_clear();
     Ok((graph, answers::ids_left(ids.iter().map(String::as_str))))
-}
-
-pub(super) fn usage(source: &Source, error: RowError) -> Failure {
-    match error {
-        RowError::File(failure) => failure,
-        RowError::Line(line) => Failure::Usage(format!("{source}: {line}")),
-    }
 }
 
 fn read_prices(file: &Path) -> Result<Prices, Failure> {

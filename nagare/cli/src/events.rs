@@ -9,7 +9,7 @@ mod rows;
 use clap::{Args, Subcommand};
 use shared::command::Command;
 use shared::events::{Customer, Event, EventKey, EventRecorded};
-use shared::values::{CustomerId, EventId, EventName, Payload, TenantId, Timestamp};
+use shared::values::{CustomerId, EventId, EventName, Payload, PayloadError, TenantId, Timestamp};
 use uuid::Uuid;
 
 use super::Failure;
@@ -48,10 +48,16 @@ pub(super) struct Record {
     #[arg(long, value_name = "T")]
     at: Option<Timestamp>,
     /// How: any JSON value of at most 4 KiB; `null`, if it is not given.
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", value_parser = readable)]
     properties: Option<Payload>,
     #[command(flatten)]
     submission: Submission,
+}
+
+/// Parses properties of an event.
+fn readable(text: &str) -> Result<Payload, PayloadError> {
+    let properties = Payload::parse(text)?;
+    properties.check_readable().map(|()| properties)
 }
 
 impl Events {

@@ -11,17 +11,20 @@ use clap::Args;
 use nagare_client::clock;
 use nagare_client::remote::Remote;
 use nagare_client::sender::commands;
+use nagare_operator::completion::complete;
 use nagare_operator::progress;
 use shared::command::Command;
 use shared::follows::FollowChange;
+use shared::message::{EARLIEST, MAX_FUTURE_MILLIS};
 use shared::register::Register;
 use shared::values::{ActorId, Timestamp, ViewerId};
 
 use super::Failure;
-use super::csv_file::{BadLine, Line, RowError, Rows, Source};
-use super::print::{counted, say, tell};
+use super::input::{Columns, Input, Lines, Row, RowError, Table, good, instant};
+use super::print::{counted, say};
 
-pub(super) const HEADER: [&str; 2] = ["follower", "followee"];
+pub(super) const COLUMNS: Columns =
+    Columns { required: &["follower", "followee"], optional: &["since", "at"] };
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
@@ -30,74 +33,71 @@ pub(super) struct Import {
     /// Report bad lines and leave them out, instead of refusing the file.
     #[arg(long)]
     skip_bad: bool,
-    /// When they were made, as an RFC 3339 instant; now, if it is not given. Later commands on an edge win.
+    /// When they were made, as an RFC 3339 instant; now, if it is not given. Later commands on an
+    /// edge win. The file's own `since` or `at` comes first.
     #[arg(long)]
     at: Option<Timestamp>,
 }
 
+/// How the rows of a file become follows.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    /// The instant of follows without one.
+    at: Timestamp,
+    now: Timestamp,
+}
+
 impl Import {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let source = Source::of(&self.file)?;
-        let total = self.check(&source)?;
-        let at = self.at(&source)?;
-        let remote = Remote::from_environment().await?;
-        let (sender, drain) = (remote.sender()?, remote.drain()?);
-        let bar = progress::bar(total, "follows sent");
-        let edges = drain.not_too_far_ahead(commands(edges(&source, at)?));
-        let sent = sender.send_all(edges, |accepted| bar.inc(accepted)).await?;
-        bar.finish_and_clear();
-
-        let bar = progress::bar(sent, "follows in effect");
-        drain.wait(|left| bar.set_position(sent.saturating_sub(left))).await?;
-        bar.finish_and_clear();
-        say!("{} imported", counted(sent, "follow", "follows"))
-    }
-
-    /// The instant of all of them. One that the writer would refuse is found on the first.
-    fn at(&self, source: &Source) -> Result<Timestamp, Failure> {
+        let input = Input::of(&self.file)?;
         let now = clock::clock().now();
-        let at = self.at.unwrap_or(now);
-        if let Some(first) = edges(source, at)?.next() {
-            Command::parse(&first?.to_body(), now).map_err(|e| Failure::Usage(e.unredacted()))?;
-        }
-        Ok(at)
-    }
-
-    /// Reads the whole file without sending anything, and counts its edges.
-    fn check(&self, source: &Source) -> Result<u64, Failure> {
-        let (mut good, mut bad) = (0, 0);
-        for row in source.rows(&HEADER)? {
-            match edge(row) {
-                Ok(_) => good += 1,
-                Err(RowError::File(failure)) => return Err(failure),
-                Err(RowError::Line(line)) => {
-                    tell!("{source}: {line}");
-                    bad += 1;
-                }
-            }
-        }
-        if bad > 0 && !self.skip_bad {
-            let problem = "nothing was imported; correct what is named above, or pass --skip-bad";
-            let bad = counted(bad, "bad line", "bad lines");
-            return Err(Failure::Usage(format!("{source} has {bad}: {problem}")));
-        }
-        Ok(good)
+        let reading = Reading { at: self.at.unwrap_or(now), now };
+        let (total, _) = input.check(reading.follows(&input)?, self.skip_bad)?;
+        let remote = Remote::from_environment().await?;
+        let bar = progress::bar(total, "follows in effect");
+        let follows = commands(good(reading.follows(&input)?));
+        let completed = complete(&remote, follows, |done| bar.inc(done)).await?;
+        bar.finish_and_clear();
+        let imported = completed.sent - completed.refused.len() as u64;
+        say!("{} imported", counted(imported, "follow", "follows"))?;
+        completed.conclude()
     }
 }
 
-/// The file's edges as commands. Its bad lines were reported when it was checked.
-fn edges(
-    source: &Source,
-    now: Timestamp,
-) -> Result<impl Iterator<Item = Result<Command, Failure>> + use<>, Failure> {
-    Ok(source.rows(&HEADER)?.filter_map(move |row| match edge(row) {
-        Ok((follower_id, followee_id)) => {
-            let state = Register { on: true, changed_at: now };
-            Some(Ok(Command::Follow(FollowChange { follower_id, followee_id, state })))
+impl Reading {
+    /// The rows of a file as commands.
+    fn follows(
+        self,
+        input: &Input,
+    ) -> Result<impl Iterator<Item = Result<Command, RowError>> + use<>, Failure> {
+        self.checked(self.at).map_err(Failure::Usage)?;
+        Ok(input.table(COLUMNS)?.map(move |row| self.follow(&row?)))
+    }
+
+    fn follow(self, row: &Row) -> Result<Command, RowError> {
+        let (follower_id, followee_id) = edge(row)?;
+        let given = [2, 3].into_iter().find(|column| !row.field(*column).is_empty());
+        let changed_at = match given {
+            None => self.at,
+            Some(column) => {
+                let at = row.read(column, instant)?;
+                self.checked(at).map_err(|problem| row.wrong(column, problem))?
+            }
+        };
+        let state = Register { on: true, changed_at };
+        Ok(Command::Follow(FollowChange { follower_id, followee_id, state }))
+    }
+
+    /// An instant that the writer takes, or why it does not.
+    fn checked(self, at: Timestamp) -> Result<Timestamp, String> {
+        if at < EARLIEST || at > self.now.plus_millis(MAX_FUTURE_MILLIS) {
+            let now = self.now;
+            return Err(format!(
+                "expected an instant from {EARLIEST} to five minutes after now ({now}), got {at}"
+            ));
         }
-        Err(RowError::File(failure)) => Some(Err(failure)),
-        Err(RowError::Line(_)) => None,
-    }))
+        Ok(at)
+    }
 }
 
 /// Reads edges row by row, as `nagare follows import` does. Rows that cannot be used do not end it.
@@ -107,16 +107,10 @@ fn edges(
 pub fn follows_in(
     input: impl Read + Send + 'static,
 ) -> Result<impl Iterator<Item = Result<(ViewerId, ActorId), Failure>>, Failure> {
-    let rows = Rows::of(input, "the input".to_owned(), &HEADER)?;
-    Ok(rows.map(|row| Ok(edge(row)?)))
+    let rows = Table::of(Lines::of("the input".to_owned(), input)?, COLUMNS)?;
+    Ok(rows.map(|row| row.and_then(|row| edge(&row)).map_err(|error| error.of(&"the input"))))
 }
 
-pub(super) fn edge(row: Result<Line, RowError>) -> Result<(ViewerId, ActorId), RowError> {
-    let Line { number, fields } = row?;
-    let bad = |column: usize, problem: &dyn std::fmt::Display| {
-        let problem = format!("column {}: {problem}", HEADER[column]);
-        RowError::Line(BadLine { number, problem })
-    };
-    let follower = ViewerId::new(&fields[0]).map_err(|e| bad(0, &e))?;
-    Ok((follower, ActorId::new(&fields[1]).map_err(|e| bad(1, &e))?))
+pub(super) fn edge(row: &Row) -> Result<(ViewerId, ActorId), RowError> {
+    Ok((row.read(0, ViewerId::new)?, row.read(1, ActorId::new)?))
 }

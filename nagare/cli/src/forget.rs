@@ -4,6 +4,7 @@ mod tenant;
 
 use clap::Args;
 use nagare_client::clock;
+use nagare_client::compaction::compact;
 use nagare_client::remote::Remote;
 use nagare_operator::erasure::{Erasure, letters};
 use nagare_operator::event_scope::EventScope;
@@ -73,7 +74,7 @@ impl Forget {
         }
         let person_id = self.person.ok_or_else(|| Failure::Usage("nobody is named".to_owned()))?;
         let remote = Remote::from_environment().await?;
-        let (drain, letters) = (remote.drain()?, remote.dead_letters()?);
+        let letters = remote.dead_letters()?;
         let (ledger, timelines, clock) = (remote.ledger()?, remote.timelines()?, clock::clock());
         let retention = remote.retention()?;
         let (facts, views) = (remote.facts()?, remote.views()?);
@@ -87,11 +88,12 @@ impl Forget {
         );
         let erasure = erasure.map_err(|e| Failure::Usage(e.to_string()))?;
         let erased = erasure.run().await?;
-        let commands_waiting = drain.messages().await?;
+        let commands_waiting = remote.messages().await?;
         let now = clock.now();
         let dead_letters = letters::remove_those_of(&letters, &person_id, now).await?;
         let (dead_letter_parts, dead_letter_parts_waiting) =
             letters::remove_spare_parts(&letters, now).await?;
+        compact(remote.target()).await?;
         let report = Report {
             person_id,
             activities: erased.activities,

@@ -1,6 +1,5 @@
 //! `nagare publish`: one activity, or a file of commands.
 
-use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,10 +12,10 @@ use shared::activities;
 use shared::command::Command;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 
-use super::input::Input;
+use super::Failure;
+use super::input::{Input, Line, RowError};
 use super::print::{counted, print_json, say};
 use super::submit::Submission;
-use super::{Failure, lines};
 
 #[derive(Debug, Args)]
 #[command(
@@ -38,7 +37,8 @@ pub(super) struct Publish {
     /// What readers are given: a JSON value of at most 4 KiB; `null`, if it is not given.
     #[arg(long)]
     payload: Option<Payload>,
-    /// Send a file of commands instead, one JSON object a line; `-` is standard input.
+    /// Send a file of commands instead, one JSON object a line, gzipped or not; `-` is standard
+    /// input.
     #[arg(long, conflicts_with_all = ["actor", "activity", "kind", "at", "payload", "wait"])]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -74,20 +74,16 @@ impl Publish {
 
 /// Reads the whole file before anything is sent, so that a bad line is found in time.
 async fn send_file(path: &Path, now: Timestamp, json: bool) -> Result<(), Failure> {
-    let read_through =
-        |name: &str, input| commands_in(name, input, now).try_for_each(|line| line.map(drop));
-    let input = Input::of(path, read_through)?;
-    let name = input.to_string();
+    let input = Input::of(path)?;
     let mut total = 0;
-    for line in commands_in(&name, input.open()?, now) {
-        line?;
+    for command in commands_in(&input, now)? {
+        command?;
         total += 1;
     }
     let sender = Remote::from_environment().await?.sender()?;
     let bar = progress::bar(total, "commands sent");
-    let sent = sender
-        .send_all(commands(commands_in(&name, input.open()?, now)), |accepted| bar.inc(accepted))
-        .await?;
+    let sent = commands(commands_in(&input, now)?);
+    let sent = sender.send_all(sent, |accepted| bar.inc(accepted)).await?;
     bar.finish_and_clear();
     if json {
         return print_json(&Sent { commands: sent });
@@ -96,19 +92,17 @@ async fn send_file(path: &Path, now: Timestamp, json: bool) -> Result<(), Failur
 }
 
 fn commands_in(
-    name: &str,
-    input: impl Read,
+    input: &Input,
     now: Timestamp,
-) -> impl Iterator<Item = Result<Command, Failure>> {
-    let lines = lines::numbered(BufReader::new(input));
-    let lines = lines.filter(|(_, line)| !line.as_ref().is_ok_and(|text| text.trim().is_empty()));
-    lines.map(move |(number, line)| {
-        let command = match line {
-            Ok(text) => Command::parse(&text, now).map_err(|e| e.unredacted()),
-            Err(unreadable) => Err(unreadable.to_string()),
-        };
-        command.map_err(|problem| {
-            Failure::Usage(format!("{name}: line {number}: {problem}; nothing was sent"))
-        })
-    })
+) -> Result<impl Iterator<Item = Result<Command, Failure>> + use<>, Failure> {
+    let (lines, input) = (input.lines()?.of_json()?, input.clone());
+    Ok(lines.map(move |line| {
+        let command = line.and_then(|Line { number, text }| {
+            let command = Command::parse(&text, now);
+            command.map_err(|e| {
+                RowError::line(number, format!("{}; nothing was sent", e.unredacted()))
+            })
+        });
+        command.map_err(|error| error.of(&input))
+    }))
 }

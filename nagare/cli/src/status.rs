@@ -1,16 +1,20 @@
 //! `nagare status`: which stack commands talk to, whether it answers, and what waits in it.
 //!
-//! It asks three parts at the same time: the API, both queues, and the table of dead letters. If a part does not answer, it is named
-//! with the reason, the others are shown anyway, and the exit code is 3. The command changes nothing.
+//! It asks all parts at the same time: the API, both queues, and the table of dead letters. If a
+//! part does not answer, it is named with the reason, the others are shown anyway, and the exit
+//! code is 3. The command changes nothing.
+//!
+//! How far behind the stack is, a local stack says itself, and CloudWatch of one on AWS. With
+//! `--check` the command says what needs attention, and what is not known does.
 
 use std::pin::pin;
 
-use aws_sdk_sqs::Client;
-use aws_sdk_sqs::types::QueueAttributeName as Name;
 use clap::Args;
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use nagare_client::api::Api;
+use nagare_client::backlog::Backlog;
 use nagare_client::call_timeout::{call_timeout, late};
+use nagare_client::queue_counts::QueueCounts;
 use nagare_client::remote::Remote;
 use nagare_client::target::Target;
 use serde::Serialize;
@@ -23,11 +27,19 @@ use super::print::{counted, print_json, say};
 
 /// Dead letters that are counted and no more: a list says how many there are beyond.
 const MOST_LETTERS: u64 = 1_000;
+/// The age of a command that needs attention, in seconds.
+const OLDEST: f64 = 60.0;
+/// How far views may be behind, in seconds.
+const LAG: f64 = 10.0;
 /// The caller. Every caller that is authenticated may ask for a profile.
 const ANYBODY: &str = "nagare-status";
 
 #[derive(Debug, Args)]
 pub(super) struct Status {
+    /// Exit with 1 if something needs attention: dead letters that no operator has looked at, a
+    /// command that has waited for more than a minute, or views more than 10 s behind.
+    #[arg(long)]
+    check: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -51,6 +63,11 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_letter_queue: Option<Part<QueueCounts>>,
     dead_letters: Part<LetterCount>,
+    /// Letters that no operator has listed or shown, up to 1,000.
+    unseen_dead_letters: Part<u64>,
+    backlog: Part<Backlog>,
+    /// What needs attention, in sentences.
+    attention: Vec<String>,
 }
 
 /// What a part answers, or why it does not.
@@ -68,13 +85,6 @@ struct ApiAnswer {
 }
 
 #[derive(Serialize)]
-struct QueueCounts {
-    visible: u64,
-    in_flight: u64,
-    delayed: u64,
-}
-
-#[derive(Serialize)]
 struct LetterCount {
     kept: u64,
     /// There are more than were counted.
@@ -89,9 +99,17 @@ impl Status {
             true => print_json(&report)?,
             false => report.print()?,
         }
-        match report.answers {
-            true => Ok(()),
-            false => Err(Failure::Unreachable("the stack does not answer".to_owned())),
+        match &report {
+            Report { answers: false, .. } => {
+                Err(Failure::Unreachable("the stack does not answer".to_owned()))
+            }
+            Report { backlog: Part::Fails { error }, .. } if self.check => {
+                Err(Failure::Unreachable(format!("it is not known how far behind it is: {error}")))
+            }
+            Report { attention, .. } if self.check && !attention.is_empty() => {
+                Err(Failure::No(attention.join("; ")))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -104,20 +122,23 @@ impl Report {
         let letter_queue = target.optional(env::DEAD_LETTER_QUEUE_URL);
         let of_letters = async {
             match &letter_queue {
-                Some(url) => Some(part(queue_counts(remote.sqs(), url)).await),
+                Some(url) => Some(part(QueueCounts::of(remote.sqs(), url)).await),
                 None => None,
             }
         };
-        let (api, commands, dead_letter_queue, dead_letters) = tokio::join!(
+        let (api, commands, dead_letter_queue, dead_letters, unseen, backlog) = tokio::join!(
             part(api_answer()),
-            part(queue_counts(remote.sqs(), &queue)),
+            part(QueueCounts::of(remote.sqs(), &queue)),
             of_letters,
             part(letter_count(&letters)),
+            part(unseen_letters(&letters)),
+            part(backlog(remote)),
         );
         let answers = api.answers()
             && commands.answers()
             && dead_letter_queue.as_ref().is_none_or(Part::answers)
             && dead_letters.answers();
+        let attention = attention(&unseen, &backlog);
         let region = remote.config().and_then(|config| config.region());
         Ok(Self {
             stack: if remote.is_local() { "local" } else { "aws" },
@@ -133,6 +154,9 @@ impl Report {
             commands,
             dead_letter_queue,
             dead_letters,
+            unseen_dead_letters: unseen,
+            backlog,
+            attention,
         })
     }
 
@@ -144,11 +168,17 @@ impl Report {
         };
         line("stack", &place)?;
         line("API", &format!("{}, {}", self.api_url, self.api.said(ApiAnswer::said)))?;
-        line("commands", &self.commands.said(QueueCounts::said))?;
+        line("commands", &self.commands.said(said_of))?;
         if let Some(queue) = &self.dead_letter_queue {
-            line("given up", &queue.said(QueueCounts::said))?;
+            line("given up", &queue.said(said_of))?;
+        }
+        if let Part::Answers(backlog) = &self.backlog {
+            line("behind", &said_of_backlog(backlog))?;
         }
         line("dead letters", &self.dead_letters.said(LetterCount::said))?;
+        for sentence in &self.attention {
+            line("attention", sentence)?;
+        }
         match &self.console_url {
             Some(url) => line("console", url),
             None => Ok(()),
@@ -175,13 +205,6 @@ impl ApiAnswer {
             401 | 403 => format!("answers {} (it demands to know who asks)", self.status),
             _ => format!("answers in {} ms", self.milliseconds),
         }
-    }
-}
-
-impl QueueCounts {
-    fn said(&self) -> String {
-        let Self { visible, in_flight, delayed } = self;
-        format!("{visible} waiting, {in_flight} in flight, {delayed} delayed")
     }
 }
 
@@ -221,23 +244,48 @@ async fn api_answer() -> Result<ApiAnswer, Failure> {
     }
 }
 
-async fn queue_counts(client: &Client, url: &str) -> Result<QueueCounts, Failure> {
-    let names = [
-        Name::ApproximateNumberOfMessages,
-        Name::ApproximateNumberOfMessagesNotVisible,
-        Name::ApproximateNumberOfMessagesDelayed,
-    ];
-    let asked = client.get_queue_attributes().queue_url(url);
-    let answer = asked.set_attribute_names(Some(names.to_vec())).send().await;
-    let answer = answer.map_err(|error| {
-        let error = error.into_service_error();
-        Failure::Unreachable(format!("the queue {url} ({error})"))
-    })?;
-    let [visible, in_flight, delayed] = names.map(|name| {
-        let count = answer.attributes().and_then(|counts| counts.get(&name));
-        count.and_then(|count| count.parse().ok()).unwrap_or_default()
-    });
-    Ok(QueueCounts { visible, in_flight, delayed })
+fn said_of(counts: &QueueCounts) -> String {
+    let QueueCounts { visible, in_flight, delayed } = counts;
+    format!("{visible} waiting, {in_flight} in flight, {delayed} delayed")
+}
+
+fn said_of_backlog(backlog: &Backlog) -> String {
+    let Backlog { oldest_command_seconds, commands_per_second, projection_lag_seconds } = backlog;
+    format!(
+        "the oldest command is {oldest_command_seconds:.0} s old, {commands_per_second:.1} are processed a second, views are \
+         {projection_lag_seconds:.0} s behind"
+    )
+}
+
+/// What needs attention, as far as it is known.
+fn attention(unseen: &Part<u64>, backlog: &Part<Backlog>) -> Vec<String> {
+    let mut attention = Vec::new();
+    if let Part::Answers(unseen @ 1..) = unseen {
+        let letters = counted(*unseen, "dead letter was", "dead letters were");
+        attention.push(format!("{letters} not looked at: `nagare dead-letters list` shows them"));
+    }
+    if let Part::Answers(backlog) = backlog {
+        let Backlog { oldest_command_seconds: age, projection_lag_seconds: lag, .. } = backlog;
+        if *age > OLDEST {
+            attention.push(format!("a command has waited for {age:.0} s"));
+        }
+        if *lag > LAG {
+            attention.push(format!("views are {lag:.0} s behind"));
+        }
+    }
+    attention
+}
+
+async fn backlog(remote: &Remote) -> Result<Backlog, Failure> {
+    match remote.is_local() {
+        true => Backlog::of_local(remote).await,
+        false => nagare_console::backlog(remote).await,
+    }
+}
+
+async fn unseen_letters(letters: &DeadLetters) -> Result<u64, Failure> {
+    let unseen = letters.not_looked_at().take(MOST_LETTERS as usize);
+    Ok(unseen.try_fold(0, async |count, _| Ok(count + 1)).await?)
 }
 
 async fn letter_count(letters: &DeadLetters) -> Result<LetterCount, Failure> {

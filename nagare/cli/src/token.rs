@@ -2,7 +2,7 @@
 
 use clap::Args;
 use nagare_client::target::Target;
-use nagare_client::token::mint;
+use nagare_client::token::{authorizer, mint};
 use shared::runtime::env;
 use shared::values::{TenantId, ViewerId};
 
@@ -24,12 +24,16 @@ pub(super) struct Token {
 
 impl Token {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let key = match env::optional(env::JWT_KEY) {
-            Some(key) => Some(key),
-            None => Target::find()?.optional(env::JWT_KEY),
+        let authorizer = match authorizer(env::optional) {
+            Some(found) => Some(found),
+            None => {
+                let target = Target::find()?;
+                authorizer(|name| target.optional(name))
+            }
         };
-        let key = key.ok_or_else(|| Failure::Usage(without_key()))?;
-        say!("{}", mint(key, &self.viewer, self.tenant.as_ref(), self.expires_in.as_seconds())?)
+        let authorizer = authorizer.ok_or_else(|| Failure::Usage(without_key()))?;
+        let seconds = self.expires_in.as_seconds();
+        say!("{}", mint(&authorizer, &self.viewer, self.tenant.as_ref(), seconds)?)
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use aws_sdk_sqs::Client;
 use clap::Args;
+use futures::stream;
 use nagare_client::clock;
-use nagare_client::drain::Drain;
 use nagare_client::local_stack;
 use nagare_client::remote::Remote;
 use nagare_client::running::{self, Note, Noted};
@@ -15,7 +15,8 @@ use nagare_console::{Access, Console, Mode};
 use nagare_gateway::cors::{Cors, Origin};
 use nagare_gateway::ports::PortError;
 use nagare_local::faults::Faults;
-use nagare_local::{OpenStack, Stack, StackConfig, StackError};
+use nagare_local::{ClaimName, Claims, OpenStack, Stack, StackConfig, StackError};
+use nagare_operator::completion::complete;
 use nagare_telemetry::LocalTelemetry;
 use nagare_telemetry::playing::Playing;
 use nix::unistd::setsid;
@@ -48,6 +49,9 @@ pub(super) struct Up {
     /// on this machine reads and writes the tables and the queue at their ports without any.
     #[arg(long)]
     auth: bool,
+    /// The claim of tokens with the id of their viewer, as the template's `ViewerClaim` on AWS.
+    #[arg(long, value_name = "NAME", default_value = "sub", requires = "auth", value_parser = claims)]
+    viewer_claim: Claims,
     /// Let everybody on this machine open the console, without the secret that its address has otherwise.
     #[arg(long, conflicts_with = "auth")]
     open_console: bool,
@@ -81,6 +85,12 @@ pub(super) struct Up {
     detached: bool,
 }
 
+/// The claims of tokens, if the viewer's has this name.
+fn claims(name: &str) -> Result<Claims, String> {
+    let viewer = name.parse::<ClaimName>().map_err(|e| e.to_string())?;
+    Claims::with_viewer(viewer).map_err(|e| e.to_string())
+}
+
 impl Up {
     /// The command that `nagare` without arguments runs.
     pub(super) fn sample() -> Self {
@@ -89,6 +99,7 @@ impl Up {
             port: 3000,
             data_dir: None,
             auth: false,
+            viewer_claim: Claims::default(),
             open_console: false,
             cors: Vec::new(),
             public_cache: 0,
@@ -117,6 +128,7 @@ impl Up {
             port: self.port,
             data_dir: self.data_dir.clone(),
             auth: self.auth,
+            claims: self.viewer_claim.clone(),
             cors: Cors::of(self.cors.clone()),
             public_cache_seconds: self.public_cache,
             template_visibility: self.template_visibility,
@@ -212,11 +224,13 @@ impl Up {
         if self.auth {
             say!("#   nagare timeline {}", sample::VIEWER)?;
             say!(
-                "# Readers need a token: HS256 with NAGARE_JWT_KEY as its key, `sub` the viewer, `exp`."
+                "# Readers need a token: HS256 with NAGARE_JWT_KEY as its key, `{}` the viewer, `exp`.",
+                self.viewer_claim.viewer()
             )?;
             say!(
                 "# That covers the API alone: tables and queue are open to everybody on this machine."
             )?;
+            say!("# Open without a token at the API's port: {}", stack.open_paths().join(", "))?;
         } else {
             say!("#   curl '{api}/v1/timelines/{}?limit=3'", sample::VIEWER)?;
             say!(
@@ -276,17 +290,13 @@ fn not_started(error: StackError) -> Failure {
 
 /// Sends the sample over the queue, like any producer, and waits until it is applied. Returns what goes on.
 async fn load_sample(stack: &Stack) -> Result<Life, Failure> {
-    let variable = |name| stack.variable(name).unwrap_or_default().to_owned();
-    let client = sqs_at(&variable("AWS_ENDPOINT_URL_SQS"));
-    let dead_letters = Some(variable(env::DEAD_LETTER_QUEUE_URL));
     let now = stack.clock().now();
     let mut life = Life::new(now)?;
-    let sender = commands(stack);
+    let remote = Remote::of(Target::Local(Note::new(stack.port(), stack.environment()))).await?;
     let settings = EventSettings::of_variables(|name| stack.variable(name).map(ToOwned::to_owned));
     let settings = settings.map_err(|e| Failure::Usage(e.to_string()))?;
-    sender.send(sample::commands(now, &settings)).await?;
-    sender.send(life.opening(now)?).await?;
-    Drain::new(client, variable(env::QUEUE_URL), dead_letters).wait(|_| ()).await?;
+    let sent = sample::commands(now, &settings).into_iter().chain(life.opening(now)?);
+    complete(&remote, stream::iter(sent.map(Ok)), |_| ()).await?;
     Ok(life)
 }
 

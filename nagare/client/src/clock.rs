@@ -36,7 +36,7 @@ pub fn go_by(clock: &Clock) {
 /// Makes this process use the clock of the stack that the environment names, or else of the one that runs, if somebody has set that
 /// clock. If the stack does not answer, nothing happens here: the command reports it itself.
 pub async fn go_by_stack() {
-    if let Some(Time { now, is_set: true }) = ask().await {
+    if let Some(Time { now, is_set: true, .. }) = ask().await {
         go_by(&Clock::starting_at(now));
     }
 }

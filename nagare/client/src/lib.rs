@@ -7,6 +7,7 @@
 //! aws      region and credentials, or what is missing of them
 //! remote   its tables and queues
 //! tables   all tables over one client
+//! backlog  how far behind it is
 //! call_timeout  the deadline of each call
 //! read_only the same clients, without the means to write
 //! consumed what calls of the tables consume
@@ -14,7 +15,7 @@
 //! api      its HTTP API, on behalf of one viewer
 //! signer   signatures of single requests
 //! sender   commands onto its queue
-//! drain    waiting until its queues are empty
+//! queue_counts  how many messages its queues have
 //! loopback addresses of this machine
 //! token    tokens for a local stack that demands them
 //! clock    what time it is for a command
@@ -24,14 +25,17 @@
 
 pub mod api;
 pub mod aws;
+pub mod backlog;
 pub mod call_timeout;
 pub mod clock;
+pub mod compaction;
 pub mod consumed;
-pub mod drain;
 pub mod failure;
 pub mod local_stack;
 pub mod loopback;
+pub mod own_dir;
 pub mod proxy;
+pub mod queue_counts;
 pub mod read_only;
 pub mod remote;
 pub mod running;

@@ -15,8 +15,10 @@ pub const REGION: &str = "us-local-1";
 pub const ACCESS_KEY: &str = "local";
 /// The prefix of the names of the tables of events; the period follows. These tables are made and dropped while the stack runs.
 pub const EVENTS_PREFIX: &str = "nagare-events-";
-/// The path of its clock, below the API's address.
+/// The path of its clock, below the queue's address.
 pub const CLOCK_PATH: &str = "/local/clock";
+/// The path at which it takes what was erased out of its files.
+pub const COMPACT_PATH: &str = "/local/compact";
 
 /// The names of its tables.
 #[must_use]
@@ -38,6 +40,9 @@ pub struct Time {
     pub now: Timestamp,
     /// True if somebody has set it, so that it can be moved on.
     pub is_set: bool,
+    /// True while it is moved on: the same request again waits for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moves: bool,
 }
 
 /// A request to move the clock on.
@@ -45,6 +50,9 @@ pub struct Time {
 pub struct Advance {
     /// The instant to stop at. `None`: only to the next step of any period.
     pub to: Option<Timestamp>,
+    /// It waits for the move that the request before began.
+    #[serde(default)]
+    pub continues: bool,
 }
 
 /// An SQS client over plain HTTP.

@@ -16,7 +16,7 @@ use shared::timelines::Timelines;
 use shared::values::Retention;
 
 use super::aws;
-use super::drain::Drain;
+use super::queue_counts::QueueCounts;
 use super::sender::Sender;
 use super::target::Target;
 use crate::call_timeout::call_timeout;
@@ -141,11 +141,19 @@ impl Remote {
         Ok(Sender::new(self.sqs.clone(), self.target.required(env::QUEUE_URL)?))
     }
 
-    /// Waits for the queues to drain.
-    pub fn drain(&self) -> Result<Drain, Failure> {
+    /// How many commands have not been applied, approximately, and dead letters are not kept yet. A
+    /// command that gives up reaches the dead-letter queue before it leaves its own, so asking in
+    /// this order misses none.
+    ///
+    /// # Errors
+    /// [`Failure::Unreachable`] if a queue does not answer.
+    pub async fn messages(&self) -> Result<u64, Failure> {
         let commands = self.target.required(env::QUEUE_URL)?;
-        let dead_letters = self.target.optional(env::DEAD_LETTER_QUEUE_URL);
-        Ok(Drain::new(self.sqs.clone(), commands, dead_letters))
+        let mut sum = QueueCounts::of(&self.sqs, &commands).await?.all();
+        if let Some(letters) = self.target.optional(env::DEAD_LETTER_QUEUE_URL) {
+            sum += QueueCounts::of(&self.sqs, &letters).await?.all();
+        }
+        Ok(sum)
     }
 
     pub fn ledger(&self) -> Result<Ledger, Failure> {

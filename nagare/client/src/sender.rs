@@ -79,12 +79,13 @@ impl Sender {
             .await
     }
 
-    /// Sends messages, and retries as long as the queue is worth waiting for.
-    pub async fn send_batch(&self, messages: &[Message]) -> Result<(), Failure> {
-        let sent = self.queue.send(messages, self.deadline()).await;
-        sent.map_err(|error| self.failure(&error))?;
+    /// Sends messages, and retries as long as the queue is worth waiting for. Returns their ids, in
+    /// their order.
+    pub async fn send_batch(&self, messages: &[Message]) -> Result<Vec<String>, Failure> {
+        let sent = self.queue.send_each(messages, self.deadline()).await;
+        let ids = sent.map_err(|error| self.failure(&error))?;
         self.answered.store(true, Ordering::Relaxed);
-        Ok(())
+        Ok(ids)
     }
 
     /// The deadline of a call and its retries: that of any call until the queue has answered once,

@@ -36,9 +36,10 @@ const SETTINGS: [&str; 8] = [
     env::STAGE,
 ];
 /// Variables of the caller, and those that only a local stack prints.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     env::TOKEN,
     env::JWT_KEY,
+    env::VIEWER_CLAIM,
     env::CLOCK_URL,
     env::CONSOLE_URL,
     env::DYNAMODB_ENDPOINT,
@@ -84,7 +85,7 @@ impl Target {
 
     /// A variable, if it is set.
     pub fn optional(&self, name: &'static str) -> Option<String> {
-        debug_assert!([NAMING, SETTINGS, OTHERS].as_flattened().contains(&name), "{name}");
+        debug_assert!([&NAMING[..], &SETTINGS, &OTHERS].concat().contains(&name), "{name}");
         match self {
             Self::Environment => env::optional(name),
             Self::Local(note) => note.variable(name).map(ToOwned::to_owned),

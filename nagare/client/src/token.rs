@@ -3,6 +3,7 @@
 use nagare_gateway::JwtAuthorizer;
 use shared::runtime::env;
 use shared::values::{TenantId, ViewerId};
+use timeline_reader::Claims;
 
 use super::clock;
 use super::target::Target;
@@ -11,16 +12,23 @@ use crate::failure::Failure;
 /// How long a token made for one command is valid, in seconds.
 const FOR_READING: i64 = 300;
 
+/// Makes tokens with the key among these variables, if there is one.
+pub fn authorizer(variable: impl Fn(&'static str) -> Option<String>) -> Option<JwtAuthorizer> {
+    let viewer = variable(env::VIEWER_CLAIM).and_then(|name| name.parse().ok());
+    let claims = viewer.and_then(|viewer| Claims::with_viewer(viewer).ok()).unwrap_or_default();
+    Some(JwtAuthorizer::with_key(variable(env::JWT_KEY)?).with_claims(claims))
+}
+
 /// A token for one read, if there is the key of a local stack and the text is the id of a viewer.
 pub(super) fn for_reading(target: &Target, viewer: &str) -> Option<String> {
-    let key = target.optional(env::JWT_KEY)?;
-    mint(key, &ViewerId::new(viewer).ok()?, None, FOR_READING).ok()
+    let authorizer = authorizer(|name| target.optional(name))?;
+    mint(&authorizer, &ViewerId::new(viewer).ok()?, None, FOR_READING).ok()
 }
 
 /// A token for one request about a tenant, if there is the key of a local stack.
 pub(super) fn for_tenant(target: &Target, tenant: &TenantId) -> Option<String> {
-    let key = target.optional(env::JWT_KEY)?;
-    mint(key, &ViewerId::new("nagare").ok()?, Some(tenant), FOR_READING).ok()
+    let authorizer = authorizer(|name| target.optional(name))?;
+    mint(&authorizer, &ViewerId::new("nagare").ok()?, Some(tenant), FOR_READING).ok()
 }
 
 /// A token for a viewer, who may speak for a tenant. It is valid for this many seconds from now.
@@ -28,16 +36,13 @@ pub(super) fn for_tenant(target: &Target, tenant: &TenantId) -> Option<String> {
 /// # Errors
 /// [`Failure::No`]
 pub fn mint(
-    key: String,
+    authorizer: &JwtAuthorizer,
     viewer: &ViewerId,
     tenant: Option<&TenantId>,
     seconds: i64,
 ) -> Result<String, Failure> {
     let now = clock::clock().now().unix_millis() / 1000;
-    let token = JwtAuthorizer::with_key(key).mint_for(
-        viewer.as_str(),
-        tenant.map(TenantId::as_str),
-        now + seconds,
-    );
+    let tenant = tenant.map(TenantId::as_str);
+    let token = authorizer.mint_for(viewer.as_str(), tenant, now + seconds);
     token.map_err(|e| Failure::No(e.to_string()))
 }

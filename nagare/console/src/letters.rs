@@ -6,8 +6,10 @@ use std::sync::PoisonError;
 
 use aws_sdk_sqs::types::QueueAttributeName as Name;
 use futures::{StreamExt, TryStreamExt, stream};
-use nagare_operator::letters::redrive;
+use nagare_client::clock::clock;
+use nagare_operator::letters::{can_apply, redrive};
 use shared::dead_letters::DeadLetter;
+use shared::refusals::{LISTED_DAYS, Refusals};
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use shared::values::{Timestamp, is_message_id};
@@ -148,6 +150,7 @@ async fn all(console: &Console) -> Result<Vec<DeadLetter>, Failure> {
 
 async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Failure> {
     let all = all(console).await?;
+    let refused = Refusals::new(&console.remote.ledger()?).all(clock().now()).await?;
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     all.iter().for_each(|letter| *reasons.entry(&letter.reason).or_default() += 1);
     let chosen: Vec<_> = all.iter().filter(|l| reason.is_none_or(|r| r == l.reason)).collect();
@@ -168,6 +171,13 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
                 p class="quiet" {
                     (layout::counted((chosen.len() - verified) as u64, "letter is", "letters are"))
                     " unverified: nothing shows that they come from the command queue or the functions. They are left out when all are resent. Look at each: its page sends it."
+                }
+            }
+            p class="quiet" { "Letters that can never be applied are left out when all are resent." }
+            @for (reason, count) in refused.iter().filter(|(_, count)| count.without_letter > 0) {
+                p class="quiet" {
+                    (reason) ": " (count.without_letter) " more of the last " (LISTED_DAYS) " days have no letter. "
+                    (count.refused) " were refused."
                 }
             }
             ul class="entries" {
@@ -293,7 +303,7 @@ async fn act(console: &Arc<Console>, posted: Result<Posted, Response>, action: A
 }
 
 /// Does something with a letter, which is read once more before. Returns why not, if it was not done. One of which nothing
-/// shows where it comes from is sent again only if it was named itself.
+/// shows where it comes from, or that can never be applied, is sent again only if it was named itself.
 async fn act_on(
     console: Arc<Console>,
     id: String,
@@ -305,7 +315,11 @@ async fn act_on(
         let Some(letter) = stored(&console, &id).await? else { return Ok(()) };
         let letters = console.remote.dead_letters()?;
         match action {
-            Action::Redrive if !is_named && !letter.is_verified() => Ok(()),
+            Action::Redrive
+                if !is_named && (!letter.is_verified() || !can_apply(&letter, clock().now())) =>
+            {
+                Ok(())
+            }
             Action::Redrive => redrive(&letters, &console.remote.sender()?, &letter).await,
             Action::Drop => {
                 letters.remove(&letter).await?;

@@ -168,7 +168,7 @@ impl Reads {
             seal: self.seal.clone(),
             authorization: timeline_reader::Authorization::Open,
             public_cache_seconds: 0,
-            tenant_claim: timeline_reader::TenantClaim::default(),
+            claims: timeline_reader::Claims::default(),
             retention: self.remote.retention()?,
             parking: Parking::off(),
             metrics: RequestMetrics::new(Metrics::off()),

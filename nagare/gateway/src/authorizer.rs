@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Map, Value, json};
-use timeline_reader::TenantClaim;
+use timeline_reader::Claims;
 
 use super::hs256;
 use super::problem::Problem;
@@ -35,7 +35,12 @@ impl Authorization {
             Self::Open => Ok(None),
             Self::Jwt(authorizer) => {
                 let token = bearer_token(headers)?;
-                let claims = authorizer.verify(token, now).ok_or_else(Problem::invalid_token)?;
+                let mut claims =
+                    authorizer.verify(token, now).ok_or_else(Problem::invalid_token)?;
+                // The real authorizer would pass `true` as a text, which is also the id of a
+                // tenant.
+                let tenant = authorizer.claims.tenant();
+                claims.retain(|name, value| name != tenant || value.is_string());
                 Ok(Some(claims.into_iter().map(|(name, value)| (name, text(value))).collect()))
             }
         }
@@ -46,6 +51,7 @@ impl Authorization {
 pub struct JwtAuthorizer {
     key: String,
     verifying: DecodingKey,
+    claims: Claims,
 }
 
 /// A token could not be made.
@@ -61,7 +67,13 @@ impl JwtAuthorizer {
         hs256::install();
         let key = key.into();
         let verifying = DecodingKey::from_secret(key.as_bytes());
-        Self { key, verifying }
+        Self { key, verifying, claims: Claims::default() }
+    }
+
+    /// Reads these claims of tokens, and makes tokens with them.
+    #[must_use]
+    pub fn with_claims(self, claims: Claims) -> Self {
+        Self { claims, ..self }
     }
 
     /// The key.
@@ -70,13 +82,19 @@ impl JwtAuthorizer {
         &self.key
     }
 
-    /// A token for `sub` that is accepted before `expires_at`, in seconds since 1970.
+    /// The claims of tokens that it reads.
+    #[must_use]
+    pub fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    /// A token for a viewer that is accepted before `expires_at`, in seconds since 1970.
     ///
     /// # Errors
     ///
     /// When it cannot be signed.
-    pub fn mint(&self, sub: &str, expires_at: i64) -> Result<String, MintError> {
-        self.mint_for(sub, None, expires_at)
+    pub fn mint(&self, viewer: &str, expires_at: i64) -> Result<String, MintError> {
+        self.mint_for(viewer, None, expires_at)
     }
 
     /// Like [`mint`](Self::mint), for somebody who speaks for a tenant.
@@ -86,13 +104,13 @@ impl JwtAuthorizer {
     /// When it cannot be signed.
     pub fn mint_for(
         &self,
-        sub: &str,
+        viewer: &str,
         tenant: Option<&str>,
         expires_at: i64,
     ) -> Result<String, MintError> {
-        let mut claims = json!({ "sub": sub, "exp": expires_at });
+        let mut claims = json!({ self.claims.viewer(): viewer, "exp": expires_at });
         if let Some(tenant) = tenant {
-            claims[TenantClaim::default().as_str()] = tenant.into();
+            claims[self.claims.tenant()] = tenant.into();
         }
         let key = EncodingKey::from_secret(self.key.as_bytes());
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key).map_err(MintError)
@@ -100,9 +118,13 @@ impl JwtAuthorizer {
 
     /// The token's claims, if it is genuine and valid at `now`.
     fn verify(&self, token: &str, now: i64) -> Option<Map<String, Value>> {
-        let token = jsonwebtoken::decode(token, &self.verifying, &signature_only()).ok()?;
+        let token =
+            jsonwebtoken::decode::<Map<String, Value>>(token, &self.verifying, &signature_only())
+                .ok()?;
         let asks_for_the_unknown = token.header.crit.is_some();
-        (!asks_for_the_unknown && is_current(&token.claims, now) && names_someone(&token.claims))
+        let viewer = token.claims.get(self.claims.viewer()).and_then(Value::as_str);
+        let has_viewer = viewer.is_some_and(|viewer| !viewer.is_empty());
+        (!asks_for_the_unknown && is_current(&token.claims, now) && has_viewer)
             .then_some(token.claims)
     }
 }
@@ -135,10 +157,6 @@ fn is_current(claims: &Map<String, Value>, now: i64) -> bool {
     };
     let expires_at = claims.get("exp").and_then(Value::as_f64);
     expires_at.is_some_and(|instant| now < instant) && has_begun("nbf") && has_begun("iat")
-}
-
-fn names_someone(claims: &Map<String, Value>) -> bool {
-    claims.get("sub").and_then(Value::as_str).is_some_and(|sub| !sub.is_empty())
 }
 
 /// The token that the request carries. With two headers neither counts: a proxy in front of this API may have checked the other one.

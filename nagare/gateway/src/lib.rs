@@ -74,6 +74,7 @@ use crate::ports::intake::Intake;
 
 pub use self::authorizer::{Authorization, JwtAuthorizer, MintError};
 pub use self::limits::Limits;
+pub use self::openapi::OPEN_PATHS;
 
 use self::admission::Admission;
 use self::event::{Arrival, Route};

@@ -10,6 +10,9 @@ use http::header::CONTENT_TYPE;
 
 use super::Authorization;
 
+/// The paths that are answered without a token.
+pub const OPEN_PATHS: &[&str] = &[PATH];
+
 /// The path of the description.
 pub(super) const PATH: &str = "/openapi.yaml";
 

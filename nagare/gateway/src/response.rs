@@ -17,6 +17,9 @@ const OF_THE_CONNECTION: [HeaderName; 3] = [CONNECTION, CONTENT_LENGTH, TRANSFER
 pub(super) enum InvalidAnswer {
     #[error("the handler answered with status {0}")]
     Status(i64),
+    /// A function's answer is JSON, in which a header has one value. Only the first of several would reach AWS.
+    #[error("the handler answered with several values of the header {0}")]
+    Repeated(HeaderName),
     #[error("the handler answered with a cookie that no header can carry")]
     Cookie(#[source] http::header::InvalidHeaderValue),
     #[error("the handler said that its body is base64, and it is not")]
@@ -45,6 +48,9 @@ fn headers(
     multiple: HeaderMap,
     cookies: &[String],
 ) -> Result<HeaderMap, InvalidAnswer> {
+    if let Some(name) = single.keys().find(|name| single.get_all(*name).iter().count() > 1) {
+        return Err(InvalidAnswer::Repeated(name.clone()));
+    }
     let mut headers = single;
     for (name, value) in &multiple {
         headers.append(name, value.clone());

@@ -13,6 +13,7 @@ use shared::events::{EventSettings, PeriodLength};
 use shared::follows::Parking;
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
+use timeline_reader::Claims;
 
 use super::data_dir::{DataDir, DataDirError};
 use super::engine::EngineError;
@@ -40,6 +41,8 @@ pub struct StackConfig {
     pub data_dir: Option<PathBuf>,
     /// Demand tokens.
     pub auth: bool,
+    /// The claims of tokens that say for whom they are.
+    pub claims: Claims,
     /// The web pages of other origins that may call the API.
     pub cors: Cors,
     /// The seconds for which caches may keep public answers; 0: not at all.

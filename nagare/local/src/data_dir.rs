@@ -1,9 +1,7 @@
 //! Where a stack keeps its tables and queues between runs.
 //!
-//! The directory belongs to its owner alone (0700), and so does every file in it (0600), whatever the
-//! umask is and whatever the modes were before. SQLite gives its journals the mode of their database.
-//! Files are opened without following links, so that nobody leads the stack to a file that is not its
-//! own.
+//! The directory belongs to its owner alone, and so does every file in it ([`OwnDir`]). SQLite
+//! gives its journals the mode of their database.
 //!
 //! A damaged database is refused at start, and so are queues without their tables: answers from either
 //! would be wrong and look right.
@@ -11,22 +9,19 @@
 mod health;
 mod times;
 
-use std::fs::{DirBuilder, File, Permissions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use nagare_client::own_dir::{OwnDir, OwnError};
 use nagare_gateway::random_secret;
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use health::Health;
 
-/// The permissions of others than the owner, and the bit of directories in which everybody may put
-/// files.
-const OTHERS: u32 = 0o077;
-const SHARED: u32 = 0o1000;
+const TABLES: &str = "tables.sqlite";
+const QUEUES: &str = "queues.sqlite";
 /// The suffixes of the files that SQLite puts beside a database.
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
@@ -36,7 +31,7 @@ const CHECK: Duration = Duration::from_secs(10);
 /// A data directory in use by this process and no other. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct DataDir {
-    path: PathBuf,
+    directory: OwnDir,
     /// Locked as long as the process lives; the system unlocks it however the process ends.
     _lock: Arc<File>,
 }
@@ -84,12 +79,9 @@ pub enum DataDirError {
         /// The cause.
         source: rusqlite::Error,
     },
-    /// Everybody may put files there.
-    #[error("{0} is a directory that everybody on this machine shares; name one of your own")]
-    Shared(PathBuf),
-    /// The path of a file is a link, a pipe or the like.
-    #[error("{0} is not an ordinary file; take it away, or name another directory with --data-dir")]
-    NotAFile(PathBuf),
+    /// It, or something in it, is not this user's alone.
+    #[error("the data directory: {0}")]
+    NotOwn(#[from] OwnError),
     /// Another process uses it.
     #[error("the data directory {0} is in use by another process; stop that one or name another")]
     InUse(PathBuf),
@@ -102,24 +94,26 @@ impl DataDir {
     /// [`DataDirError`] says what to do.
     pub(super) fn open(path: &Path) -> Result<Self, DataDirError> {
         let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unwritable)?;
-        close_to_others(path)?;
-        let lock = private_file(&path.join("lock"))?;
+        let directory = OwnDir::open(path).map_err(|error| match error {
+            OwnError::Failed { source, .. } => unwritable(source),
+            other => other.into(),
+        })?;
+        let lock = directory.file("lock")?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(DataDirError::InUse(path.to_owned())),
             Err(TryLockError::Error(source)) => return Err(unwritable(source)),
         }
-        let dir = Self { path: path.to_owned(), _lock: Arc::new(lock) };
+        let dir = Self { directory, _lock: Arc::new(lock) };
         dir.close_journals()?;
         Ok(dir)
     }
 
     /// Closes journals that a dead process left; SQLite gives new ones the mode of their database.
     fn close_journals(&self) -> Result<(), DataDirError> {
-        for database in [self.tables(), self.queues()] {
-            for journal in journals(&database).filter(|journal| journal.exists()) {
-                private_file(&journal)?;
+        for database in [TABLES, QUEUES] {
+            for suffix in JOURNALS {
+                self.directory.existing(&format!("{database}{suffix}"))?;
             }
         }
         Ok(())
@@ -131,7 +125,7 @@ impl DataDir {
     /// [`DataDirError`] says what to do.
     pub(super) fn check(&self) -> Result<(), DataDirError> {
         let (tables, queues) = (self.tables(), self.queues());
-        match (has_content(&tables), has_content(&queues)) {
+        match (self.has_content(TABLES)?, self.has_content(QUEUES)?) {
             (false, true) => return Err(DataDirError::TablesMissing { tables, queues }),
             (true, false) => tracing::warn!(
                 "{} is missing or empty; commands that waited there are lost, the tables are not",
@@ -139,26 +133,36 @@ impl DataDir {
             ),
             _ => {}
         }
-        check_database(&tables)?;
-        check_database(&queues)
+        // Missing ones are created for their owner alone.
+        self.directory.file(TABLES)?;
+        self.directory.file(QUEUES)?;
+        check_database(tables)?;
+        check_database(queues)
+    }
+
+    fn has_content(&self, name: &str) -> Result<bool, DataDirError> {
+        let Some(file) = self.directory.existing(name)? else { return Ok(false) };
+        Ok(file.metadata().is_ok_and(|metadata| metadata.len() > 0))
     }
 
     /// The file of the tables.
     #[must_use]
     pub(super) fn tables(&self) -> PathBuf {
-        self.path.join("tables.sqlite")
+        self.directory.path().join(TABLES)
     }
 
     /// The file of the queues.
     #[must_use]
     pub(super) fn queues(&self) -> PathBuf {
-        self.path.join("queues.sqlite")
+        self.directory.path().join(QUEUES)
     }
 
     /// The directory of the archive's objects.
-    #[must_use]
-    pub(super) fn objects(&self) -> PathBuf {
-        self.path.join("objects")
+    ///
+    /// # Errors
+    /// [`OwnError`]
+    pub(super) fn objects(&self) -> Result<OwnDir, OwnError> {
+        self.directory.create_directory("objects")
     }
 
     /// The secrets of the seals. They are the same in every run, so that cursors, and commands that the
@@ -172,27 +176,22 @@ impl DataDir {
     }
 
     fn secret(&self, name: &str) -> Result<String, DataDirError> {
-        let path = self.path.join(name);
-        let unwritable = |source| DataDirError::Unwritable { path: path.clone(), source };
-        let mut secret = String::new();
-        let mut file = private_file(&path)?;
-        file.read_to_string(&mut secret).map_err(unwritable)?;
-        if secret.is_empty() {
-            secret = random_secret();
-            file.write_all(secret.as_bytes()).map_err(unwritable)?;
+        let unreadable = || io::Error::from(io::ErrorKind::InvalidData);
+        let path = self.directory.path().join(name);
+        let unwritable = |source| DataDirError::Unwritable { path, source };
+        match self.directory.read(name)?.filter(|secret| !secret.is_empty()) {
+            Some(secret) => String::from_utf8(secret).map_err(|_| unwritable(unreadable())),
+            None => {
+                let secret = random_secret();
+                let written = self.directory.file(name)?.write_all(secret.as_bytes());
+                written.map(|()| secret).map_err(unwritable)
+            }
         }
-        Ok(secret)
     }
 }
 
-fn has_content(file: &Path) -> bool {
-    file.metadata().is_ok_and(|metadata| metadata.len() > 0)
-}
-
-/// Refuses a damaged database; creates a missing one for its owner alone.
-fn check_database(path: &Path) -> Result<(), DataDirError> {
-    private_file(path)?;
-    let path = path.to_owned();
+/// Refuses a damaged database.
+fn check_database(path: PathBuf) -> Result<(), DataDirError> {
     match health::check(&path, CHECK) {
         Ok(Health::Whole) => Ok(()),
         Ok(Health::Unfinished) => {
@@ -203,50 +202,6 @@ fn check_database(path: &Path) -> Result<(), DataDirError> {
         Ok(Health::Damaged(problem)) => Err(DataDirError::Damaged { path, problem }),
         Err(source) => Err(DataDirError::Unreadable { path, source }),
     }
-}
-
-/// Closes the directory to everybody but its owner.
-fn close_to_others(path: &Path) -> Result<(), DataDirError> {
-    let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
-    let mode = path.metadata().map_err(unwritable)?.permissions().mode();
-    match mode {
-        _ if mode & SHARED != 0 => Err(DataDirError::Shared(path.to_owned())),
-        _ if mode & OTHERS == 0 => Ok(()),
-        _ => std::fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(unwritable),
-    }
-}
-
-/// Opens a file with its content and closes it to everybody but its owner; creates it if it is missing.
-///
-/// # Errors
-/// [`DataDirError::Unwritable`], [`DataDirError::NotAFile`]
-pub(super) fn private_file(path: &Path) -> Result<File, DataDirError> {
-    let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
-    let mut options = File::options();
-    options.read(true).append(true).create(true).mode(0o600);
-    let file = options.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path);
-    let file = file.map_err(|failure| match path.symlink_metadata() {
-        Ok(other) if !other.is_file() => DataDirError::NotAFile(path.to_owned()),
-        _ => unwritable(failure),
-    })?;
-    let metadata = file.metadata().map_err(unwritable)?;
-    if !metadata.is_file() {
-        return Err(DataDirError::NotAFile(path.to_owned()));
-    }
-    if metadata.permissions().mode() & OTHERS != 0 {
-        file.set_permissions(Permissions::from_mode(0o600)).map_err(unwritable)?;
-    }
-    Ok(file)
-}
-
-/// The files in which SQLite keeps what is not yet in a database.
-pub(super) fn journals(database: &Path) -> impl Iterator<Item = PathBuf> {
-    let name = database.as_os_str().to_owned();
-    JOURNALS.into_iter().map(move |end| {
-        let mut journal = name.clone();
-        journal.push(end);
-        PathBuf::from(journal)
-    })
 }
 
 /// The secrets of a stack's seals.

@@ -7,6 +7,7 @@
 //! `transactions` honours `ClientRequestToken`. `stream` reads the streams of tables. `control` has the operations on tables
 //! themselves. `sweep` drops what has expired.
 
+pub(crate) mod compact;
 mod control;
 pub mod edges;
 mod expressions;

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join;
+use nagare_client::backlog::Backlog;
+use nagare_telemetry::numbers::{COMMANDS, Numbers};
 use period_keeper::{Keeper, KeeperError, Ticked};
 use shared::dynamo::DynamoError;
 use shared::events::keeping;
@@ -19,6 +21,7 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::values::Timestamp;
 use tokio::sync::{Mutex, watch};
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 use tracing::{error, warn};
 
@@ -27,6 +30,7 @@ use super::data_dir::DataDir;
 use super::engine::Engine;
 use super::faults::Keepers;
 use super::set_clock;
+use super::sqs::{Queue, QueueError};
 
 /// How often it ticks.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -36,6 +40,13 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long work may be due without any of it being done, before that is an error.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a request to move the clock on is waited for: less than the shortest deadline of a
+/// call.
+const MOMENT: Duration = Duration::from_millis(800);
+/// How often messages that come of others are waited for.
+const GENERATIONS: usize = 16;
+/// In milliseconds.
+const SECOND: i64 = 1_000;
 /// The same, before the stack is ready.
 const AT_START: Duration = Duration::from_secs(5);
 
@@ -43,13 +54,21 @@ const AT_START: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub(super) struct Keeping {
     pub(super) keeper: Keeper,
+    /// Commands and dead letters.
+    pub(super) queues: [Queue; 2],
+    pub(super) numbers: Numbers,
     pub(super) faults: Keepers,
     pub(super) calendar: Calendar,
     pub(super) engine: Engine,
     pub(super) data_dir: Option<DataDir>,
     /// Held while the keeper ticks or the clock is moved.
     pub(super) turn: Arc<Mutex<()>>,
+    /// The move of the clock that is under way, or has ended since the last request.
+    pub(super) moving: Arc<Mutex<Option<Moving>>>,
 }
+
+/// A move of the clock, which goes on if its request ends.
+type Moving = JoinHandle<Result<Timestamp, AdvanceError>>;
 
 /// The clock was not moved, or not all is done that is due.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +86,15 @@ pub(super) enum AdvanceError {
         "it is {now} in the stack, and not all events are folded into summaries: see what the projector logs, and call it again"
     )]
     NotFolded { now: Timestamp },
+    #[error(
+        "it is {now} in the stack, and messages are on its queues of which none was done for a minute: see what the functions log, \
+         and call it again"
+    )]
+    NotSettled { now: Timestamp },
+    #[error("the queues failed: {}", .0.unredacted())]
+    Queues(#[from] QueueError),
+    #[error("the move of the clock died: {0}")]
+    Died(#[from] JoinError),
     #[error("what is known of periods cannot be read: {0}")]
     Unreadable(#[from] DynamoError),
     #[error("the keeper failed: {0}")]
@@ -110,9 +138,31 @@ impl Keeping {
         }
     }
 
+    /// [Advances](Self::advance), and returns after a moment: with `None` if the clock still moves,
+    /// and a request that `continues` waits for the same move again.
+    pub(super) async fn advance_for_a_moment(
+        &self,
+        to: Option<Timestamp>,
+        continues: bool,
+    ) -> Option<Result<Timestamp, AdvanceError>> {
+        let mut moving = self.moving.lock().await;
+        if !continues && moving.as_ref().is_some_and(Moving::is_finished) {
+            *moving = None;
+        }
+        let keeping = self.clone();
+        let task =
+            moving.get_or_insert_with(|| tokio::spawn(async move { keeping.advance(to).await }));
+        let ended = tokio::time::timeout(MOMENT, task).await.ok()?;
+        *moving = None;
+        Some(ended.unwrap_or_else(|died| Err(died.into())))
+    }
+
     /// Moves the clock on to the next step that is due for some period, or to `to` if that is sooner. Does all that is due before that
     /// and then. On the way it stops at each instant at which a day that some tenant wants decided is due; with `to`, it returns after
     /// the first stop. Returns the time. To reach a later instant, call it again.
+    ///
+    /// Messages on the queues are done before it moves, and after each stop. It also stops where
+    /// delayed messages become visible.
     ///
     /// # Errors
     /// [`AdvanceError`]
@@ -126,17 +176,21 @@ impl Keeping {
         if to.is_some_and(|to| to < now) {
             return Err(AdvanceError::Backwards { now });
         }
+        self.settle().await?;
         self.catch_up(PATIENCE).await?;
         self.fold_streams().await?;
         let next = self.next_step(clock.now()).await?;
         let Some(goal) = [next, to].into_iter().flatten().min() else { return Ok(clock.now()) };
         loop {
             let day = self.keeper.daily.next_due(clock.now()).await?;
-            let at = day.map_or(goal, |day| day.min(goal));
+            let stops = [day, self.first_delayed()?];
+            let at = stops.into_iter().flatten().fold(goal, Timestamp::min);
             clock.set(at);
+            self.queues.iter().for_each(Queue::clock_was_moved);
             if let Some(dir) = &self.data_dir {
                 set_clock::note(clock, dir);
             }
+            self.settle().await?;
             self.catch_up(PATIENCE).await?;
             if at == goal || to.is_some() {
                 break;
@@ -146,6 +200,55 @@ impl Keeping {
             self.sweep().await;
         }
         Ok(clock.now())
+    }
+
+    /// Waits until the messages that are on the queues now are done, and those that come of them.
+    /// Delayed ones are not due yet. Next to a producer that sends all the time it ends too: it
+    /// waits for so many generations of messages.
+    async fn settle(&self) -> Result<(), AdvanceError> {
+        for _ in 0..GENERATIONS {
+            let until = self.queues[0].last()?;
+            let (mut least, mut done_at) = (u64::MAX, Instant::now());
+            loop {
+                let left = self.unfinished(until)?;
+                match left {
+                    0 => break,
+                    left if left < least => (least, done_at) = (left, Instant::now()),
+                    _ if done_at.elapsed() >= PATIENCE => {
+                        return Err(AdvanceError::NotSettled { now: self.clock().now() });
+                    }
+                    _ => {}
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            if self.unfinished(i64::MAX)? == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// How far behind the stack is.
+    pub(super) fn backlog(&self) -> Result<Backlog, AdvanceError> {
+        let lag = self.engine.stream_lag();
+        let lag = lag.map_err(|failure| DynamoError::Unavailable(failure.to_string()))?;
+        let processed = COMMANDS.iter().map(|(name, _)| self.numbers.recent(name, None, 1).sum);
+        Ok(Backlog {
+            oldest_command_seconds: self.queues[0].oldest_age()? as f64 / 1_000.0,
+            commands_per_second: processed.sum::<f64>() / 60.0,
+            projection_lag_seconds: lag as f64,
+        })
+    }
+
+    fn unfinished(&self, until: i64) -> Result<u64, QueueError> {
+        self.queues.iter().map(|queue| queue.unfinished(until)).sum()
+    }
+
+    /// The whole second by which the first delayed message is visible.
+    fn first_delayed(&self) -> Result<Option<Timestamp>, QueueError> {
+        let first = self.queues[0].first_delayed_at()?;
+        let second = |millis: i64| millis.div_euclid(SECOND).saturating_add(1) * SECOND;
+        Ok(first.map(|millis| Timestamp::from_unix_millis(second(millis))))
     }
 
     /// Waits until everything that is in the streams of events now is folded. The views drop their marks of shards by the clock, so the

@@ -6,9 +6,10 @@
 
 use form_urlencoded::parse;
 use period_keeper::MappingRequest;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::aws_models::{self, Unknown};
 use super::engine::Engine;
 use super::engine::mappings::StreamMapped;
 use super::stream_source::BATCH;
@@ -63,9 +64,14 @@ pub(crate) fn answer(engine: &Engine, method: &str, path: &str, body: &[u8]) -> 
 
 fn create(engine: &Engine, body: &[u8]) -> Answer {
     let invalid = |message| refused(400, "InvalidParameterValueException", message);
-    let Ok(request) = serde_json::from_slice::<Map<String, Value>>(body) else {
-        return invalid("The request is no object.");
+    let Ok(request) = serde_json::from_slice::<Value>(body) else {
+        return invalid("The request is not JSON.");
     };
+    if let Err(violation) =
+        aws_models::check("lambda.CreateEventSourceMapping", &request, Unknown::Ignored)
+    {
+        return refused(400, "ValidationException", &violation.to_string());
+    }
     let of = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
     let (stream, function) = (of("EventSourceArn"), of("FunctionName"));
     if function != FUNCTION {
@@ -79,7 +85,7 @@ fn create(engine: &Engine, body: &[u8]) -> Answer {
         stream: stream.to_owned(),
         function: function.to_owned(),
         table,
-        request: Value::Object(request.clone()).to_string(),
+        request: request.to_string(),
     };
     match engine.add_mapping(&mapping) {
         Ok(true) => Answer { status: 202, error: None, body: shown(&mapping, "Creating") },

@@ -12,8 +12,10 @@
 //! tables through the SDK, over a [connector] in place of the network. Everything listens
 //! on 127.0.0.1 only.
 
+pub mod aws_models;
 pub mod bus;
 mod calendar;
+mod compaction;
 mod config;
 pub mod connector;
 mod control;
@@ -45,4 +47,5 @@ pub use config::{
 };
 pub use opening::OpenStack;
 pub use stack::Stack;
+pub use timeline_reader::{ClaimName, Claims};
 pub use wiring::FUNCTION_TIMEOUT;

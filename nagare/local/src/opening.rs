@@ -17,7 +17,7 @@ use super::function_threads::FunctionThreads;
 use super::keeping::Keeping;
 use super::stack::{Stack, sweep};
 use super::wiring::{Endpoints, Wiring};
-use super::{bus, control, example, s3, set_clock, sqs_http, tables_http};
+use super::{bus, compaction, control, example, s3, set_clock, sqs_http, tables_http};
 
 /// Connections to the API at once: more than it admits, so that excess requests are answered. Together
 /// with those of the other three ports they stay below the 1,024 descriptors that a process usually has.
@@ -37,6 +37,8 @@ pub struct OpenStack {
     keeping: Keeping,
     environment: Vec<(&'static str, String)>,
     api: Router,
+    /// The paths at the API's port that no authorizer guards.
+    open_paths: Vec<&'static str>,
     pages: Pages,
 }
 
@@ -55,13 +57,32 @@ impl OpenStack {
         let [api, tables, queue, objects] = listeners.each_ref().map(url);
         let endpoints = Endpoints { api, tables, queue, objects };
         let wiring = Wiring::open(data_dir.as_ref(), &calendar, &endpoints, &config)?;
-        let authorizer = config.auth.then(|| JwtAuthorizer::with_key(random_secret()));
+        let authorizer = config
+            .auth
+            .then(|| JwtAuthorizer::with_key(random_secret()).with_claims(config.claims.clone()));
         let environment = wiring.environment(&endpoints, &authorizer);
-        let keeping = wiring.keeping(&calendar, data_dir.as_ref());
-        let beside = beside_the_api(&wiring, &keeping, &endpoints, &config);
-        let api = beside.fallback_service(wiring.gateway(authorizer, &config));
+        let keeping = wiring.keeping(&calendar, data_dir.as_ref())?;
+        let mut open_paths = nagare_gateway::OPEN_PATHS.to_vec();
+        let mut api = wiring.gateway(authorizer, &config);
+        if !config.auth {
+            let sqs = local_stack::sqs_over_http(&endpoints.queue);
+            let example = example::router(sqs, wiring.wire.queue_url(COMMANDS), clock.clone());
+            api = example.fallback_service(api);
+            open_paths.push(example::PATH);
+        }
         let pages = Pages::listed(config.cors);
-        Ok(Self { listeners, calendar, clock, data_dir, wiring, keeping, environment, api, pages })
+        Ok(Self {
+            listeners,
+            calendar,
+            clock,
+            data_dir,
+            wiring,
+            keeping,
+            environment,
+            api,
+            open_paths,
+            pages,
+        })
     }
 
     /// What commands find it by.
@@ -89,10 +110,12 @@ impl OpenStack {
         self
     }
 
-    /// Serves pages at the port of the API, below this path. They ask themselves who looks.
+    /// Serves pages at the port of the API, below this path, and leads browsers there from `/`. The
+    /// pages check callers themselves.
     #[must_use]
     pub fn with_pages(mut self, path: &'static str, around: impl FnOnce(Router) -> Router) -> Self {
         self.api = around(self.api);
+        self.open_paths.extend(["/", path]);
         self.pages = self.pages.beside(path);
         self
     }
@@ -103,13 +126,23 @@ impl OpenStack {
     /// [`StackError`] says what to change.
     pub async fn start(self) -> Result<Stack, StackError> {
         let port = self.port();
-        let Self { listeners, calendar, clock, data_dir, wiring, keeping, environment, api, pages } =
-            self;
+        let Self {
+            listeners,
+            calendar,
+            clock,
+            data_dir,
+            wiring,
+            keeping,
+            environment,
+            api,
+            open_paths,
+            pages,
+        } = self;
         let (stop, stopped) = watch::channel(false);
         let routers = [
             (api, READERS, pages),
             (tables_http::router(wiring.engine.clone()), CLIENTS, Pages::default()),
-            (sqs_http::router(wiring.wire.clone()), CLIENTS, Pages::default()),
+            (programs(&wiring, &keeping), CLIENTS, Pages::default()),
             (s3::router(wiring.objects.clone()), OBJECTS, Pages::default()),
         ];
         let mut servers = JoinSet::new();
@@ -126,7 +159,18 @@ impl OpenStack {
         servers.spawn(keeping.run(stopped.clone()));
         let threads = FunctionThreads::start().map_err(StackError::Threads)?;
         let pollers = wiring.poll(&threads, &stopped)?;
-        Ok(Stack { environment, port, stop, pollers, threads, servers, chores, clock, data_dir })
+        Ok(Stack {
+            environment,
+            port,
+            open_paths,
+            stop,
+            pollers,
+            threads,
+            servers,
+            chores,
+            clock,
+            data_dir,
+        })
     }
 }
 
@@ -140,20 +184,13 @@ impl Stack {
     }
 }
 
-/// What is at the API's port and is not of the API: its clock, the local bus, and, where nobody is asked for a token, the example.
-fn beside_the_api(
-    wiring: &Wiring,
-    keeping: &Keeping,
-    endpoints: &Endpoints,
-    config: &StackConfig,
-) -> Router {
-    let beside = control::router(keeping.clone()).merge(bus::router(wiring.local_bus.clone()));
-    if config.auth {
-        return beside;
-    }
-    let sqs = local_stack::sqs_over_http(&endpoints.queue);
-    let clock = config.clock.clone();
-    beside.merge(example::router(sqs, wiring.wire.queue_url(COMMANDS), clock))
+/// The queues, the bus, the clock and the compaction. All programs on this machine may use them, so
+/// they are not at the API's port, which may demand tokens.
+fn programs(wiring: &Wiring, keeping: &Keeping) -> Router {
+    control::router(keeping.clone())
+        .merge(bus::router(wiring.local_bus.clone()))
+        .merge(compaction::router(wiring.engine.clone(), wiring.queues.clone()))
+        .merge(sqs_http::router(wiring.wire.clone()))
 }
 
 /// Listeners for the API, the tables, the queue and the archive.

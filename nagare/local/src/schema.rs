@@ -42,7 +42,9 @@ pub fn definitions() -> [Value; 5] {
 /// The table of a period, as CreateTable takes it.
 #[must_use]
 pub fn period_table(name: &str) -> Value {
-    with_stream(definition(name, EVENTS, &[]))
+    let mut table = with_stream(definition(name, EVENTS, &[]));
+    table["SSESpecification"] = json!({"Enabled": true});
+    table
 }
 
 /// The key attributes of the table of that name.

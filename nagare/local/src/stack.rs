@@ -22,6 +22,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Stack {
     pub(super) environment: Vec<(&'static str, String)>,
     pub(super) port: u16,
+    pub(super) open_paths: Vec<&'static str>,
     pub(super) stop: watch::Sender<bool>,
     pub(super) pollers: Vec<JoinHandle<()>>,
     /// Where the pollers run.
@@ -44,6 +45,13 @@ impl Stack {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The paths at the API's port that are answered without a token. The API itself demands one
+    /// under `--auth`.
+    #[must_use]
+    pub fn open_paths(&self) -> &[&'static str] {
+        &self.open_paths
     }
 
     /// One variable of the environment.

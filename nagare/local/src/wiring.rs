@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
 use futures::future::BoxFuture;
 use nagare_client::local_stack::{ACCESS_KEY, CLOCK_PATH};
 use nagare_client::tables::Tables;
@@ -38,9 +38,9 @@ use shared::runtime::env;
 use shared::runtime::hold::Hold;
 use shared::runtime::invocation::Invocation;
 use shared::summaries::Summaries;
-use shared::tenants::Daily;
+use shared::tenants::{Daily, Rules};
 use shared::values::Retention;
-use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics, TenantClaim};
+use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -91,7 +91,7 @@ pub(super) struct Endpoints {
 /// What the servers and pollers share.
 pub(super) struct Wiring {
     pub(super) engine: Engine,
-    queues: Queues,
+    pub(super) queues: Queues,
     pub(super) wire: Wire,
     pub(super) objects: S3,
     tables: Tables,
@@ -214,9 +214,9 @@ impl Wiring {
         let intake = Intake {
             commands: self.sender(COMMANDS),
             authorization: trusted,
-            tenant_claim: TenantClaim::default(),
+            claims: config.claims.clone(),
             rates: TenantRates::default(),
-            earliest: self.events.earliest,
+            events: self.events,
             metrics: self.numbers.metrics(),
             log_sampling: LogSampling::ALL,
             clock: self.clock.clone(),
@@ -234,7 +234,7 @@ impl Wiring {
             seal: self.cursors.clone(),
             public_cache_seconds: config.public_cache_seconds,
             authorization: trusted,
-            tenant_claim: TenantClaim::default(),
+            claims: config.claims.clone(),
             retention: Retention::default(),
             parking: self.parking.clone(),
             metrics: RequestMetrics::new(self.numbers.metrics()),
@@ -263,7 +263,11 @@ impl Wiring {
         gateway.with_clock(self.clock.clone()).with_cors(config.cors.clone()).router()
     }
 
-    pub(super) fn keeping(&self, calendar: &Calendar, data_dir: Option<&DataDir>) -> Keeping {
+    pub(super) fn keeping(
+        &self,
+        calendar: &Calendar,
+        data_dir: Option<&DataDir>,
+    ) -> Result<Keeping, StackError> {
         let keeper = Keeper {
             periods: Periods::new(&self.tables.ledger),
             archives: Archives::new(&self.tables.ledger),
@@ -280,14 +284,17 @@ impl Wiring {
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
         };
-        Keeping {
+        Ok(Keeping {
             keeper,
+            queues: [self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?],
+            numbers: self.numbers.clone(),
             faults: self.keepers.clone(),
             calendar: calendar.clone(),
             engine: self.engine.clone(),
             data_dir: data_dir.cloned(),
             turn: Arc::default(),
-        }
+            moving: Arc::default(),
+        })
     }
 
     pub(super) fn poll(
@@ -313,6 +320,7 @@ impl Wiring {
             events: self.tables.events.clone(),
             hold: Hold::default(),
             bus: self.bus.clone(),
+            shares: Shares::default(),
         };
         let alerter = Alerter {
             letters: self.tables.dead_letters.clone(),
@@ -333,7 +341,7 @@ impl Wiring {
             clock: self.clock.clone(),
             read_notifications: Retention::default(),
             tables: self.tables.events.tables().clone(),
-            rules: shared::tenants::Rules::new(&self.tables.ledger).with_bus(&self.bus),
+            rules: Rules::new(&self.tables.ledger, &self.tables.views).with_bus(&self.bus),
             bus: self.bus.clone(),
         };
         let numbers = [(); 3].map(|()| self.numbers.clone());
@@ -409,19 +417,22 @@ impl Wiring {
             (env::SQS_ENDPOINT, endpoints.queue.clone()),
             (env::S3_ENDPOINT, endpoints.objects.clone()),
             (env::ARCHIVE_BUCKET, BUCKET.to_owned()),
-            (env::EVENTBRIDGE_ENDPOINT, format!("{}{}", endpoints.api, bus::PATH)),
+            (env::EVENTBRIDGE_ENDPOINT, format!("{}{}", endpoints.queue, bus::PATH)),
             (env::EVENT_BUS_NAME, bus::NAME.to_owned()),
             (env::EVENT_PERIOD, self.events.length.to_string()),
             (env::EVENT_LATENESS_DAYS, self.events.lateness_days.to_string()),
             (env::EVENT_DAYS, self.events.days.to_string()),
             (env::EVENT_ARCHIVE_DAYS, self.events.archive_days.to_string()),
-            (env::CLOCK_URL, format!("{}{}", endpoints.api, CLOCK_PATH)),
+            (env::CLOCK_URL, format!("{}{}", endpoints.queue, CLOCK_PATH)),
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
             ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY.to_owned()),
             ("AWS_REGION", REGION.to_owned()),
             ("AWS_DEFAULT_REGION", REGION.to_owned()),
         ];
-        environment.extend(authorizer.as_ref().map(|a| (env::JWT_KEY, a.key().to_owned())));
+        if let Some(authorizer) = authorizer {
+            environment.push((env::JWT_KEY, authorizer.key().to_owned()));
+            environment.push((env::VIEWER_CLAIM, authorizer.claims().viewer().to_owned()));
+        }
         environment
     }
 }

@@ -1,9 +1,11 @@
-//! Sending a dead letter's command again.
+//! Sending a dead letter's command again, and whether that can help.
 
 use nagare_client::failure::Failure;
 use nagare_client::sender::Sender;
+use shared::command::Command;
 use shared::dead_letters::{DeadLetter, DeadLetters, ORIGIN, StreamBatch, fits};
 use shared::queue::Message;
+use shared::values::{RefusalReason, Timestamp};
 
 /// Sends a letter's command again, then removes the letter. If it is interrupted in between, the letter
 /// stays, and running it again is safe.
@@ -31,4 +33,11 @@ pub async fn redrive(
     // A letter that has come back already stays.
     letters.remove(letter).await?;
     Ok(())
+}
+
+/// False for a letter that is refused again whenever it is sent: its reason is final, or this version cannot read its body either.
+#[must_use]
+pub fn can_apply(letter: &DeadLetter, now: Timestamp) -> bool {
+    let Some(reason) = RefusalReason::of(&letter.reason) else { return true };
+    !reason.is_final() && Command::parse_unverified(&letter.body, now).is_ok()
 }

@@ -4,6 +4,7 @@
 //! audit     compares what viewers see with the source of truth, and repairs it
 //! erasure   removes everything about one person, customer or tenant
 //! effects   says whether a command is in effect
+//! completion  sends many commands, and waits for these
 //! letters   sends dead letters again
 //! fanout    how far a fan-out has come
 //! periods   what the event history is cut into
@@ -12,6 +13,7 @@
 //! ```
 
 pub mod audit;
+pub mod completion;
 pub mod cost;
 pub mod effects;
 pub mod erasure;

@@ -128,6 +128,7 @@ impl Dist {
             }
             copy(&built, &folder.join(format!("{program}.zip")))?;
         }
+        copy(Path::new("stack-policy.json"), &self.out.join("stack-policy.json"))?;
         write(&self.out.join("template.yaml"), &packaged.text)
     }
 }

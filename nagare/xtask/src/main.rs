@@ -7,6 +7,7 @@
 //!   Containerfile                        an image of it: `podman build dist`
 //!   nagare                               what the image is made of
 //!   functions/NAME.zip, template.yaml    for `sam deploy --template-file dist/template.yaml`
+//!   stack-policy.json                    the policy of that stack
 //! ```
 //!
 //! maturin makes the wheel and cargo-lambda the packages of functions. Both have to be installed: tests/wheel and tests/deploy

@@ -200,12 +200,11 @@ impl Activities {
         })
     }
 
-    /// The same for several, none of them twice, and at most [`BATCH_GET`](crate::dynamo::BATCH_GET), in two calls.
-    pub async fn all_published(
+    /// The activities with these owners that are published and not deleted, in one call.
+    pub async fn published_by_owners(
         &self,
-        activities: impl IntoIterator<Item = &ActivityId>,
+        owners: HashMap<ActivityId, (ActorId, Timestamp)>,
     ) -> Result<HashMap<ActivityId, (ActorId, Published)>, DynamoError> {
-        let owners = self.all_claimed(activities).await?;
         let keys = owners.into_iter().map(|(activity_id, (actor_id, _))| {
             keys::record(&ActivityKey { activity_id, actor_id }).into_item()
         });

@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_say_whose_they_are(battle in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", id in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]") {
+        fn keys_say_whose_they_are(battle in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]", id in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]") {
             let battle = BattleId::new(battle).expect("an id");
             let (viewer, h) = (ViewerId::new(id.as_str()).expect("an id"), HitId::new(id).expect("an id"));
             prop_assert_eq!(BattleRow::of(&opened(&battle)), Some(BattleRow::Opened(battle.clone())));

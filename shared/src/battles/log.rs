@@ -82,8 +82,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn hits() -> impl Strategy<Value = Vec<Landed>> {
-        let viewer = proptest::option::of("[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]");
-        let hit = ("[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", viewer, any::<u64>());
+        let viewer = proptest::option::of("[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]");
+        let hit = ("[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]", viewer, any::<u64>());
         let hit = hit.prop_map(|(hit, viewer, damage)| Landed {
             hit_id: HitId::new(hit).expect("an id"),
             viewer_id: viewer.map(|viewer| ViewerId::new(viewer).expect("an id")),

@@ -50,8 +50,8 @@ macro_rules! commands {
 
         /// The types of producers' commands.
         const TYPES: &[&[&str]] = &[$(<$fact>::TYPES,)*];
-        /// Their members.
-        const MEMBERS: &[&[&str]] = &[$(<$fact>::MEMBERS,)*];
+        /// Their members, and those of internal commands.
+        const NAMES: Names = &[&[TYPE], $(<$fact>::MEMBERS,)* INTERNAL_MEMBERS];
 
         impl Command {
             fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
@@ -146,7 +146,7 @@ pub struct Continued {
     pub command: Box<Command>,
 }
 
-/// Members of internal commands, which are ignored in a producer's.
+/// Members of internal commands.
 const INTERNAL_MEMBERS: &[&str] = &[
     "followers",
     "origin",
@@ -160,7 +160,6 @@ const INTERNAL_MEMBERS: &[&str] = &[
     "before",
     "after",
 ];
-const NAMES: Names = Names { known: MEMBERS, besides: INTERNAL_MEMBERS };
 
 impl Command {
     /// Reads one message body of a producer at the instant `now`. An internal command is none.
@@ -191,8 +190,8 @@ impl Command {
         if type_name != INTERNAL {
             return Self::read(&type_name, &members);
         }
-        match (members.string("seal"), members.raw("command")) {
-            (Ok(seal), Some(command))
+        match (members.string("seal"), members.required("command")) {
+            (Ok(seal), Ok(command))
                 if body.len() <= MAX_INTERNAL_LENGTH && is_sealed(&seal, command) =>
             {
                 Self::read_internal(&Members::read(command, NAMES, now)?)
@@ -229,8 +228,8 @@ impl Continued {
     /// followed down.
     fn read(members: &Members<'_>) -> Result<Self, CommandError> {
         let origin = members.parsed("origin", |text| text.parse::<Origin>())?;
-        let command = members.raw("command").ok_or(CommandError::Missing("command"))?;
-        let redelivered = members.raw("redelivered") == Some("true");
+        let command = members.required("command")?;
+        let redelivered = members.raw("redelivered")? == Some("true");
         let members = Members::read(command, NAMES, members.now())?;
         let type_name = members.string(TYPE)?;
         let command = internal(&type_name, &members)
@@ -304,3 +303,5 @@ fn unknown_type(found: &str) -> CommandError {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unknown_members;

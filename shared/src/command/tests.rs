@@ -275,7 +275,7 @@ proptest! {
 
     #[test]
     fn what_is_accepted_round_trips(
-        id in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]",
+        id in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]",
         millis in 1_420_070_400_000_i64..1_795_000_000_000,
         payload in proptest::option::of("[a-z0-9 ]{0,40}"),
         following in any::<bool>(),

@@ -29,12 +29,14 @@ pub const UNFOLDABLE: &str = "unfoldable";
 pub const STREAM_BATCH: &str = "stream-batch";
 
 /// All reasons. Any other reason of a letter is text of a stranger.
-pub const REASONS: [&str; 23] = [
+pub const REASONS: [&str; 25] = [
     "not-json",
     "unknown-type",
     "malformed",
     "conflict",
     "too-many-votes",
+    "too-many-definitions",
+    "too-many-names",
     "event-too-late",
     "event-conflict",
     "queue-unavailable",
@@ -59,21 +61,6 @@ pub const REASONS: [&str; 23] = [
 #[must_use]
 pub fn known_reason(text: &str) -> &'static str {
     REASONS.into_iter().find(|reason| *reason == text).unwrap_or("other")
-}
-
-/// True if a producer has sent what can never be applied. All other reasons are faults of Nagare or AWS.
-#[must_use]
-pub fn is_of_a_producer(reason: &str) -> bool {
-    matches!(
-        reason,
-        "not-json"
-            | "unknown-type"
-            | "malformed"
-            | "conflict"
-            | "too-many-votes"
-            | "event-too-late"
-            | "event-conflict"
-    )
 }
 
 /// True for a text that can be a reason: 1 to 40 characters of `a-z -`. Every reason becomes a metric of its own, so arbitrary text in

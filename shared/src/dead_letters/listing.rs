@@ -33,6 +33,18 @@ impl DeadLetters {
         self.listed(query)
     }
 
+    /// Lists the ids of the letters that no operator has looked at, in no order.
+    pub fn not_looked_at(&self) -> impl Stream<Item = Result<String, DynamoError>> {
+        let mut query = Query { projection: Some("id"), ..letters() };
+        query.filter = Some("#part = :letter AND attribute_not_exists(looked_at)");
+        query.names.retain(|(_, attribute)| *attribute == "part");
+        let ids = self.table.pages(query).and_then(async |page: Page<'_>| {
+            let ids = page.rows.iter().map(|row| row.text("id").map(ToOwned::to_owned));
+            Ok(stream::iter(ids.collect::<Result<Vec<_>, _>>()?.into_iter().map(Ok)))
+        });
+        ids.try_flatten()
+    }
+
     fn listed(&self, query: Query<'static>) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
         let letters = self.table.pages(query).and_then(async |page: Page<'_>| {
             let letters: Result<Vec<_>, _> = page.rows.iter().map(read_letter).collect();

@@ -19,7 +19,7 @@ mod stream_batch;
 
 pub use attributes::{
     DETAIL, MAX_DETAIL_BYTES, MAX_RECEIVES, ORIGIN, REASON, REASONS, RECEIVES, RECEIVES_EXHAUSTED,
-    SENT, STREAM_BATCH, UNFOLDABLE, cut, fits, is_of_a_producer, is_reason, known_reason,
+    SENT, STREAM_BATCH, UNFOLDABLE, cut, fits, is_reason, known_reason,
 };
 pub use evidence::{Evidence, LetterSeal, SEAL, SOURCE};
 pub use spare::SparePart;

@@ -25,6 +25,9 @@ const PART_BYTES: usize = 60_000;
 /// The sort key of the letter itself.
 pub(super) const LETTER: &str = "letter";
 
+/// The attribute with the instant at which an operator first looked at a letter.
+pub(super) const LOOKED_AT: &str = "looked_at";
+
 /// A command that gave up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
@@ -157,6 +160,21 @@ impl DeadLetters {
         Ok(removed)
     }
 
+    /// Notes that an operator looks at a letter that was not looked at. A letter that comes back is
+    /// not looked at.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been noted.
+    pub async fn note_looked_at(&self, id: &str, now: Timestamp) -> Result<(), DynamoError> {
+        let update = Update {
+            expression: "SET looked_at = :now",
+            condition: Some("attribute_exists(id) AND attribute_not_exists(looked_at)"),
+            values: vec![(":now", text(now.to_string()))],
+            ..Update::default()
+        };
+        self.table.update(part_key(id, LETTER), update).await.map(|_| ())
+    }
+
     /// Removes the detail of a letter as it was read, because it may mention others than the people of the command. A letter that has
     /// come back since stays as it is.
     ///
@@ -198,7 +216,7 @@ fn split(body: &str) -> Vec<&str> {
 }
 
 /// The optional attributes of a letter.
-const OPTIONAL: [&str; 3] = ["evidence", "group_id", "body"];
+const OPTIONAL: [&str; 4] = ["evidence", "group_id", "body", LOOKED_AT];
 
 fn write_letter(letter: &DeadLetter, parts: usize) -> Item {
     let mut item = Item::from([

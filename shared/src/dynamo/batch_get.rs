@@ -1,4 +1,4 @@
-//! BatchGetItem: up to a hundred items in one call. It is most of what a page of a timeline costs, so its
+//! BatchGetItem: up to a hundred items in one call; TransactGetItems: the same, as they are at one moment. The first is most of what a page of a timeline costs, so its
 //! body is written by hand and sent with a [`RequestTemplate`](super::transport::RequestTemplate), as
 //! [batches of writes](super::batch_write) are.
 //!
@@ -7,12 +7,14 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use bytes::Bytes;
 use serde::Deserialize;
 
 use super::answer::AnsweredItem;
 use super::batch_write::push_text;
+use super::client::once;
 use super::item::{Item, Row};
-use super::transport::read_answer;
+use super::transport::{Failed, read_answer};
 use super::{Calling, DynamoError, Table};
 use crate::runtime::retry::Backoff;
 
@@ -33,6 +35,25 @@ impl Table {
         self.batch_get_as(Consistency::Eventual, keys)
     }
 
+    /// Reads items, at most as many as a transaction takes, as they are at one moment, at twice the
+    /// price. One call; `None` if a write of one of them was in progress.
+    pub fn snapshot(&self, keys: Vec<Item>) -> Calling<'_, Option<Vec<Row<'_>>>> {
+        Box::pin(async move {
+            let body = Bytes::from(snapshot_body(self.name(), &keys)?);
+            let call = async {
+                let answer = self.call_once("TransactGetItems", &body).await;
+                let answer = answer.map_err(Failed::of_transaction)?;
+                read_answer::<Snapshot>(&answer).map_err(Failed::from)
+            };
+            let answer = match once(self.deadline(), call).await {
+                Err(DynamoError::Contended) => return Ok(None),
+                answer => answer.inspect_err(|error| self.dynamo.usage.failed(error))?,
+            };
+            let items = answer.responses.into_iter().filter_map(|response| response.item);
+            Ok(Some(items.map(|item| self.row(item.into())).collect()))
+        })
+    }
+
     fn batch_get_as(&self, consistency: Consistency, keys: Vec<Item>) -> Calling<'_, Vec<Row<'_>>> {
         Box::pin(async move {
             let (mut left, deadline) = (keys, self.deadline());
@@ -41,7 +62,7 @@ impl Table {
                 let taken = left.len().min(self.limits().batch_get_items);
                 let rest = left.split_off(taken);
                 let body = body(self.name(), consistency, &left)?;
-                let read = |answer: &bytes::Bytes| read_answer::<Answer>(answer);
+                let read = |answer: &Bytes| read_answer::<Answer>(answer);
                 let mut answer = self.call("BatchGetItem", body, read).await?;
                 let items = answer.responses.remove(self.name()).unwrap_or_default();
                 found.extend(items.into_iter().map(|item| self.row(item.into())));
@@ -73,6 +94,19 @@ struct Unprocessed {
     keys: Vec<AnsweredItem>,
 }
 
+/// The response of a transaction: an item for each key, in their order.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Snapshot {
+    responses: Vec<SnapshotItem>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SnapshotItem {
+    item: Option<AnsweredItem>,
+}
+
 /// The consistency of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Consistency {
@@ -95,6 +129,22 @@ fn body(table: &str, consistency: Consistency, keys: &[Item]) -> Result<String, 
         separator = ",";
     }
     out.push_str("]}}}");
+    Ok(out)
+}
+
+fn snapshot_body(table: &str, keys: &[Item]) -> Result<String, DynamoError> {
+    let mut out = String::with_capacity(64 + keys.len() * 2 * KEY_BYTES);
+    let mut separator = r#"{"TransactItems":["#;
+    for key in keys {
+        out.push_str(separator);
+        out.push_str(r#"{"Get":{"TableName":"#);
+        push_text(&mut out, table);
+        out.push_str(r#","Key":"#);
+        push_key(&mut out, key)?;
+        out.push_str("}}");
+        separator = ",";
+    }
+    out.push_str("]}");
     Ok(out)
 }
 

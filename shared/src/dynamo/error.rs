@@ -66,6 +66,12 @@ impl DynamoError {
             && !matches!(self, Self::TableMissing(_) | Self::Denied(_) | Self::DeadlineExceeded(_))
     }
 
+    /// True if the only problem is time.
+    #[must_use]
+    pub fn is_slowness(&self) -> bool {
+        matches!(self, Self::Throttled | Self::Contended | Self::DeadlineExceeded(_))
+    }
+
     /// The error with the message of DynamoDB, which may quote the request: not for logs.
     #[must_use]
     pub fn unredacted(&self) -> String {

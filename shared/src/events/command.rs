@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 
 use super::{Customer, Event, EventKey};
 use crate::message::{
-    Body, CommandError, CommandPayload, MemberError, Members, Names, Subject, TYPE,
+    Body, CommandError, CommandPayload, MemberError, Members, Names, Subject, TYPE, each_member,
+    text_of,
 };
 use crate::values::{CustomerId, EventId, EventName, TenantId, Timestamp};
 
@@ -18,11 +19,11 @@ use crate::values::{CustomerId, EventId, EventName, TenantId, Timestamp};
 pub const MOST_EVENTS: usize = 100;
 
 const EVENTS: &str = "events";
+const PROPERTIES: &str = "properties";
 const EXPECTED: &str = "an array of 1 to 100 events";
-const NAMES: Names = Names { known: &[EventRecorded::MEMBERS], besides: &[] };
+const NAMES: Names = &[&[TYPE], EventRecorded::MEMBERS];
 /// The members of an event whose tenant is known. Its own tenant is ignored.
-const OF_TENANT: Names =
-    Names { known: &[&["customer_id", "event_id", "name", "at", "properties"]], besides: &[] };
+const OF_TENANT: Names = &[&[TYPE, "customer_id", "event_id", "name", "at", "properties"]];
 
 /// A customer of a tenant did something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +53,10 @@ impl Event {
     }
 
     fn of_tenant(tenant_id: TenantId, members: &Members<'_>) -> Result<Self, CommandError> {
+        let properties = members.json(PROPERTIES)?.unwrap_or_default();
+        properties
+            .check_readable()
+            .map_err(|e| CommandError::Malformed { member: PROPERTIES, problem: e.into() })?;
         Ok(Self {
             key: EventKey {
                 customer: Customer {
@@ -62,7 +67,7 @@ impl Event {
                 event_id: members.parsed("event_id", EventId::new)?,
             },
             name: members.parsed("name", EventName::new)?,
-            properties: members.json("properties")?.unwrap_or_default(),
+            properties,
         })
     }
 
@@ -119,7 +124,7 @@ impl CommandPayload for EventsRecorded {
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
         let expected =
             |what| CommandError::Malformed { member: EVENTS, problem: MemberError::Expected(what) };
-        let json = members.raw(EVENTS).ok_or(CommandError::Missing(EVENTS))?;
+        let json = members.required(EVENTS)?;
         let sent: Vec<&RawValue> = serde_json::from_str(json).map_err(|_| expected(EXPECTED))?;
         if !(1..=MOST_EVENTS).contains(&sent.len()) {
             return Err(expected(EXPECTED));
@@ -155,7 +160,7 @@ impl CommandPayload for EventsRecorded {
 /// Its type, where it has one, has to be that of an event.
 fn is_event(members: &Members<'_>) -> Result<(), CommandError> {
     let expected = EventRecorded::TYPES[0];
-    if members.raw(TYPE).is_none() || members.string(TYPE)? == expected {
+    if members.raw(TYPE)?.is_none() || members.string(TYPE)? == expected {
         return Ok(());
     }
     Err(CommandError::Malformed { member: TYPE, problem: MemberError::Expected(expected) })
@@ -220,43 +225,22 @@ impl SentEvent {
     /// type, is the body itself.
     #[must_use]
     pub fn body(&self) -> String {
-        let mut json = serde_json::Deserializer::from_str(&self.json);
-        let Ok(members) = serde::Deserializer::deserialize_map(&mut json, MembersInOrder) else {
-            return self.json.clone();
-        };
         let expected = EventRecorded::TYPES[0];
         let mut body = format!("{{\"{TYPE}\":\"{expected}\"");
-        for (name, value) in members {
-            if name == TYPE {
-                if serde_json::from_str::<String>(value.get()).is_ok_and(|it| it == expected) {
-                    continue;
-                }
-                return self.json.clone();
+        let mut is_event = true;
+        let read = each_member(&self.json, |name, value| {
+            if text_of(name).is_some_and(|name| name == TYPE) {
+                is_event &= text_of(value).is_some_and(|value| value == expected);
+            } else {
+                // Writing to a string never fails.
+                let _ = write!(body, ",{name}:{value}");
             }
-            // Writing to a string never fails.
-            let _ = write!(body, ",{}:{}", serde_json::Value::from(name), value.get());
+        });
+        if read.is_err() || !is_event {
+            return self.json.clone();
         }
         body.push('}');
         body
-    }
-}
-
-/// The members of an object as sent, including repeated ones.
-struct MembersInOrder;
-
-impl<'a> serde::de::Visitor<'a> for MembersInOrder {
-    type Value = Vec<(String, &'a RawValue)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: serde::de::MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = map.next_entry()? {
-            members.push(member);
-        }
-        Ok(members)
     }
 }
 

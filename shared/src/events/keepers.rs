@@ -1,19 +1,22 @@
 //! Leases of running keepers, for erasures that have to wait for them.
 //!
-//! A keeper writes its lease before it reads what is due, and deletes it when it is done. An erasure first marks the rows of periods, and
-//! then waits until all leases from before that are gone. So each keeper either sees the mark, or is waited for. For a crashed keeper
-//! the wait ends with its deadline, because no invocation outlives that. Leases use the system's clock, whatever the time of the stack.
+//! A keeper writes its [lease] before it reads what is due, and deletes it when it is done. An
+//! erasure first marks the rows of periods, and then waits until all leases from before that are
+//! gone. So each keeper either sees the mark, or is waited for. The erasure of a customer waits
+//! again once the views are emptied: daily decisions that follow from what the views counted are
+//! made by then.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::keys;
 use crate::dynamo::item::{number, text};
 use crate::dynamo::{Dynamo, DynamoError, Query};
 use crate::ledger::{FORGET_AT, Ledger, LedgerKey};
-use crate::runtime::clock::Clock;
+use crate::runtime::lease;
 
-/// A call that is sent at the deadline may arrive a little later.
-const SLACK: Duration = Duration::from_secs(20);
+/// The interval between two looks whether keepers have ended.
+const PAUSE: Duration = Duration::from_millis(200);
 /// The lease of a dead keeper expires this long after its end.
 const KEPT_MILLIS: i64 = 86_400_000;
 
@@ -45,14 +48,10 @@ impl Keepers {
     /// [`DynamoError`]; it may be noted.
     pub async fn begin(&self) -> Result<KeeperLease, DynamoError> {
         let key = keys::keeper(&fastrand::u64(..));
-        let remaining = self.ledger.table().deadline().remaining();
-        let millis = i64::try_from((remaining + SLACK).as_millis()).unwrap_or(i64::MAX);
-        let until = Clock::system().now().plus_millis(millis);
-        let forgotten = until.plus_millis(KEPT_MILLIS).unix_millis() / 1000;
-        let attributes = [
-            ("until".to_owned(), number(until.unix_millis())),
-            (FORGET_AT.to_owned(), number(forgotten)),
-        ];
+        let until = lease::until(self.ledger.table().deadline());
+        let forgotten = (until + KEPT_MILLIS) / 1000;
+        let attributes =
+            [("until".to_owned(), number(until)), (FORGET_AT.to_owned(), number(forgotten))];
         self.ledger.put(key.clone(), attributes).await?;
         Ok(KeeperLease(key))
     }
@@ -65,20 +64,37 @@ impl Keepers {
         self.ledger.delete(lease.0).await
     }
 
-    /// How long running keepers may still run; `None` if there are none.
-    pub async fn at_work(&self) -> Result<Option<Duration>, DynamoError> {
+    /// Waits until all keepers that are running now have ended, or cannot write any more.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: some may be running.
+    pub async fn wait(&self) -> Result<(), DynamoError> {
+        let mut running = self.running().await?;
+        while let Some(longest) = running.values().max() {
+            tokio::time::sleep(PAUSE.min(*longest)).await;
+            let still = self.running().await?;
+            running.retain(|key, left| {
+                still.get(key).is_some_and(|now| {
+                    *left = *now;
+                    true
+                })
+            });
+        }
+        Ok(())
+    }
+
+    /// The leases of running keepers, and how long each may still run.
+    async fn running(&self) -> Result<BTreeMap<LedgerKey, Duration>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::keepers()))],
             ..Query::default()
         };
-        let now = Clock::system().now().unix_millis();
-        let mut longest = 0;
+        let mut running = BTreeMap::new();
         for row in self.ledger.table().all(query).await? {
-            let until: i64 = row.number("until")?;
-            longest = longest.max(until.saturating_sub(now));
+            let left = lease::remaining(row.number("until")?);
+            running.extend((!left.is_zero()).then_some((LedgerKey::of(&row)?, left)));
         }
-        let longest = u64::try_from(longest).unwrap_or(0);
-        Ok((longest > 0).then(|| Duration::from_millis(longest)))
+        Ok(running)
     }
 }

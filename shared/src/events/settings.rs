@@ -30,12 +30,12 @@ pub struct EventSettings {
 const MOST_DAYS: u32 = 3_650;
 
 impl EventSettings {
-    /// What the variables of these names say, which are [`env::EVENT_SETTINGS`]; where one says nothing, the
+    /// What the variables of these names say, which are some of [`env::EVENT_SETTINGS`]; where one says nothing, the
     /// [default](Self::default).
     ///
     /// # Errors
     /// [`EnvError::Invalid`] if a variable is no length of a period, or no number of days up to 3650.
-    pub fn of_environment(names: [&'static str; 4]) -> Result<Self, EnvError> {
+    pub fn of_environment(names: &[&'static str]) -> Result<Self, EnvError> {
         Self::of_variables(|name| names.contains(&name).then(|| env::optional(name)).flatten())
     }
 
@@ -74,6 +74,12 @@ impl EventSettings {
     #[must_use]
     pub fn period_of(&self, at: Timestamp) -> Period {
         self.length.period_of(at)
+    }
+
+    /// The closed period that an instant lies in, if that no longer takes events.
+    #[must_use]
+    pub fn closed(&self, at: Timestamp, now: Timestamp) -> Option<Period> {
+        Some(self.period_of(at)).filter(|period| self.closes_at(*period) <= now)
     }
 
     /// From this instant on no event of the period is taken.

@@ -153,7 +153,7 @@ impl HiddenActors {
         };
         let left = new(&self.left);
         let joining = new(&self.joining).difference(&left).cloned().collect();
-        Some(HiddenChange { joining, left, shows: shown.len() })
+        Some(HiddenChange { joining, left, shown: shown.into_iter().cloned().collect() })
     }
 
     /// True if a follow up to an instant is backfilling.
@@ -273,19 +273,19 @@ impl HiddenActors {
     }
 }
 
-/// Who is hidden by now and was not when the item was read before, and how many are shown that were hidden.
+/// The actors that are hidden by now and were not when the item was read before, and those that are shown and were hidden.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HiddenChange {
     pub joining: HashSet<ActorId>,
     pub left: HashSet<ActorId>,
-    shows: usize,
+    pub shown: HashSet<ActorId>,
 }
 
 impl HiddenChange {
-    /// True if nothing has changed.
+    /// True if it is about this actor.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        self.joining.is_empty() && self.left.is_empty() && self.shows == 0
+    pub fn is_about(&self, actor: &ActorId) -> bool {
+        [&self.joining, &self.left, &self.shown].iter().any(|actors| actors.contains(actor))
     }
 }
 

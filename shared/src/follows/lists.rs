@@ -5,9 +5,9 @@
 //!
 //! **Former followers** stay among the edges, and unfollowed actors for some days among the rows. The query reads
 //! [three times](SPARE) as many items as it has to find, which costs little compared with the profiles of those it finds. If more
-//! have left, further queries read more items: [`LOOKS`] queries in all, and at most [`MOST_BYTES`] of items. The page is then what
-//! was found, possibly nothing, with where to continue. So no request takes long, even for an actor whose million followers have
-//! all left.
+//! have left, another query reads [more items](GROWTH) from the same start, until the queries have read [`MOST_BYTES`] of items. The
+//! page is the result of the last query, possibly nothing, with where to continue. So a page is of one moment, and no request takes
+//! long, even for an actor whose million followers have all left.
 
 use super::{Follows, keys};
 use crate::dynamo::item::{Row, text, truth};
@@ -17,8 +17,6 @@ use crate::values::{ActorId, Timestamp, ViewerId};
 
 /// Items that are read for each one that has to be found.
 const SPARE: usize = 3;
-/// The most queries of one page.
-const LOOKS: usize = 4;
 /// The factor by which each query reads more items than the one before.
 const GROWTH: usize = 4;
 /// The most bytes of items that a page reads, whatever the ids are: about 140 read units.
@@ -108,30 +106,27 @@ impl Follows {
             ..Query::default()
         };
         let table = self.ledger.table();
-        let mut listed = Vec::with_capacity(limit + 1);
-        for _ in 0..LOOKS {
-            let now = looks_at.min(left);
-            (looks_at, left) = (looks_at * GROWTH, left - now);
-            query.limit = Some(i32::try_from(now).unwrap_or(i32::MAX));
+        loop {
+            query.limit = Some(i32::try_from(looks_at).unwrap_or(i32::MAX));
             let page = table.page(&query).await?;
-            for row in page.rows.iter().take(limit + 1 - listed.len()) {
-                listed.push(list.read(row)?);
-            }
+            let some = page.rows.iter().take(limit + 1);
+            let mut listed = some.map(|row| list.read(row)).collect::<Result<Vec<_>, _>>()?;
             if listed.len() > limit {
                 listed.truncate(limit);
                 let next = listed.last().map(|last| last.viewer_id.clone());
                 return Ok(ListPage { listed, next });
             }
-            query.start = page.next;
-            if query.start.is_none() {
+            left = left.saturating_sub(looks_at);
+            let further = (looks_at * GROWTH).min(left);
+            let Some(end) = page.next else {
                 return Ok(ListPage { listed, next: None });
+            };
+            if further <= looks_at {
+                let next = Some(list.viewer_of(&table.row(end))?);
+                return Ok(ListPage { listed, next });
             }
-            if left == 0 {
-                break;
-            }
+            looks_at = further;
         }
-        let next = query.start.map(|key| list.viewer_of(&table.row(key))).transpose()?;
-        Ok(ListPage { listed, next })
     }
 }
 

@@ -57,7 +57,10 @@ impl Follows {
         let state = change.state;
         let marked = match hiding.outcome {
             // An earlier delivery may have died between the edge and what comes after it.
-            Outcome::Overtaken(edge) => return Ok(Some(edge)),
+            Outcome::Overtaken(edge) => {
+                let is_complete = edge.is_complete || hiding.is_shown;
+                return Ok(Some(EdgeState { is_complete, ..edge }));
+            }
             Outcome::Hidden(marked) => Some(marked),
             Outcome::NotNeeded => None,
         };
@@ -73,7 +76,9 @@ impl Follows {
             // Nothing leaves the timeline between two follows.
             is_complete: marked.is_none() && hiding.edge.is_some_and(|edge| edge.is_complete),
         };
-        let edge = self.put_edge(change, edge, seen).await?;
+        let mut edge = self.put_edge(change, edge, seen).await?;
+        // The edge that was replaced was complete.
+        edge.is_complete |= marked.is_none() && edge.state == state;
         if marked.is_none() {
             // Otherwise a late unfollow from before would not notice it, and would hide the actor.
             self.touch_hidden(&change.follower_id).await?;
@@ -176,7 +181,7 @@ pub struct EdgeState {
     pub state: Register,
     /// True until the backfill of the follow is complete.
     pub is_joining: bool,
-    /// True if the viewer's timeline is noted to agree with the state.
+    /// True if the viewer's timeline is known to agree with the state.
     pub is_complete: bool,
 }
 

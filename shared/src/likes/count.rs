@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::count_cache::DualInstant;
-use super::{LikeCountCache, LikeSummary, keys};
+use super::{LikeCountCache, LikeSummary, Recorded, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row};
+use crate::projection::recent::{ATTEMPTS, VERSION, is_in_doubt};
 use crate::projection::{Own, Recent, Views};
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
@@ -21,6 +22,8 @@ pub struct LikeCount {
     /// Below zero for a moment, if an undo is counted before its like.
     pub(crate) count: i64,
     pub(crate) recent: Recent<bool>,
+    /// The version of the view that was read.
+    pub(crate) version: u64,
 }
 
 impl LikeCount {
@@ -28,7 +31,8 @@ impl LikeCount {
     pub(crate) const ATTRIBUTE: &str = "count";
 
     pub(crate) fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        Ok(Self { count: row.number(Self::ATTRIBUTE)?, recent: Recent::read(row)? })
+        let version = row.count(VERSION)?;
+        Ok(Self { count: row.number(Self::ATTRIBUTE)?, recent: Recent::read(row)?, version })
     }
 
     /// The likes that there are.
@@ -37,15 +41,14 @@ impl LikeCount {
         u64::try_from(self.count).unwrap_or(0)
     }
 
-    /// The summary for a viewer whose like is known. The count is of the moment in which that like was counted
-    /// ([`recent`](crate::projection::recent)).
-    #[must_use]
-    pub fn summary(&self, viewer: &ViewerId, likes: bool) -> LikeSummary {
-        let counted = match self.recent.of(viewer) {
-            Own::Counted(counted) => counted,
-            Own::Nothing => false,
-            // If nobody is counted, this viewer is not counted either.
-            Own::Unknown => {
+    /// The summary for a viewer whose like is known, as well as what is counted of them. The count
+    /// is of the moment in which that like was counted ([`recent`](crate::projection::recent)).
+    fn summary(&self, likes: bool, counted: Own<bool>) -> LikeSummary {
+        let counted = match counted {
+            Own::Counted(counted) => counted.unwrap_or(false),
+            // The row is folded. Or what is counted is unknown: if nobody is, this viewer is not
+            // counted either.
+            Own::Noted | Own::Unknown => {
                 return LikeSummary { count: self.count(), liked: Some(likes && self.count > 0) };
             }
         };
@@ -60,8 +63,8 @@ impl LikeCounts {
         Self { views: views.clone() }
     }
 
-    /// The counts of these activities, which must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET). Leaves out activities that
-    /// nobody ever liked.
+    /// The counts of these activities, which must differ, at most
+    /// [`BATCH_GET`](crate::dynamo::BATCH_GET). Leaves out activities that nobody ever liked.
     pub async fn of(
         &self,
         activities: &[ActivityId],
@@ -69,8 +72,50 @@ impl LikeCounts {
         read(&self.views.table().batch_get(keys_of(activities)).await?)
     }
 
-    /// The counts for a page, from the [cache](LikeCountCache) or from an eventually consistent read. Activities that nobody ever liked
-    /// have an empty count.
+    /// The summaries of these counts for a viewer with these rows. Reads what is counted of the
+    /// viewer if a row may not be folded yet.
+    pub async fn summaries(
+        &self,
+        mut counts: HashMap<ActivityId, LikeCount>,
+        viewer: &ViewerId,
+        rows: &HashMap<ActivityId, Recorded>,
+        now: Timestamp,
+    ) -> Result<HashMap<ActivityId, LikeSummary>, DynamoError> {
+        let mut summaries = HashMap::with_capacity(counts.len());
+        for _ in 0..ATTEMPTS {
+            let mut in_doubt = HashMap::new();
+            for (activity, count) in &counts {
+                let (row, counted) = (rows.get(activity), count.recent.of(viewer));
+                let is_in_doubt = row.is_some_and(|row| is_in_doubt(row.recorded_at, now));
+                if counted == Own::Noted && is_in_doubt {
+                    let key = count.recent.note_of(&keys::count(activity), viewer);
+                    in_doubt.insert(activity.clone(), key);
+                }
+                let likes = row.is_some_and(|row| row.state.on);
+                summaries.insert(activity.clone(), count.summary(likes, counted));
+            }
+            let notes = self.views.notes(in_doubt.values().cloned().collect()).await?;
+            let mut older = Vec::new();
+            for (activity, key) in in_doubt {
+                let Some(count) = counts.get(&activity) else { continue };
+                let likes = rows.get(&activity).is_some_and(|row| row.state.on);
+                match count.recent.noted(notes.get(&key), count.version) {
+                    Some(counted) => {
+                        summaries.insert(activity, count.summary(likes, counted));
+                    }
+                    None => older.push(activity),
+                }
+            }
+            if older.is_empty() {
+                break;
+            }
+            counts = self.of(&older).await?;
+        }
+        Ok(summaries)
+    }
+
+    /// The counts for a page, from the [cache](LikeCountCache) or from an eventually consistent
+    /// read. Activities that nobody ever liked have an empty count.
     pub async fn lately(
         &self,
         activities: &[ActivityId],

@@ -36,7 +36,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", activity in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]") {
+        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]", activity in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]") {
             let viewer = ViewerId::new(viewer).expect("an id");
             let activity = ActivityId::new(activity).expect("an id");
             prop_assert_eq!(counted(&count(&activity)), Some(activity.clone()));

@@ -6,14 +6,20 @@
 //!
 //! # Entries and rows
 //!
-//! The entry of a like is written with its row, and entries that a change has overtaken are deleted after it: the row has the
-//! instant of the entry before ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done its row has its
-//! entry, and until then its message comes again. An entry without such a row exists for a moment, or stays if its deletion was lost
-//! with a writer and overtaken twice. So a reader compares each entry with its row, and shows it only if the row says *liked* since
-//! exactly that instant. An instant that was overtaken is never in force again, so such an entry stays hidden.
+//! The entry of a like is written before its row, so an erasure that finds a row finds its entry.
+//! Entries that a change has overtaken are deleted after it: the row has the instant of the entry
+//! before ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done its
+//! row has its entry, and until then its message comes again. An entry without such a row exists
+//! for a moment, or stays if its deletion was lost with a writer and overtaken twice. So a reader
+//! looks up the row of each entry.
 //!
-//! A page is the result of one query, in the order of the list, without entries that are not in force. An activity that is liked
-//! throughout is on it once. An activity that is liked again meanwhile moves to the front of the list, like new likes.
+//! # One query, one moment
+//!
+//! A page is of the moment of one query of entries. Rows are read after it, and a like may have moved by then. At that moment an
+//! activity is listed at its latest entry, because the entry of a command that is done is there. That entry is
+//! shown if its instant lies in the time since when the row says *liked* without an undo ([`Recorded::lists`](super::Recorded::lists)),
+//! wherever the like is by now. So an activity that is liked throughout is on the page once, however often it is liked again. An
+//! entry from before an undo stays hidden.
 //!
 //! # Rows without entries
 //!
@@ -78,16 +84,24 @@ impl LikeList {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn record(&self, likes: &Likes, change: &LikeChange) -> Result<(), DynamoError> {
+    pub async fn record(
+        &self,
+        likes: &Likes,
+        change: &LikeChange,
+        now: Timestamp,
+    ) -> Result<(), DynamoError> {
         let LikeChange { viewer_id: viewer, activity_id, state } = change;
         let at = |instant| Like { liked_at: instant, activity_id: activity_id.clone() };
-        let listed = async {
-            match state.on {
-                true => self.put(viewer, &at(state.changed_at)).await,
-                false => Ok(()),
-            }
-        };
-        let ((), there) = try_join(listed, likes.record(change)).await?;
+        if state.on {
+            let looked = async {
+                match looks(change) {
+                    true => self.complete_few(viewer, likes, state.changed_at).await,
+                    false => Ok(()),
+                }
+            };
+            try_join(self.put(viewer, &at(state.changed_at)), looked).await?;
+        }
+        let there = likes.record(change, now).await?;
         let in_force = there.state.on.then_some(there.state.changed_at);
         let own = state.on.then_some(state.changed_at);
         for gone in [own, there.moved_from].into_iter().flatten() {
@@ -95,10 +109,7 @@ impl LikeList {
                 self.delete(viewer, &at(gone)).await?;
             }
         }
-        match state.on && looks(change) {
-            true => self.complete_few(viewer, likes, state.changed_at).await,
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// Entries of a viewer, after a like if one is given. One query examines at most `limit` entries.
@@ -271,10 +282,4 @@ fn says_whole(row: &Row<'_>) -> Result<bool, DynamoError> {
 fn read(row: &Row<'_>) -> Result<Like, DynamoError> {
     let key: SortKey = row.parsed("sk", "a sort key")?;
     Ok(Like { liked_at: key.published_at, activity_id: key.activity_id })
-}
-
-/// True if the row of an entry says *liked* since its instant.
-#[must_use]
-pub fn is_in_force(like: &Like, row: Option<&Register>) -> bool {
-    row.is_some_and(|state| state.on && state.changed_at == like.liked_at)
 }

@@ -10,6 +10,9 @@ use crate::values::Timestamp;
 /// The attributes of the state of a like.
 pub(super) const LIKE: RegisterAttributes = RegisterAttributes { on: "liked", at: "changed_at" };
 
+/// The attribute with the instant at which the command that won was recorded.
+pub(super) const RECORDED_AT: &str = "recorded_at";
+
 /// What is on record of a viewer and an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
@@ -19,6 +22,10 @@ pub struct Recorded {
     pub first_liked_at: Option<Timestamp>,
     /// The `at` of the command before, or of this one if it is the first. Rows of an earlier version do not have it.
     pub moved_from: Option<Timestamp>,
+    /// When the command that won was recorded.
+    pub recorded_at: Option<Timestamp>,
+    /// The earliest like since which no undo has won; `None` if the viewer does not like it.
+    pub liked_since: Option<Timestamp>,
 }
 
 impl Recorded {
@@ -29,7 +36,17 @@ impl Recorded {
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let first_liked_at = row.optional("first_liked_at", "an instant")?;
         let moved_from = row.optional("moved_from", "an instant")?;
-        Ok(Self { state: LIKE.read(row)?, first_liked_at, moved_from })
+        let recorded_at = row.optional(RECORDED_AT, "an instant")?;
+        let liked_since = row.optional("liked_since", "an instant")?;
+        let state = LIKE.read(row)?;
+        Ok(Self { state, first_liked_at, moved_from, recorded_at, liked_since })
+    }
+
+    /// True if an entry of the list at this instant is in force, or was until the like moved.
+    #[must_use]
+    pub fn lists(&self, entry: Timestamp) -> bool {
+        let since = self.liked_since.unwrap_or(self.state.changed_at);
+        self.state.on && (since..=self.state.changed_at).contains(&entry)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::state::RECORDED_AT;
 use super::{LikeChange, Recorded, keys};
 use crate::dynamo::item::{Row, text, truth};
 use crate::dynamo::{Changed, DynamoError, Query, Update};
@@ -40,31 +41,38 @@ impl Likes {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn record(&self, change: &LikeChange) -> Result<Recorded, DynamoError> {
+    pub async fn record(
+        &self,
+        change: &LikeChange,
+        now: Timestamp,
+    ) -> Result<Recorded, DynamoError> {
         let LikeChange { viewer_id, activity_id, state } = change;
         let key = keys::like(viewer_id, activity_id).into_item();
         let at = (":at", text(state.changed_at.to_string()));
-        let (names, yes) = (vec![("#forget", FORGET_AT)], (":yes", truth(true)));
+        let names = vec![("#forget", FORGET_AT), ("#recorded", RECORDED_AT)];
+        let (yes, now) = ((":yes", truth(true)), (":now", text(now.to_string())));
         let update = match state.on {
             // On a tie the undo wins.
             false => Update {
                 expression: "SET moved_from = if_not_exists(changed_at, :at), liked = :no, \
-                             changed_at = :at REMOVE #forget",
+                             changed_at = :at, \
+                             #recorded = :now REMOVE liked_since, #forget",
                 names,
                 condition: Some(
                     "attribute_not_exists(changed_at) OR changed_at < :at \
                      OR (changed_at = :at AND liked = :yes)",
                 ),
-                values: vec![at, yes, (":no", truth(false))],
+                values: vec![at, yes, now, (":no", truth(false))],
             },
             true => Update {
                 expression: "SET moved_from = if_not_exists(changed_at, :at), liked = :yes, \
-                             changed_at = :at, \
+                             changed_at = :at, #recorded = :now, \
+                             liked_since = if_not_exists(liked_since, :at), \
                              first_liked_at = if_not_exists(first_liked_at, :at) \
                              REMOVE #forget",
                 names,
                 condition: Some("attribute_not_exists(changed_at) OR changed_at < :at"),
-                values: vec![at, yes],
+                values: vec![at, yes, now],
             },
         };
         let table = self.facts.table();
@@ -148,41 +156,45 @@ impl Likes {
         liked_in(&rows).map(Some)
     }
 
-    /// The rows of a viewer and these activities, which must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
-    pub async fn states(
+    /// The rows of a viewer and these activities, which must differ, each by its key.
+    pub async fn looked_up(
         &self,
         viewer: &ViewerId,
         activities: &[ActivityId],
-    ) -> Result<HashMap<ActivityId, Register>, DynamoError> {
+    ) -> Result<HashMap<ActivityId, Recorded>, DynamoError> {
         let keys = activities.iter().map(|activity| keys::like(viewer, activity).into_item());
         let rows = self.facts.table().batch_get(keys.collect()).await?;
-        rows.iter().map(|row| Ok((activity_of(row)?, Recorded::read(row)?.state))).collect()
+        rows.iter().map(|row| Ok((activity_of(row)?, Recorded::read(row)?))).collect()
     }
 
-    /// Those of these activities that a viewer likes. They must differ, at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
+    /// The rows of a viewer and those of these activities that have one. They must differ, at most
+    /// [`BATCH_GET`](crate::dynamo::BATCH_GET).
     ///
     /// For more than a few, it reads the viewer's rows from the least to the greatest id, at most [`ROWS_AT_ONCE`]: one or two units for
     /// a viewer with few likes, or if ids increase with time. Activities beyond that are looked up.
-    pub async fn liked(
+    pub async fn rows(
         &self,
         viewer: &ViewerId,
         activities: &[ActivityId],
-    ) -> Result<HashSet<ActivityId>, DynamoError> {
-        let mut liked = HashSet::new();
+    ) -> Result<HashMap<ActivityId, Recorded>, DynamoError> {
+        let mut found = HashMap::new();
         let mut left = activities.to_vec();
         if left.len() > FEW {
             let (rows, is_whole) = self.between(viewer, &left).await?;
             let last = rows.last().map(activity_of).transpose()?;
             left.retain(|activity| !is_whole && last.as_ref() < Some(activity));
             let asked_for: HashSet<_> = activities.iter().collect();
-            let found = liked_in(&rows)?.into_iter().map(|like| like.activity_id);
-            liked.extend(found.filter(|activity| asked_for.contains(activity)));
+            for row in &rows {
+                let activity = activity_of(row)?;
+                if asked_for.contains(&activity) {
+                    found.insert(activity, Recorded::read(row)?);
+                }
+            }
         }
         if !left.is_empty() {
-            let states = self.states(viewer, &left).await?;
-            liked.extend(states.into_iter().filter(|(_, state)| state.on).map(|(id, _)| id));
+            found.extend(self.looked_up(viewer, &left).await?);
         }
-        Ok(liked)
+        Ok(found)
     }
 
     /// The first rows of a viewer from the least to the greatest of these ids, and whether they are all.

@@ -3,6 +3,7 @@
 
 mod error;
 mod member;
+mod object;
 mod read;
 mod subject;
 mod write;
@@ -10,9 +11,9 @@ mod write;
 pub use error::{CommandError, MemberError};
 pub use member::Member;
 pub(crate) use member::command;
-pub use read::{
-    EARLIEST, EARLIEST_BY_HAND, MAX_FUTURE_MILLIS, MAX_PLANNED_MILLIS, Members, Names, TYPE,
-};
+pub use object::{Names, Object};
+pub(crate) use object::{each_member, text_of};
+pub use read::{EARLIEST, EARLIEST_BY_HAND, MAX_FUTURE_MILLIS, MAX_PLANNED_MILLIS, Members, TYPE};
 pub use subject::Subject;
 pub use write::{Body, Plain};
 

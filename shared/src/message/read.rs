@@ -1,12 +1,12 @@
-//! Reading bodies, in two steps: the envelope says which command it is, then the members of that command
-//! are read one by one, so that an error can name the member. Members nobody asked for are ignored.
+//! Reading bodies, in two steps: the envelope says which command it is, then the members of that
+//! command are read one by one, so that an error can name the member. Members that the command does
+//! not ask for are ignored.
 
-use std::collections::HashMap;
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use serde_json::value::RawValue;
 
+use super::object::{Names, Object};
 use super::{CommandError, MemberError};
 use crate::values::{Kind, Payload, Timestamp};
 
@@ -24,35 +24,17 @@ pub const TYPE: &str = "type";
 /// The members of a body that any command asks for, unread.
 #[derive(Debug)]
 pub struct Members<'a> {
-    values: HashMap<&'static str, &'a RawValue>,
+    object: Object<'a>,
     now: Timestamp,
-}
-
-/// The names of members that are looked for; all others are ignored.
-#[derive(Debug, Clone, Copy)]
-pub struct Names {
-    /// Those of commands, by command. None of them may be given twice.
-    pub known: &'static [&'static [&'static str]],
-    pub besides: &'static [&'static str],
 }
 
 impl<'a> Members<'a> {
     /// Reads a body at the instant `now`.
     ///
     /// # Errors
-    /// [`CommandError`]: it is not a JSON object, or names a known member twice.
+    /// [`CommandError::NotAnObject`]
     pub fn read(body: &'a str, names: Names, now: Timestamp) -> Result<Self, CommandError> {
-        let mut values = HashMap::with_capacity(16);
-        let mut repeated = None;
-        let visitor = ObjectVisitor { names, values: &mut values, repeated: &mut repeated };
-        let mut json = serde_json::Deserializer::from_str(body);
-        serde::Deserializer::deserialize_map(&mut json, visitor)
-            .and_then(|()| json.end())
-            .map_err(|e| CommandError::NotAnObject(position(&e)))?;
-        match repeated {
-            Some(member) => Err(CommandError::Malformed { member, problem: MemberError::Repeated }),
-            None => Ok(Self { values, now }),
-        }
+        Ok(Self { object: Object::read(body, names)?, now })
     }
 
     /// The instant at which the body is read.
@@ -61,19 +43,28 @@ impl<'a> Members<'a> {
         self.now
     }
 
-    /// A member as it stands there, if it does.
-    #[must_use]
-    pub fn raw(&self, member: &str) -> Option<&'a str> {
-        self.values.get(member).map(|value| value.get())
+    /// A member as sent, if it is there.
+    ///
+    /// # Errors
+    /// [`CommandError`] if it is given twice.
+    pub fn raw(&self, member: &'static str) -> Result<Option<&'a str>, CommandError> {
+        Ok(self.object.raw(member)?.map(RawValue::get))
+    }
+
+    /// A member as sent.
+    ///
+    /// # Errors
+    /// [`CommandError`] if it is missing or given twice.
+    pub fn required(&self, member: &'static str) -> Result<&'a str, CommandError> {
+        self.object.required(member).map(RawValue::get)
     }
 
     /// A string.
     ///
     /// # Errors
-    /// [`CommandError`] if it is missing or no string.
+    /// [`CommandError`] if it is missing, given twice, or no string.
     pub fn string(&self, member: &'static str) -> Result<String, CommandError> {
-        let value = self.values.get(member).ok_or(CommandError::Missing(member))?;
-        serde_json::from_str(value.get())
+        serde_json::from_str(self.required(member)?)
             .map_err(|_| CommandError::Malformed { member, problem: MemberError::NotAString })
     }
 
@@ -159,8 +150,7 @@ impl<'a> Members<'a> {
         bounds: RangeInclusive<u64>,
         expected: &'static str,
     ) -> Result<u64, CommandError> {
-        let json = self.raw(member).ok_or(CommandError::Missing(member))?;
-        let number = json.parse().ok().filter(|number| bounds.contains(number));
+        let number = self.required(member)?.parse().ok().filter(|number| bounds.contains(number));
         let problem = MemberError::Expected(expected);
         number.ok_or(CommandError::Malformed { member, problem })
     }
@@ -170,7 +160,7 @@ impl<'a> Members<'a> {
     /// # Errors
     /// [`CommandError`] if it is anything else, `null` included.
     pub fn truth(&self, member: &'static str) -> Result<Option<bool>, CommandError> {
-        let Some(json) = self.raw(member) else { return Ok(None) };
+        let Some(json) = self.raw(member)? else { return Ok(None) };
         let problem = MemberError::Expected("true or false");
         json.parse().map(Some).map_err(|_| CommandError::Malformed { member, problem })
     }
@@ -180,9 +170,9 @@ impl<'a> Members<'a> {
     /// # Errors
     /// [`CommandError`] if it is no kind.
     pub fn kind(&self) -> Result<Option<Kind>, CommandError> {
-        match self.values.get("kind") {
-            Some(value) if value.get() != "null" => self.parsed("kind", Kind::new).map(Some),
-            _ => Ok(None),
+        match self.raw("kind")? {
+            None | Some("null") => Ok(None),
+            Some(_) => self.parsed("kind", Kind::new).map(Some),
         }
     }
 
@@ -199,48 +189,7 @@ impl<'a> Members<'a> {
     /// # Errors
     /// [`CommandError`] if it cannot be a payload.
     pub fn json(&self, member: &'static str) -> Result<Option<Payload>, CommandError> {
-        let payload = self.values.get(member).map(|value| Payload::from_raw(value));
+        let payload = self.object.raw(member)?.map(Payload::from_raw);
         payload.transpose().map_err(|e| CommandError::Malformed { member, problem: e.into() })
-    }
-}
-
-/// Collects the known members of one object without reading their values.
-struct ObjectVisitor<'m, 'a> {
-    names: Names,
-    values: &'m mut HashMap<&'static str, &'a RawValue>,
-    repeated: &'m mut Option<&'static str>,
-}
-
-impl<'a> serde::de::Visitor<'a> for ObjectVisitor<'_, 'a> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: serde::de::MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
-        let Names { known, besides } = self.names;
-        while let Some(name) = map.next_key::<String>()? {
-            let mut names = known.iter().flat_map(|names| names.iter()).chain(&[TYPE]).copied();
-            if let Some(member) = names.find(|known| *known == name) {
-                if self.values.insert(member, map.next_value()?).is_some() {
-                    *self.repeated = Some(member);
-                }
-            } else if let Some(member) = besides.iter().copied().find(|known| *known == name) {
-                self.values.insert(member, map.next_value()?);
-            } else {
-                map.next_value::<serde::de::IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Where the parser stopped, without its words: those would quote the body, which stays out of logs.
-fn position(error: &serde_json::Error) -> String {
-    match error.classify() {
-        serde_json::error::Category::Data => "it is JSON of another type".to_owned(),
-        serde_json::error::Category::Eof => "it ends too early".to_owned(),
-        _ => format!("it breaks at line {}, column {}", error.line(), error.column()),
     }
 }

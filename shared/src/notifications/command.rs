@@ -1,9 +1,9 @@
 //! The command of notifications.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Object, Subject};
 use crate::values::ViewerId;
 
 /// A viewer has read notifications.
@@ -31,14 +31,12 @@ pub struct ReadThrough {
     pub through: u64,
 }
 
-/// Only reads objects; a derived implementation would also read lists of values.
 fn read_list(json: &str) -> Option<Vec<ReadThrough>> {
-    let list: Vec<Map<String, Value>> = serde_json::from_str(json).ok()?;
-    let read = |object: &Map<String, Value>| {
-        let notification_id = object.get("notification_id")?.as_str()?.to_owned();
-        Some(ReadThrough { notification_id, through: object.get("through")?.as_u64()? })
+    let read = |object: &Object<'_>| {
+        let notification_id = object.value("notification_id").ok()??;
+        Some(ReadThrough { notification_id, through: object.value("through").ok()?? })
     };
-    list.iter().map(read).collect()
+    Object::list(json, &[&["notification_id", "through"]])?.iter().map(read).collect()
 }
 
 const READ: &str = "read";
@@ -54,12 +52,12 @@ impl CommandPayload for MarkRead {
             member,
             problem: MemberError::Expected(problem),
         };
-        let all = match members.raw(ALL) {
+        let all = match members.raw(ALL)? {
             None | Some("false" | "null") => false,
             Some("true") => true,
             Some(_) => return Err(expected(ALL, "true or false")),
         };
-        let what = match (all, members.raw(READ)) {
+        let what = match (all, members.raw(READ)?) {
             (true, None | Some("null")) => Marked::All,
             (true, Some(_)) => return Err(expected(READ, "nothing beside `all`")),
             (false, None) => return Err(CommandError::Missing(READ)),

@@ -1,4 +1,14 @@
 //! The likes of one notification, and how a notification is cut in two.
+//!
+//! Marks are numbers of likes, so a like keeps its *place* in this order when its viewer is erased:
+//! a number that was in an answer before means the same likes after. An erased place counts no
+//! viewer, has no name, and no part in the first and the last instant.
+//!
+//! The name of an erased viewer says which group has their place. If the group does not know the
+//! name, the instant of the like has to lie between the first and the last instant of the group.
+//! Likes are counted nearly in the order of their instants, so it rarely lies in two groups. The
+//! numbers of viewers always add up; only where an old mark cuts through such a group may one be on
+//! the other side.
 
 use crate::values::{Packer, Timestamp, Unpacker, ViewerId};
 
@@ -19,10 +29,16 @@ pub struct Liker {
     pub viewer_id: ViewerId,
 }
 
+/// Stored with the number of names if places are erased.
+const HAS_ERASED: u64 = 8;
+
 /// Some likes: their number, the earliest and the latest instant, and the names of the latest viewers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LikeGroup {
+    /// Their viewers, without those who were erased.
     pub count: u64,
+    /// The places of erased viewers.
+    erased: u64,
     /// The earliest like.
     pub first_at: Timestamp,
     /// The latest like.
@@ -34,12 +50,23 @@ pub struct LikeGroup {
 impl LikeGroup {
     #[must_use]
     pub fn one(liker: Liker) -> Self {
-        Self { count: 1, first_at: liker.at, last_at: liker.at, latest: vec![liker] }
+        Self { count: 1, erased: 0, first_at: liker.at, last_at: liker.at, latest: vec![liker] }
     }
 
     /// Up to [`NAMED`] viewers, the latest first.
     pub fn viewers(&self) -> impl Iterator<Item = &ViewerId> {
         self.latest.iter().take(NAMED).map(|liker| &liker.viewer_id)
+    }
+
+    /// The places of so many erased viewers.
+    fn of_erased(erased: u64, at: Timestamp) -> Self {
+        Self { count: 0, erased, first_at: at, last_at: at, latest: Vec::new() }
+    }
+
+    /// The number of places: viewers, and those who were erased.
+    #[must_use]
+    pub fn places(&self) -> u64 {
+        self.count + self.erased
     }
 
     /// True if all of its viewers are known by name.
@@ -48,19 +75,41 @@ impl LikeGroup {
     }
 
     pub fn join(&mut self, others: Self) {
+        if self.count == 0 {
+            (self.first_at, self.last_at) = (others.first_at, others.last_at);
+        } else if others.count > 0 {
+            self.first_at = self.first_at.min(others.first_at);
+            self.last_at = self.last_at.max(others.last_at);
+        }
         self.count += others.count;
-        self.first_at = self.first_at.min(others.first_at);
-        self.last_at = self.last_at.max(others.last_at);
+        self.erased += others.erased;
         self.latest.extend(others.latest);
         self.latest.sort_unstable_by(|one, other| other.cmp(one));
         self.latest.truncate(KEPT);
     }
 
-    /// Removes a name, and keeps the number. Returns false if it was not there.
+    /// Erases a viewer, and keeps the place. Returns false if the name is not known.
     pub fn erase(&mut self, viewer: &str) -> bool {
         let before = self.latest.len();
         self.latest.retain(|liker| liker.viewer_id.as_str() != viewer);
-        self.latest.len() < before
+        let is_there = self.latest.len() < before;
+        if is_there {
+            self.count -= 1;
+            self.erased += 1;
+            self.tighten();
+        }
+        is_there
+    }
+
+    /// The same for one without a name who liked at an instant. Returns false if all have names, or
+    /// none of the others can have liked then.
+    pub fn erase_unnamed(&mut self, at: Timestamp) -> bool {
+        let is_possible = !self.is_whole() && (self.first_at..=self.last_at).contains(&at);
+        if is_possible {
+            self.count -= 1;
+            self.erased += 1;
+        }
+        is_possible
     }
 
     /// A like turns out to be from earlier. Returns false if its viewer is not known by name.
@@ -102,21 +151,30 @@ impl LikeGroup {
 
     pub(super) fn pack(&self, packer: &mut Packer) {
         packer.number(self.count);
-        packer.number(self.latest.len() as u64);
+        let names = self.latest.len() as u64;
+        if self.erased > 0 {
+            packer.number(names | HAS_ERASED);
+            packer.number(self.erased);
+        } else {
+            packer.number(names);
+        }
         for Liker { at, viewer_id } in &self.latest {
             packer.instant(*at);
             packer.text(viewer_id.as_str());
         }
         // If all are known by name, the bounds are known.
-        if !self.is_whole() {
+        if names == 0 || !self.is_whole() {
             packer.instant(self.first_at);
             packer.instant(self.last_at);
         }
     }
 
     pub(super) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
-        let (count, names) = (unpacker.number()?, unpacker.number()?);
-        if count == 0 || names > count || names > KEPT as u64 {
+        let (count, mut names, mut erased) = (unpacker.number()?, unpacker.number()?, 0);
+        if names & HAS_ERASED != 0 {
+            (names, erased) = (names ^ HAS_ERASED, unpacker.number()?);
+        }
+        if count.checked_add(erased)? == 0 || names > count || names > KEPT as u64 {
             return None;
         }
         let mut latest = Vec::with_capacity(KEPT);
@@ -128,7 +186,7 @@ impl LikeGroup {
             (true, Some(first), Some(last)) => (first.at, last.at),
             _ => (unpacker.instant()?, unpacker.instant()?),
         };
-        Some(Self { count, first_at, last_at, latest })
+        Some(Self { count, erased, first_at, last_at, latest })
     }
 }
 
@@ -141,9 +199,22 @@ impl LikeGroup {
 pub struct Unread(Vec<LikeGroup>);
 
 impl Unread {
+    /// The number of viewers.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().map(|group| group.count).sum()
+    }
+
+    /// The number of places.
+    #[must_use]
+    pub fn places(&self) -> u64 {
+        self.0.iter().map(LikeGroup::places).sum()
+    }
+
+    /// The number of places of erased viewers.
+    #[must_use]
+    pub fn erased(&self) -> u64 {
+        self.0.iter().map(|group| group.erased).sum()
     }
 
     /// All of them as one group; `None` if there are none.
@@ -159,20 +230,24 @@ impl Unread {
         self.0.push(LikeGroup::one(liker));
     }
 
-    /// Takes the first N, or all; `None` if that is none.
+    /// Takes the first N places, or all; `None` if that is none.
     pub fn cut(&mut self, mut n: u64) -> Option<LikeGroup> {
         let mut first: Vec<LikeGroup> = Vec::new();
         while n > 0 && !self.0.is_empty() {
             let group = &mut self.0[0];
-            if group.count <= n {
-                n -= group.count;
+            if group.places() <= n {
+                n -= group.places();
                 first.push(self.0.remove(0));
                 continue;
             }
             // The cut is within this group.
             let mut part = group.clone();
-            (part.count, group.count) = (n, group.count - n);
-            part.latest.truncate(usize::try_from(n).unwrap_or(KEPT));
+            // Where in the group the erased places are is not known.
+            let share = u128::from(group.erased) * u128::from(n) / u128::from(group.places());
+            part.erased = u64::try_from(share).unwrap_or(0);
+            part.count = n - part.erased;
+            (group.count, group.erased) = (group.count - part.count, group.erased - part.erased);
+            part.latest.truncate(usize::try_from(part.count).unwrap_or(KEPT));
             group.latest.truncate(usize::try_from(group.count).unwrap_or(KEPT));
             first.push(part);
             n = 0;
@@ -180,42 +255,40 @@ impl Unread {
         Self(first).all()
     }
 
-    /// Removes a viewer who is known by name. Returns false if there is none.
+    /// Removes a viewer who is known by name, with their place. Returns false if there is none.
     pub fn remove(&mut self, viewer: &str) -> bool {
         let Some(index) = self.0.iter_mut().position(|group| group.erase(viewer)) else {
             return false;
         };
-        self.0[index].count -= 1;
-        if self.0[index].count == 0 {
+        self.0[index].erased -= 1;
+        if self.0[index].places() == 0 {
             self.0.remove(index);
-        } else {
-            self.0[index].tighten();
         }
         true
     }
 
-    /// Removes one viewer who is not known by name. Returns false if all are.
+    /// Removes one viewer who is not known by name, with their place. Returns false if all are.
     pub fn remove_unnamed(&mut self) -> bool {
         let unnamed = self.0.iter_mut().find(|group| !group.is_whole());
         unnamed.map(|group| group.count -= 1).is_some()
     }
 
-    /// Adds unknown viewers: to the existing group, or with the bounds of `others` if there is none.
-    pub fn add_unnamed(&mut self, count: u64, others: Option<LikeGroup>) {
-        match (self.0.first_mut(), others) {
-            (Some(first), _) => first.count += count,
-            (None, Some(others)) if count > 0 => {
-                self.0.push(LikeGroup { count, latest: Vec::new(), ..others });
-            }
-            (None, _) => {}
+    /// Puts places of erased viewers before all others.
+    pub fn add_erased(&mut self, erased: u64) {
+        if erased > 0 {
+            self.0.insert(0, LikeGroup::of_erased(erased, Timestamp::from_unix_millis(0)));
         }
     }
 
-    /// The name goes, the number stays.
-    pub fn erase(&mut self, viewer: &str) {
-        self.0.iter_mut().for_each(|group| {
-            group.erase(viewer);
-        });
+    /// Erases a viewer who is known by name, and keeps the place. Returns false if there is none.
+    pub fn erase(&mut self, viewer: &str) -> bool {
+        self.0.iter_mut().any(|group| group.erase(viewer))
+    }
+
+    /// The same for one without a name who liked at an instant. Returns false if none of the others
+    /// can have liked then.
+    pub fn erase_unnamed(&mut self, at: Timestamp) -> bool {
+        self.0.iter_mut().any(|group| group.erase_unnamed(at))
     }
 
     /// A like turns out to be from earlier. Returns false if its viewer is not known by name.

@@ -39,7 +39,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_survives_its_text(activity in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", behind: u64) {
+        fn an_id_survives_its_text(activity in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]", behind: u64) {
             let id = NotificationId { activity_id: ActivityId::new(activity).expect("an id"), behind };
             prop_assert_eq!(NotificationId::parse(&id.to_string()), Some(id));
         }

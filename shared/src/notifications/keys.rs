@@ -114,18 +114,17 @@ mod tests {
 
     fn positions() -> impl Strategy<Value = NotificationKey> {
         let at = 0..4_000_000_000_000_i64;
-        (at, "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", proptest::option::of(any::<u64>())).prop_map(
-            |(at, activity, behind)| NotificationKey {
+        (at, "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]", proptest::option::of(any::<u64>()))
+            .prop_map(|(at, activity, behind)| NotificationKey {
                 last_at: Timestamp::from_unix_millis(at),
                 activity_id: ActivityId::new(activity).expect("an id"),
                 behind,
-            },
-        )
+            })
     }
 
     proptest! {
         #[test]
-        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", position in positions()) {
+        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]", position in positions()) {
             let viewer = ViewerId::new(viewer).expect("an id");
             prop_assert_eq!(of_view(&position.key(&viewer)), Some((viewer.clone(), Some(position.clone()))));
             prop_assert_eq!(of_view(&inbox(&viewer)), Some((viewer.clone(), None)));

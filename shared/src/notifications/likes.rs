@@ -15,7 +15,7 @@ use crate::activities::owner::{self, Owner};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text, truth};
 use crate::likes::{self, LikeCount, Recorded};
-use crate::projection::{Change, Fold, Late, Recent, State};
+use crate::projection::{Change, Fold, Late, Note, Recent, State};
 use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
 /// The likes of an activity, and the notifications of its actor. Attributes without content are left out.
@@ -28,9 +28,9 @@ pub struct ActivityLikes {
     deleted: bool,
     /// True if the actor's own like was subtracted before it was certain that it had been counted.
     owed: bool,
-    /// How many likes the actor has read.
+    /// How many places the actor has read.
     read: u64,
-    /// The number of likes that the actor was notified of and that were erased since.
+    /// The places of likes that the actor was notified of and that were erased since, read or not.
     erased: u64,
     /// Likes that the actor has not read.
     unread: Unread,
@@ -52,9 +52,10 @@ pub struct Numbers {
 }
 
 impl ActivityLikes {
-    /// A view that is recounted from facts: the current likes, all first likes, the actor, and how far the actor has read. Facts do
-    /// not have the order in which likes were counted, so it is the order of their instants. They do not have the number of erased
-    /// likes and the last read notification either, so these stay as stored.
+    /// A view that is recounted from facts: the current likes, all first likes, the actor, and how
+    /// far the actor has read. Facts do not have the order in which likes were counted, so it is
+    /// the order of their instants. They do not have the places of erased likes and the last read
+    /// notification either, so these stay as stored.
     #[must_use]
     pub fn recounted(
         count: u64,
@@ -65,7 +66,7 @@ impl ActivityLikes {
     ) -> Self {
         let actor = owner.as_ref().map(|owner| owner.actor_id.clone());
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let counted = LikeCount { count, recent: Recent::unknown() };
+        let counted = LikeCount { count, recent: Recent::unknown(), version: 0 };
         let mut recounted = Self { counted, actor, ..Self::default() };
         if owner.is_some_and(|owner| owner.deleted) {
             recounted.delete();
@@ -73,11 +74,16 @@ impl ActivityLikes {
         let mut likers = likers;
         likers.sort_unstable();
         likers.into_iter().for_each(|liker| recounted.liked(liker));
-        let last = stored.last_read.as_ref().map(|last| last.group.clone());
-        recounted.unread.add_unnamed(stored.erased, stored.unread.all().or(last));
+        let (unread_erased, is_there) = (stored.unread.erased(), !recounted.deleted);
+        let [before, after] = match is_there {
+            true => [stored.erased.saturating_sub(unread_erased), unread_erased],
+            false => [0, 0],
+        };
+        recounted.unread.add_erased(before);
         recounted.erased = stored.erased;
-        let through = mark.map_or(0, |mark| mark.through.min(recounted.unread.count()));
+        let through = mark.map_or(0, |mark| mark.through.min(recounted.unread.places()));
         recounted.unread.cut(through);
+        recounted.unread.add_erased(after);
         if !recounted.deleted {
             recounted.read = through;
             recounted.last_read.clone_from(&stored.last_read);
@@ -89,7 +95,7 @@ impl ActivityLikes {
     #[must_use]
     pub fn numbers(&self) -> Numbers {
         let (read, unread) = match self.notifies() {
-            true => (self.read, self.unread.count()),
+            true => (self.read - self.read_erased(), self.unread.count()),
             false => (0, 0),
         };
         Numbers { count: self.counted.count, read, unread }
@@ -104,7 +110,7 @@ impl ActivityLikes {
     /// True if nobody ever liked it, so that no view is needed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let has_numbers = self.counted.count != 0 || self.read > 0 || self.unread.count() > 0;
+        let has_numbers = self.counted.count != 0 || self.read > 0 || self.unread.places() > 0;
         !has_numbers && self.counted.recent.is_untouched()
     }
 
@@ -114,22 +120,34 @@ impl ActivityLikes {
         self.deleted
     }
 
-    /// The number of likes before the unread ones.
+    /// The number of places before the unread likes.
     #[must_use]
     pub fn read_through(&self) -> u64 {
         self.read
     }
 
+    /// The places of erased viewers among those before the unread likes.
+    fn read_erased(&self) -> u64 {
+        self.erased.saturating_sub(self.unread.erased()).min(self.read)
+    }
+
     /// The unread likes, if the actor is notified of any.
     #[must_use]
     pub fn unread(&self) -> Option<LikeGroup> {
-        self.notifies().then(|| self.unread.all()).flatten()
+        let unread = self.notifies().then(|| self.unread.all()).flatten();
+        unread.filter(|group| group.count > 0)
     }
 
     /// Its listing in its actor's inbox.
     #[must_use]
     pub fn listing(&self) -> Option<Listing> {
         self.unread().map(|all| Listing { count: all.count, last_at: all.last_at })
+    }
+
+    /// The notification that was read last, unless all of its viewers were erased.
+    #[must_use]
+    pub fn last_read(&self) -> Option<&ReadNotification> {
+        self.last_read.as_ref().filter(|last| last.group.count > 0)
     }
 
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
@@ -191,9 +209,8 @@ impl ActivityLikes {
             (Some(before), Some(after)) if before != after => {
                 self.move_back(&viewer, activity, after);
             }
-            (Some(_), None) => {
-                self.erased += 1;
-                self.erase(viewer.as_str());
+            (Some(at), None) if !self.is_by(&viewer) => {
+                self.erase(viewer.as_str(), activity, at);
             }
             _ => {}
         }
@@ -222,26 +239,56 @@ impl ActivityLikes {
         };
     }
 
-    /// The name goes, the numbers stay.
-    fn erase(&mut self, viewer: &str) {
-        self.unread.erase(viewer);
-        if let Some(last) = &mut self.last_read {
-            last.group.erase(viewer);
+    /// Erases a viewer who liked first at an instant, and keeps the place. Whoever is in no unread
+    /// like and not in the last notification that was read, is in an earlier one.
+    fn erase(&mut self, viewer: &str, activity: &ActivityId, at: Timestamp) {
+        if self.deleted {
+            return;
+        }
+        self.erased += 1;
+        if self.unread.erase(viewer) || self.erase_read(activity, |read| read.erase(viewer)) {
+            return;
+        }
+        if !self.unread.erase_unnamed(at) {
+            self.erase_read(activity, |read| read.erase_unnamed(at));
         }
     }
 
+    /// Erases a viewer of the last notification that was read. Returns false if there is none.
+    fn erase_read(
+        &mut self,
+        activity: &ActivityId,
+        erase: impl Fn(&mut LikeGroup) -> bool,
+    ) -> bool {
+        let Some(mut last) = self.last_read.take() else { return false };
+        let before = last.position(activity);
+        let is_there = erase(&mut last.group);
+        if is_there {
+            self.remove(before);
+            if last.group.count > 0 {
+                self.moves.insert(last.position(activity), Some(last.clone()));
+            }
+        }
+        self.last_read = Some(last);
+        is_there
+    }
+
     fn marked(&mut self, mark: Mark, activity: &ActivityId) {
-        let there_are = self.read + self.unread.count();
+        let there_are = self.read + self.unread.places();
         let through = mark.through.min(there_are);
         let Some(mut group) = self.unread.cut(through.saturating_sub(self.read)) else { return };
         let mut behind = self.read;
-        if let Some(last) = self.last_read.take().filter(|last| last.behind == mark.behind) {
+        if let Some(last) = self.last_read.take_if(|last| last.behind == mark.behind) {
             // The same notification, marked again with a greater number.
             self.remove(last.position(activity));
             group.join(last.group);
             behind = last.behind;
         }
         self.read = through;
+        // All of its viewers were erased.
+        if group.count == 0 {
+            return;
+        }
         let last = ReadNotification { behind, read_at: mark.read_at, group };
         self.moves.insert(last.position(activity), Some(last.clone()));
         self.last_read = Some(last);
@@ -313,7 +360,7 @@ impl State for ActivityLikes {
         }
         let mut unread = self.unread.clone();
         unread.compact();
-        if unread.count() > 0 {
+        if unread.places() > 0 {
             set("unread", bytes(unread.to_bytes()));
         }
         if let Some(last) = &self.last_read {
@@ -324,6 +371,14 @@ impl State for ActivityLikes {
 
     fn recent(&self, version: u64) -> Option<AttributeValue> {
         Some(self.counted.recent.write(version))
+    }
+
+    fn leaving(&mut self, view: &Key, version: u64) -> Vec<Note> {
+        self.counted.recent.leaving(view, version)
+    }
+
+    fn is_long(&self) -> bool {
+        self.counted.recent.is_long()
     }
 }
 

@@ -112,7 +112,7 @@ impl Notifications {
         let views = self.of_activities(&activities).await?.into_iter();
         let marks = views.filter_map(|(activity, view)| {
             let (unread, behind) = (view.unread()?, view.read_through());
-            Some((activity, vec![Mark { through: behind + unread.count, behind, read_at: now }]))
+            Some((activity, vec![Mark { through: behind + unread.places(), behind, read_at: now }]))
         });
         self.record(viewer, marks.collect()).await?;
         if is_known {
@@ -176,7 +176,7 @@ fn effective(
     id: &NotificationId,
     through: u64,
 ) -> Option<u64> {
-    let there_are = view.read_through() + view.unread().map_or(0, |group| group.count);
+    let there_are = view.read_through() + view.unread().map_or(0, |group| group.places());
     // No answer has a greater number than there is; a greater number must not mark future likes.
     let through = id.behind.saturating_add(through).min(there_are);
     let is_further = id.behind <= view.read_through() && through > view.read_through();

@@ -1,6 +1,7 @@
 //! Pages of notifications, as their viewer reads them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures::future::try_join;
 
@@ -14,6 +15,9 @@ use crate::dynamo::{BATCH_GET, DynamoError, Query};
 use crate::likes;
 use crate::projection::View;
 use crate::values::{ActivityId, Timestamp, ViewerId};
+
+/// A notification that was read no longer ago may be newer than the page. No read one expires sooner.
+const LATELY: Duration = Duration::from_secs(3_600);
 
 /// A notification, as its viewer is shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +85,8 @@ impl Notifications {
     /// activities. The query of the first page begins with the inbox. Later pages read the inbox with the views, because their cursor
     /// has those of its notifications that are to come; if there are too many for a cursor, they read it in parallel to the query.
     ///
-    /// Likes that come in between are in the answer, counted and at their position.
+    /// Likes that come in between are in the answer, counted and at their position. A notification that is read in between is on
+    /// the page as a read one: the view of its activity has it.
     pub async fn page(
         &self,
         viewer: &ViewerId,
@@ -112,9 +117,16 @@ impl Notifications {
             let is_all = candidates.len() <= missing;
             candidates.truncate(missing);
             let last = candidates.last().map(|(position, _)| position.clone());
-            let (shown, changed) = self.shown(candidates).await?;
+            let is_here = |position: &NotificationKey| {
+                let is_passed = last.as_ref().is_some_and(|last| !is_all && position < last);
+                behind(position) && ahead(position) && !is_passed
+            };
+            let views = self.of_activities(&activities_of(&candidates)).await?;
+            let mut moved = read_since(&candidates, &views, wanted, now);
+            moved.retain(|item| is_here(&item.position()));
+            let (shown, changed) = shown_of(candidates, &views);
             unread += changed;
-            items.extend(shown);
+            items.extend(shown.into_iter().chain(moved));
             after = if is_all { rest.take() } else { last };
             let Some(position) = after.as_ref().filter(|_| items.len() <= *limit) else { break };
             let missing = limit + 1 - items.len();
@@ -128,9 +140,10 @@ impl Notifications {
         &self,
         viewer: &ViewerId,
         (after, listed): (&NotificationKey, &[ActivityId]),
-        NotificationsQuery { limit, unread_only, .. }: &NotificationsQuery,
+        wanted: &NotificationsQuery,
         now: Timestamp,
     ) -> Result<Option<NotificationPage>, DynamoError> {
+        let NotificationsQuery { limit, unread_only, .. } = wanted;
         let (rows, rest) = self.rows(viewer, Some(after), limit + 1).await?;
         let candidates = listed_apart(&rows, now, *unread_only)?;
         let activities = candidates.iter().map(|(position, _)| &position.activity_id).chain(listed);
@@ -159,7 +172,9 @@ impl Notifications {
             .collect();
         let known = inbox.listed().filter(|one| views.contains_key(&one.position.activity_id));
         candidates.extend(known.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
+        let moved = read_since(&candidates, &views, wanted, now);
         let (mut items, changed) = shown_of(candidates, &views);
+        items.extend(moved);
         let is_here = |position: &NotificationKey| {
             position < after && rest.as_ref().is_none_or(|rest| position >= rest)
         };
@@ -211,17 +226,31 @@ impl Notifications {
         let next = page.next.as_ref().and_then(|key| key.get("sk")?.as_s().ok());
         Ok((page.rows, next.and_then(|sk| NotificationKey::of_text(sk))))
     }
+}
 
-    /// The current notifications by the views of their activities, and the difference of unread likes.
-    async fn shown(
-        &self,
-        candidates: Vec<(NotificationKey, Candidate)>,
-    ) -> Result<(Vec<Notification>, i128), DynamoError> {
-        let activities =
-            candidates.iter().map(|(position, _)| position.activity_id.clone()).collect();
-        let views = self.of_activities(&activities).await?;
-        Ok(shown_of(candidates, &views))
+fn activities_of(candidates: &[(NotificationKey, Candidate)]) -> BTreeSet<ActivityId> {
+    candidates.iter().map(|(position, _)| position.activity_id.clone()).collect()
+}
+
+/// The notifications of these views that were read since the candidates were listed.
+fn read_since(
+    candidates: &[(NotificationKey, Candidate)],
+    views: &BTreeMap<ActivityId, ActivityLikes>,
+    wanted: &NotificationsQuery,
+    now: Timestamp,
+) -> Vec<Notification> {
+    if wanted.unread_only {
+        return Vec::new();
     }
+    let moved = views.iter().filter_map(|(activity, view)| {
+        let last = view.last_read().filter(|last| now.since(last.read_at) < LATELY)?;
+        let position = last.position(activity);
+        let is_listed = candidates.iter().any(|(there, _)| *there == position);
+        let id = NotificationId { activity_id: activity.clone(), behind: last.behind };
+        let (group, read_at) = (last.group.clone(), Some(last.read_at));
+        (!is_listed).then_some(Notification { id, group, read_at })
+    });
+    moved.collect()
 }
 
 /// The notifications with items of their own.
@@ -253,7 +282,7 @@ fn shown_of(
         let Some(view) = views.get(&activity_id) else { continue };
         match candidate {
             Candidate::Read(ReadNotification { behind, read_at, group }) => {
-                if !view.is_deleted() {
+                if !view.is_deleted() && group.count > 0 {
                     let id = NotificationId { activity_id, behind };
                     shown.push(Notification { id, group, read_at: Some(read_at) });
                 }
@@ -276,6 +305,9 @@ impl NotificationPage {
     /// The first of these, and where to continue if there are more.
     fn of(mut items: Vec<Notification>, limit: usize, unread: i128, inbox: &Inbox) -> Self {
         items.sort_by_key(|item| std::cmp::Reverse(item.position()));
+        // One that has moved between two queries is in both.
+        let mut seen = BTreeSet::new();
+        items.retain(|item| seen.insert(item.id.clone()));
         let more = items.len() > limit;
         items.truncate(limit);
         let next = items.last().filter(|_| more).map(|last| {

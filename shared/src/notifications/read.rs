@@ -10,7 +10,8 @@ use crate::dynamo::item::{Item, Row, number, text};
 use crate::ledger::FORGET_AT;
 use crate::values::{ActivityId, Packer, Retention, Timestamp, Unpacker, ViewerId};
 
-/// A read notification of an activity. Its item never changes; if it turns out to be longer, another item replaces it.
+/// A read notification of an activity. Its item changes only when a viewer is erased; if it turns
+/// out to be longer, another item replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadNotification {
     /// The number of likes of that activity before it.

@@ -51,7 +51,7 @@ fn expected(member: &'static str, what: &'static str) -> CommandError {
 }
 
 fn choices(members: &Members<'_>) -> Result<Vec<Choice>, CommandError> {
-    let json = members.raw("choices").ok_or(CommandError::Missing("choices"))?;
+    let json = members.required("choices")?;
     let wrong = || expected("choices", "a list of 2 to 32 different strings");
     let texts: Vec<Value> = serde_json::from_str(json).map_err(|_| wrong())?;
     if !CHOICES.contains(&texts.len()) {

@@ -42,7 +42,7 @@ mod tests {
     fn vote() -> impl Strategy<Value = (Timestamp, Cast)> {
         let millis =
             prop_oneof![0..253_402_300_800_000_i64, 1_790_000_000_000..1_790_000_000_009_i64];
-        let choice = proptest::option::of("[A-Za-z0-9._:@-]{0,63}[A-Za-z0-9_:@-]");
+        let choice = proptest::option::of("[A-Za-z0-9._:@|+-]{0,63}[A-Za-z0-9_:@|+-]");
         (millis, choice).prop_map(|(millis, choice)| {
             let choice = choice.map(|text| Choice::new(text).expect("a choice"));
             (Timestamp::from_unix_millis(millis), Cast::of(choice))

@@ -38,6 +38,8 @@ use crate::values::{Choice, Timestamp};
 const WITHDRAWN: &str = "~";
 /// When the row was erased. Votes from before that are no longer recorded.
 pub const ERASED_AT: &str = "erased_at";
+/// When the last vote was recorded.
+pub const RECORDED_AT: &str = "recorded_at";
 pub const VOTES: &str = "votes";
 /// How long they are together.
 pub const BYTES: &str = "bytes";
@@ -143,7 +145,8 @@ impl History {
 /// The names of the attributes that are votes of one instant each, as an earlier version wrote them.
 pub(super) fn instants(row: &Item) -> impl Iterator<Item = &str> {
     let names = row.keys().map(String::as_str);
-    names.filter(|name| !matches!(*name, "pk" | "sk" | VOTES | BYTES | ERASED_AT | FORGET_AT))
+    let others = ["pk", "sk", VOTES, BYTES, ERASED_AT, RECORDED_AT, FORGET_AT];
+    names.filter(move |name| !others.contains(name))
 }
 
 /// The bytes of votes that a row has room for.

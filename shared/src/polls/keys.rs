@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_say_whose_they_are(poll in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", who in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]") {
+        fn keys_say_whose_they_are(poll in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]", who in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]") {
             let poll = PollId::new(poll).expect("an id");
             let (viewer, actor) = (ViewerId::new(who.as_str()).expect("an id"), ActorId::new(who).expect("an id"));
             prop_assert_eq!(PollRow::of(&opened(&poll)), Some(PollRow::Opened(poll.clone())));

@@ -39,7 +39,7 @@ mod tally;
 
 pub use command::{PollClosed, PollOpened, Vote};
 pub use definition::{Definition, Rules};
-pub use history::{BYTES, Cast, ERASED_AT, History, VOTES};
+pub use history::{BYTES, Cast, ERASED_AT, History, RECORDED_AT, VOTES};
 pub use keys::PollRow;
 pub use recording::Recorded;
 pub use recount::{EventDigest, Recount, Sums};

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::history::{self, BYTES, ERASED_AT, VOTES};
+use super::history::{self, BYTES, ERASED_AT, RECORDED_AT, VOTES};
 use super::{Cast, History, Polls, Vote, element, keys};
 use crate::dynamo::item::{Item, Row, number, text};
 use crate::dynamo::{Changed, DynamoError, Update};
@@ -27,14 +27,14 @@ impl Polls {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn vote(&self, vote: &Vote) -> Result<Recorded, DynamoError> {
+    pub async fn vote(&self, vote: &Vote, now: Timestamp) -> Result<Recorded, DynamoError> {
         let table = self.facts.table();
         let most = history::max_bytes(table.limits());
         let key = keys::vote(&vote.viewer_id, &vote.poll_id).into_item();
         let cast = Cast::of(vote.choice.clone());
         let element = element::write(vote.at, &cast);
         for _ in 0..ATTEMPTS {
-            let add = addition(&element, vote.at, most);
+            let add = addition(&element, [vote.at, now], most);
             let row = match table.change(key.clone(), add).await? {
                 Changed::Done(_) => return Ok(Recorded::Done),
                 Changed::Refused(item) => Row { table: table.name(), item },
@@ -56,9 +56,9 @@ impl Polls {
 }
 
 /// Adds a vote, unless it is there, the row is full, or it was erased since.
-fn addition(element: &str, at: Timestamp, most: usize) -> Update<'static> {
+fn addition(element: &str, [at, now]: [Timestamp; 2], most: usize) -> Update<'static> {
     Update {
-        expression: "ADD #votes :vote, #bytes :length REMOVE #forget",
+        expression: "ADD #votes :vote, #bytes :length SET #recorded = :now REMOVE #forget",
         condition: Some(
             "(attribute_not_exists(pk) OR #bytes <= :room) AND NOT contains(#votes, :element) \
              AND (attribute_not_exists(#erased) OR #erased < :at)",
@@ -68,6 +68,7 @@ fn addition(element: &str, at: Timestamp, most: usize) -> Update<'static> {
             ("#bytes", BYTES),
             ("#forget", FORGET_AT),
             ("#erased", ERASED_AT),
+            ("#recorded", RECORDED_AT),
         ],
         values: vec![
             (":vote", AttributeValue::Ss(vec![element.to_owned()])),
@@ -75,6 +76,7 @@ fn addition(element: &str, at: Timestamp, most: usize) -> Update<'static> {
             (":length", number(element.len())),
             (":room", number(most.saturating_sub(element.len()))),
             (":at", text(at.to_string())),
+            (":now", text(now.to_string())),
         ],
     }
 }

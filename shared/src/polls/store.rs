@@ -2,11 +2,13 @@
 
 use futures::future::try_join3;
 
+use super::history::RECORDED_AT;
 use super::{Definition, History, PollClosed, PollTally, Rules, keys};
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Update};
 use crate::facts::{Claim, Facts};
-use crate::projection::{View, Views};
+use crate::projection::recent::{ATTEMPTS, is_in_doubt};
+use crate::projection::{Own, View, Views};
 use crate::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
 
 /// A poll, as readers are shown it.
@@ -59,29 +61,51 @@ impl Polls {
         self.facts.table().update(key, earlier).await.map(|_| ())
     }
 
-    /// A poll with the vote of a viewer: three parallel reads.
+    /// A poll with the vote of a viewer: three parallel reads, and one more if that vote may not be counted yet.
     pub async fn poll(
         &self,
         poll: &PollId,
         viewer: Option<&ViewerId>,
+        now: Timestamp,
     ) -> Result<Option<Poll>, DynamoError> {
         let own = async {
             match viewer {
-                Some(viewer) => self.history(viewer, poll).await,
-                None => Ok(History::default()),
+                Some(viewer) => self.row(viewer, poll).await,
+                None => Ok(None),
             }
         };
-        let view = self.views.read(keys::view(poll), View::<PollTally>::read_from);
         let opened = self.facts.unerased(keys::opened(poll));
-        let (opened, own, view) = try_join3(opened, own, view).await?;
+        let (opened, row, mut view) = try_join3(opened, own, self.view(poll)).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
+        let own = row.as_ref().map(History::read).transpose()?.unwrap_or_default();
+        let mut counted = Own::Unknown;
+        if let Some(viewer) = viewer {
+            let recorded_at = row.map(|row| row.optional(RECORDED_AT, "an instant")).transpose()?;
+            let is_in_doubt = is_in_doubt(recorded_at.flatten(), now);
+            for _ in 0..ATTEMPTS {
+                counted = view.state.recent().of(viewer);
+                if counted != Own::Noted || !is_in_doubt {
+                    break;
+                }
+                let key = view.state.recent().note_of(&keys::view(poll), viewer);
+                let notes = self.views.notes(vec![key.clone()]).await?;
+                let version = view.version().unsigned_abs();
+                match view.state.recent().noted(notes.get(&key), version) {
+                    Some(noted) => {
+                        counted = noted;
+                        break;
+                    }
+                    None => view = self.view(poll).await?,
+                }
+            }
+        }
         let rules = &definition.rules;
         // A poll that is not folded yet has no votes.
         let end = view.state.end().unwrap_or(rules.closes_at);
         let choices = rules.choices.len();
         let (votes, vote) = match viewer {
-            Some(viewer) => view.state.votes_with(viewer, &own, choices),
+            Some(_) => view.state.votes_with(&own, counted, choices),
             None => (view.state.votes(choices), None),
         };
         Ok(Some(Poll { definition, end, votes, vote }))
@@ -116,7 +140,15 @@ impl Polls {
 
     /// All votes of a viewer in a poll, whether they count or not.
     pub async fn history(&self, viewer: &ViewerId, poll: &PollId) -> Result<History, DynamoError> {
-        let row = self.facts.table().get(keys::vote(viewer, poll).into_item()).await?;
+        let row = self.row(viewer, poll).await?;
         Ok(row.as_ref().map(History::read).transpose()?.unwrap_or_default())
+    }
+
+    async fn row(&self, viewer: &ViewerId, poll: &PollId) -> Result<Option<Row<'_>>, DynamoError> {
+        self.facts.table().get(keys::vote(viewer, poll).into_item()).await
+    }
+
+    async fn view(&self, poll: &PollId) -> Result<View<PollTally>, DynamoError> {
+        self.views.read(keys::view(poll), View::<PollTally>::read_from).await
     }
 }

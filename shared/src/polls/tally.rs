@@ -16,8 +16,8 @@ use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{
-    BlockRange, Blocks, Change, DerivedItem, Fold, Late, Own, Recent, SideWrites, State, Waiting,
-    Write, waiting,
+    BlockRange, Blocks, Change, DerivedItem, Fold, Late, Note, Own, Recent, SideWrites, State,
+    Waiting, Write, waiting,
 };
 use crate::values::{ActorId, Choice, Packer, Timestamp, Unpacker, ViewerId};
 
@@ -103,23 +103,30 @@ impl PollTally {
         sums.chain(std::iter::repeat(0)).take(choices).collect()
     }
 
-    /// The sums by choice, and the vote of a viewer whose votes are known. The sums are of the moment in which that vote was counted
-    /// ([`recent`](crate::projection::recent)).
-    #[must_use]
-    pub fn votes_with(
+    /// The people whose votes were counted last.
+    pub(super) fn recent(&self) -> &Recent<CountingVote> {
+        &self.recent
+    }
+
+    /// The sums by choice, and the vote of a viewer whose votes are known, as well as what is counted of them. The sums are of the moment
+    /// in which that vote was counted ([`recent`](crate::projection::recent)).
+    pub(super) fn votes_with(
         &self,
-        viewer: &ViewerId,
         voted: &History,
+        counted: Own<CountingVote>,
         choices: usize,
     ) -> (Vec<u64>, Option<Choice>) {
         let mut votes = self.votes(choices);
         let (Some(rules), Some(end)) = (&self.rules, self.end) else { return (votes, None) };
         let vote = voted.vote(rules.opens_at, end, &rules.choices);
-        let counted = match self.recent.of(viewer) {
-            Own::Counted(CountingVote { choice, .. }) => choice.map(usize::from),
-            Own::Nothing => None,
-            // If no vote is counted, this viewer's is not counted either.
-            Own::Unknown => {
+        let is_before_end = |counted: &CountingVote| rules.opens_at.plus_millis(counted.from) < end;
+        let counted = match counted {
+            Own::Counted(None) => None,
+            Own::Counted(Some(counted)) if is_before_end(&counted) => {
+                counted.choice.map(usize::from)
+            }
+            // The row is folded. Or what is counted is unknown: if no vote is, this viewer's is not counted either.
+            Own::Noted | Own::Unknown | Own::Counted(Some(_)) => {
                 let is_any = votes.iter().any(|votes| *votes > 0);
                 return (votes, vote.filter(|_| is_any).cloned());
             }
@@ -348,6 +355,14 @@ impl State for PollTally {
 
     fn recent(&self, version: u64) -> Option<AttributeValue> {
         Some(self.recent.write(version))
+    }
+
+    fn leaving(&mut self, view: &Key, version: u64) -> Vec<Note> {
+        self.recent.leaving(view, version)
+    }
+
+    fn is_long(&self) -> bool {
+        self.recent.is_long()
     }
 }
 

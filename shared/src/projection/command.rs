@@ -75,7 +75,7 @@ impl CommandPayload for UnfoldedChange {
         &["key", "view", "shard", "sequence", "at", "before", "after"];
 
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let image = |member| match members.raw(member) {
+        let image = |member| match members.raw(member)? {
             Some(json) if read_image(json).is_err() => Err(expected(member, "an item")),
             image => Ok(image.map(ToOwned::to_owned)),
         };
@@ -124,7 +124,7 @@ impl CommandPayload for UnfoldedChange {
 }
 
 fn key(member: &'static str, members: &Members<'_>) -> Result<Key, CommandError> {
-    let json = members.raw(member).ok_or(CommandError::Missing(member))?;
+    let json = members.required(member)?;
     let JsonKey { pk, sk } =
         serde_json::from_str(json).map_err(|_| expected(member, "`pk` and `sk`"))?;
     Ok(Key { pk, sk })

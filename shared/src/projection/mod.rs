@@ -66,7 +66,7 @@ pub use blocks::{BlockRange, Blocks, DerivedItem, PendingItems, SideWrites};
 pub use change::{Change, Sequence, SequenceError, Shard, ShardError};
 pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};
-pub use recent::{CountedValue, Late, Own, Recent};
+pub use recent::{CountedValue, Late, Note, Own, Recent};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
 pub use view::{Fold, Folded, Reader, Refused, State, Unfolded, View};

@@ -26,7 +26,7 @@ const PREFIX: &str = "changed#";
 pub const CHANGE: &str = "change";
 /// The id of the dead letter.
 const LETTER: &str = "letter";
-const NAMES: Names = Names { known: &[UnfoldedChange::MEMBERS], besides: &[] };
+const NAMES: Names = &[UnfoldedChange::MEMBERS];
 
 /// Why a change came back.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::recent::RECENT;
+use super::recent::{Note, RECENT};
 use super::{Change, HighWaterMarks, Sequence, SetAside, Shard, Write};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number};
@@ -22,7 +22,7 @@ const SET_ASIDE_BEFORE: &str = "set_aside";
 const NO_ROOM: &str =
     "one before it was set aside, and there is no room to note that of single changes";
 /// The attribute with the version: it is raised by each write.
-pub(super) const VERSION: &str = "version";
+pub(crate) const VERSION: &str = "version";
 /// The attributes of every view.
 const OURS: [&str; 8] =
     ["pk", "sk", MARKS, SET_ASIDE, SET_ASIDE_BEFORE, VERSION, FORGET_AT, RECENT];
@@ -45,6 +45,18 @@ pub trait State: Default {
     fn recent(&self, version: u64) -> Option<AttributeValue> {
         let _ = version;
         None
+    }
+
+    /// Takes people off the list of [recent](super::recent) ones if it is long, as the view with this key and version has it. Returns
+    /// their notes.
+    fn leaving(&mut self, view: &Key, version: u64) -> Vec<Note> {
+        let _ = (view, version);
+        Vec::new()
+    }
+
+    /// True if the list is long, so that the view has to be written again.
+    fn is_long(&self) -> bool {
+        false
     }
 }
 
@@ -201,6 +213,11 @@ impl<S: State> View<S> {
     #[must_use]
     pub fn version(&self) -> i64 {
         self.version
+    }
+
+    /// Takes people off a long list of [recent](super::recent) ones. Nothing may have been folded since the view was read.
+    pub(super) fn leaving(&mut self, key: &Key) -> Vec<Note> {
+        self.state.leaving(key, self.version.unsigned_abs())
     }
 
     /// Lets the view expire at this unix second, unless it is written again by then.

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{Delete, Put as TransactPut, TransactWriteItem};
+use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{DerivedItem, Reader, State, View};
+use super::{DerivedItem, Note, Reader, State, View};
 use crate::dynamo::item::{Item, Key, number};
 use crate::dynamo::limits::item_bytes;
-use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, PacedTable, Put, Table};
+use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, IN_FLIGHT, PacedTable, Put, Table};
 
 const UNWRITTEN: &str = "attribute_not_exists(version)";
 const UNCHANGED: &str = "version = :seen";
@@ -80,6 +81,33 @@ impl Views {
         }
         let view = |key| found.remove(key).unwrap_or_else(|| Ok(View::default()));
         Ok(keys.iter().map(view).collect())
+    }
+
+    /// Takes people off the list of a view that was just read, if it is long, and writes what is counted of them
+    /// ([`recent`](super::recent)).
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some may be written. The view must not be written.
+    pub async fn note_leaving<S: State>(
+        &self,
+        key: &Key,
+        view: &mut View<S>,
+    ) -> Result<(), DynamoError> {
+        let notes = view.leaving(key).into_iter().map(async |note: Note| {
+            let newer = note.is_newer();
+            self.0.put_if(note.into_item(), newer).await.map(|_| ())
+        });
+        stream::iter(notes).buffer_unordered(IN_FLIGHT).try_collect().await
+    }
+
+    /// The notes with these keys, which must differ, at most [`BATCH_GET`].
+    pub async fn notes(&self, keys: Vec<Key>) -> Result<HashMap<Key, Note>, DynamoError> {
+        if keys.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let rows = self.0.batch_get(keys.into_iter().map(Key::into_item).collect()).await?;
+        let notes = rows.iter().map(Note::read);
+        notes.map(|note| note.map(|note| (note.key().clone(), note))).collect()
     }
 
     /// Writes all of these or none. Returns false if somebody else has written one of the views.

@@ -22,7 +22,7 @@ mod batch;
 mod batches;
 mod error;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -134,11 +134,21 @@ impl Sender {
     /// [`SendError`]: the last error of a call that could not be retried. It does not say which messages were accepted; sending all of
     /// them again is right.
     pub async fn send(&self, messages: &[Message], deadline: Deadline) -> Result<(), SendError> {
+        self.send_each(messages, deadline).await.map(|_| ())
+    }
+
+    /// The same. Returns the ids of the messages, in their order.
+    ///
+    /// # Errors
+    /// As those of [`Self::send`].
+    pub async fn send_each(
+        &self,
+        messages: &[Message],
+        deadline: Deadline,
+    ) -> Result<Vec<String>, SendError> {
         let calls = batches::batches(messages).map(|batch| self.send_batch(batch, deadline));
         let calls: Vec<_> = calls.collect();
-        let mut calls = stream::iter(calls).buffer_unordered(IN_FLIGHT);
-        while calls.try_next().await?.is_some() {}
-        Ok(())
+        stream::iter(calls).buffered(IN_FLIGHT).try_concat().await
     }
 
     /// Sends one message, and returns its id. If a response was lost, it may be on the queue under other ids, too.
@@ -154,16 +164,17 @@ impl Sender {
         ids.into_iter().next().ok_or_else(SendError::nothing_said)
     }
 
-    /// Sends the messages of one call, and again those that were not accepted. Returns the ids of the messages, in the order in which
-    /// they were accepted. Boxed, like calls of tables ([`Calling`](crate::dynamo::Calling)).
+    /// Sends the messages of one call, and again those that were not accepted. Returns the ids of
+    /// the messages, in their order. Boxed, like calls of tables
+    /// ([`Calling`](crate::dynamo::Calling)).
     fn send_batch<'a>(
         &'a self,
         batch: &'a [Message],
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<Vec<String>, SendError>> {
         Box::pin(async move {
-            let (mut left, mut backoff) = (batch.iter().collect(), Backoff::default());
-            let mut ids = Vec::new();
+            let (mut left, mut backoff) = (batch.iter().enumerate().collect(), Backoff::default());
+            let mut ids = vec![String::new(); batch.len()];
             loop {
                 let attempted = self.attempt(&mut left, &mut ids, deadline).await;
                 let Err(error) = attempted else { return Ok(ids) };
@@ -178,19 +189,24 @@ impl Sender {
         })
     }
 
-    /// Calls once. Keeps the messages that were not accepted, and adds the ids of the others.
+    /// Calls once. Keeps the messages that were not accepted, and sets the ids of the others.
     async fn attempt(
         &self,
-        left: &mut Vec<&Message>,
-        accepted_as: &mut Vec<String>,
+        left: &mut Vec<(usize, &Message)>,
+        ids: &mut [String],
         deadline: Deadline,
     ) -> Result<(), SendError> {
         let answer = self.call(left, deadline).await?;
         // An entry that is missing in the response counts as not accepted.
-        let accepted: HashSet<_> = answer.successful.iter().map(|one| one.id.as_str()).collect();
-        let mut ids = 0..left.len();
-        left.retain(|_| ids.next().is_some_and(|id| !accepted.contains(id.to_string().as_str())));
-        accepted_as.extend(answer.successful.into_iter().map(|one| one.message_id));
+        let accepted = answer.successful.into_iter().map(|one| (one.id, one.message_id));
+        let mut accepted: HashMap<_, _> = accepted.collect();
+        left.retain(|(place, _)| match accepted.remove(&place.to_string()) {
+            Some(id) => {
+                ids[*place] = id;
+                false
+            }
+            None => true,
+        });
         match left.is_empty() {
             true => Ok(()),
             false => Err(SendError::of_entries(&answer.failed)),
@@ -199,10 +215,10 @@ impl Sender {
 
     async fn call(
         &self,
-        messages: &[&Message],
+        messages: &[(usize, &Message)],
         deadline: Deadline,
     ) -> Result<SendMessageBatchOutput, SendError> {
-        let entries = messages.iter().enumerate().map(|(id, message)| message.entry(id));
+        let entries = messages.iter().map(|(place, message)| message.entry(*place));
         let entries = entries.collect::<Result<_, _>>()?;
         let call = self.client.send_message_batch().queue_url(&self.url).set_entries(Some(entries));
         // Boxed: the state of an SDK call is kilobytes, and would be copied at every layer.

@@ -59,8 +59,10 @@ pub const CURSOR_SECRETS: [&str; 2] = ["NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CUR
 pub const INTERNAL_SECRETS: [&str; 2] = ["NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"];
 /// The authentication of the API: `jwt`, `iam` or `open`. With `iam` the command line signs its requests.
 pub const AUTHORIZATION: &str = "NAGARE_AUTHORIZATION";
-/// The claim of a token with the tenant of its owner.
-pub const TENANT_CLAIM: &str = "NAGARE_TENANT_CLAIM";
+/// The claim of a token with the id of the viewer who owns it.
+pub const VIEWER_CLAIM: &str = "NAGARE_VIEWER_CLAIM";
+/// The claims of a token with its owner's id, and with its owner's tenant.
+pub const CLAIMS: [&str; 2] = [VIEWER_CLAIM, "NAGARE_TENANT_CLAIM"];
 /// The limit of events per second of a tenant in one instance of the intake; 0: no limit.
 pub const TENANT_EVENTS_PER_SECOND: &str = "NAGARE_TENANT_EVENTS_PER_SECOND";
 /// The base address of the HTTP API, for the command line.

@@ -6,6 +6,7 @@ pub mod env;
 pub mod function;
 pub mod hold;
 pub mod invocation;
+pub mod lease;
 pub mod metrics;
 pub mod panics;
 pub mod retry;

@@ -9,6 +9,14 @@
 //!   view, under the version of the view that was read before. So no concurrent write of either is lost.
 //!
 //! A full bucket takes no further name. An event of such a name cannot be folded, and becomes a dead letter.
+//!
+//! # Lives
+//!
+//! An erasure empties the view, which ends its *life* and begins the next one: the view counts its
+//! lives, and what is emptied keeps that number for three days. A decision reads the number with
+//! the counts, and its writes are refused once the number has changed
+//! ([`Snapshot`](super::Snapshot)). So after a view is emptied nothing is written that follows from
+//! what it counted before.
 
 mod rewriting;
 
@@ -29,12 +37,16 @@ use crate::values::{EventName, MAX_EVENT_NAME_LENGTH, Packer, Unpacker, spread};
 /// The number of blocks of names.
 pub(super) const BUCKETS: u8 = 16;
 
+/// Why an event of another name is not folded.
+pub const NO_ROOM_FOR_A_NAME: &str = "fewer names of one customer: there is no room for another";
+
 const TALLY: &str = "tally";
 const NAMES: &str = "names";
 const RECENT: &str = "recent";
 const BLOCKS: &str = "blocks";
 const FIRST_BLOCK: &str = "first_block";
 const LEAVING: &str = "leaving";
+const LIFE: &str = "life";
 const OTHERS: &str = "other_names";
 /// The attribute of a block with its content.
 const CONTENT: &str = "content";
@@ -53,6 +65,8 @@ pub struct CustomerView {
     first_block: u64,
     /// Set during its erasure, while names of its tenant may lack their first or last instant.
     pub is_leaving: bool,
+    /// How often it was emptied.
+    life: u64,
     others: u64,
     bounds: Bounds,
     /// The buckets that were read. Not stored in the item.
@@ -73,6 +87,13 @@ impl CustomerView {
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.others > 0 || self.first_block < self.blocks
+    }
+
+    /// How often the view was emptied by an erasure. Whatever follows from the view is written on
+    /// the condition that this is the same.
+    #[must_use]
+    pub fn life(&self) -> u64 {
+        self.life
     }
 
     /// True if some of its names are in blocks.
@@ -155,7 +176,7 @@ impl CustomerView {
                 match bucket.names.get_mut(name) {
                     Some(tally) => tally.join(one),
                     None if is_full => {
-                        return Err("fewer names of one customer: there is no room for another");
+                        return Err(NO_ROOM_FOR_A_NAME);
                     }
                     None => {
                         bucket.names.insert(name.clone(), one);
@@ -281,7 +302,7 @@ fn block(view: &Key, sk: String, content: AttributeValue, mut block: Item) -> Wr
 
 impl State for CustomerView {
     const ATTRIBUTES: &'static [&'static str] =
-        &[TALLY, NAMES, RECENT, BLOCKS, FIRST_BLOCK, LEAVING, OTHERS];
+        &[TALLY, NAMES, RECENT, BLOCKS, FIRST_BLOCK, LEAVING, LIFE, OTHERS];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let expected = "a count and two instants";
@@ -297,6 +318,7 @@ impl State for CustomerView {
             blocks: count(BLOCKS)?,
             first_block: count(FIRST_BLOCK)?,
             is_leaving: row.flag(LEAVING)?,
+            life: count(LIFE)?,
             others: count(OTHERS)?,
             ..Self::default()
         })
@@ -304,9 +326,12 @@ impl State for CustomerView {
 
     fn write(&self) -> Item {
         let mut item = Item::new();
-        for (name, count) in
-            [(BLOCKS, self.blocks), (FIRST_BLOCK, self.first_block), (OTHERS, self.others)]
-        {
+        for (name, count) in [
+            (BLOCKS, self.blocks),
+            (FIRST_BLOCK, self.first_block),
+            (LIFE, self.life),
+            (OTHERS, self.others),
+        ] {
             if count > 0 {
                 item.insert(name.to_owned(), number(count));
             }
@@ -363,6 +388,10 @@ impl SummaryState for CustomerView {
 
     fn is_nothing(&self) -> bool {
         self.tally.is_none()
+    }
+
+    fn life(&self) -> u64 {
+        self.life
     }
 
     fn side_writes(&mut self, view: &Key, is_first: bool) -> Vec<Write> {

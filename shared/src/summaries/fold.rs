@@ -34,6 +34,11 @@ pub trait SummaryState: Fold + Clone + PartialEq + Send + Sync {
     /// True if it is empty: readers are not shown it, and it is deleted once its marks may be.
     fn is_nothing(&self) -> bool;
 
+    /// How often it was emptied.
+    fn life(&self) -> u64 {
+        0
+    }
+
     /// The writes beside the view at this key. `is_first`: it was empty before.
     fn side_writes(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
         let _ = (view, is_first);

@@ -9,6 +9,7 @@
 //! witness    the view that an archive is compared with
 //! summary    what a customer did, as it is read
 //! removal    events are removed again
+//! snapshot   a summary to decide on, and the condition that it still holds
 //! ```
 //!
 //! An event is put once into the table of its period, and never changed ([`crate::events`]). The stream of that table carries it to the
@@ -43,6 +44,7 @@ mod fold;
 pub mod keys;
 mod name;
 mod removal;
+mod snapshot;
 mod summary;
 mod tally;
 mod witness;
@@ -55,11 +57,12 @@ use crate::events::{Customer, Period, Tally};
 use crate::projection::{View, Views};
 use crate::values::{CustomerId, EventName, TenantId};
 
-pub use customer::CustomerView;
+pub use customer::{CustomerView, NO_ROOM_FOR_A_NAME};
 pub use fold::{SummaryState, name_of, views_of};
 pub use keys::{PARTS, SummaryItem, SummaryView};
 pub use name::{NameView, SHOWN_DAYS};
 pub use removal::{MOST_NAMES, Removal, RemovalOutcome};
+pub use snapshot::Snapshot;
 pub use summary::CustomerSummary;
 pub use tally::{Day, Days, NameTally, NamedDays, day_of, start_of};
 pub use witness::{TenantPage, WitnessView};
@@ -231,13 +234,12 @@ impl Summaries {
         tenant: &TenantId,
         after: Option<&CustomerId>,
         limit: usize,
-    ) -> Result<Vec<(CustomerId, CustomerSummary)>, DynamoError> {
+    ) -> Result<Vec<Snapshot>, DynamoError> {
         let ids = self.ids(tenant, after, limit).await?;
         let views = self.views(tenant, &ids).await?;
-        let whole = ids.into_iter().zip(views).map(|(customer_id, view)| async move {
+        let whole = ids.into_iter().zip(views).map(|(customer_id, view)| {
             let customer = Customer { tenant_id: tenant.clone(), customer_id };
-            let summary = self.whole(&customer, view.state).await?;
-            Ok((customer.customer_id, summary))
+            self.snapshot_of(customer, view)
         });
         stream::iter(whole).buffered(IN_FLIGHT).try_collect().await
     }

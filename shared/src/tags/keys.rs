@@ -57,8 +57,8 @@ mod tests {
     proptest! {
         #[test]
         fn keys_say_what_they_are_of(
-            person in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]",
-            activity in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]",
+            person in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]",
+            activity in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]",
             millis in 0_i64..4_000_000_000_000,
         ) {
             let person = ViewerId::new(person).expect("an id");

@@ -1,19 +1,25 @@
 //! Alerts: put once, listed, and marked as read.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use aws_sdk_dynamodb::types::{Put as TransactPut, TransactWriteItem};
 use futures::{TryStreamExt, stream};
 use ring::digest::{SHA256, digest};
 
-use super::{DailyDefinition, RuleDefinition, When, keys};
+use super::{DailyDefinition, LIFE, RuleDefinition, TenantItem, When, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query, Update};
+use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, Put, Query, Update};
 use crate::events::{Customer, Period};
 use crate::ledger::{Ledger, LedgerKey};
 use crate::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
 /// Alerts that are marked at once.
 const MARK_CONCURRENCY: usize = 16;
+
+/// An alert is put if there is none, or one of an earlier life of its customer's view, which an
+/// erasure is about to delete.
+const NEW: &str = "attribute_not_exists(pk) OR #life < :life";
 
 /// The name of the period of all time.
 const EVER: &str = "ever";
@@ -65,6 +71,10 @@ pub struct Alert {
     pub when: AlertWhen,
     pub decided_at: Timestamp,
     pub events: u64,
+    /// The life of its customer's view ([`Snapshot`]).
+    ///
+    /// [`Snapshot`]: crate::summaries::Snapshot
+    pub life: u64,
     /// True if it was marked as read.
     pub is_read: bool,
 }
@@ -76,50 +86,53 @@ pub struct Alerts {
 }
 
 impl Alert {
-    /// The alert of a rule about a customer, for a period or for all time, decided now on `events` events.
+    /// The alert of a rule that counts about a customer, for a period or for all time.
     pub(super) fn of(
         rule: &RuleDefinition,
-        customer: &Customer,
+        (customer, life): (&Customer, u64),
         period: Option<Period>,
-        events: u64,
-        now: Timestamp,
+        decided_at: Timestamp,
     ) -> Self {
-        let source = AlertSource::Rule(rule.rule_id.clone());
+        let (source, says) = (AlertSource::Rule(rule.rule_id.clone()), rule.when.to_string());
         let when = period.map_or(AlertWhen::Ever, AlertWhen::Period);
-        Self::new(source, rule.at, rule.when.to_string(), customer, when, events, now)
+        let events = match &rule.when {
+            When::Counted(counted) => counted.count,
+            When::Silent(_) => 0,
+        };
+        Self {
+            alert_id: id_of(customer, &source, rule.at, &says, when),
+            source,
+            defined_at: rule.at,
+            says,
+            customer_id: customer.customer_id.clone(),
+            when,
+            decided_at,
+            events,
+            life,
+            is_read: false,
+        }
     }
 
     /// The alert of a daily definition about a customer for a day, decided on `events` events.
     pub(super) fn of_day(
         definition: &DailyDefinition,
-        customer: &Customer,
+        (customer, life): (&Customer, u64),
         day: Period,
         events: u64,
         decided_at: Timestamp,
     ) -> Self {
         let DailyDefinition { source, at, says, .. } = definition;
         let when = AlertWhen::Day(day);
-        Self::new(source.clone(), *at, says.clone(), customer, when, events, decided_at)
-    }
-
-    fn new(
-        source: AlertSource,
-        defined_at: Timestamp,
-        says: String,
-        customer: &Customer,
-        when: AlertWhen,
-        events: u64,
-        decided_at: Timestamp,
-    ) -> Self {
         Self {
-            alert_id: id_of(customer, &source, defined_at, &says, when),
-            source,
-            defined_at,
-            says,
+            alert_id: id_of(customer, source, *at, says, when),
+            source: source.clone(),
+            defined_at: *at,
+            says: says.clone(),
             customer_id: customer.customer_id.clone(),
             when,
             decided_at,
             events,
+            life,
             is_read: false,
         }
     }
@@ -144,6 +157,14 @@ impl Alert {
             && self.says == rule.when.to_string()
     }
 
+    fn claim(&self) -> Item {
+        Item::from([
+            ("at".to_owned(), text(self.decided_at.to_string())),
+            ("customer".to_owned(), text(self.customer_id.as_str())),
+            (LIFE.to_owned(), number(self.life)),
+        ])
+    }
+
     fn attributes(&self) -> Item {
         let source = match &self.source {
             AlertSource::Rule(rule) => ("rule".to_owned(), text(rule.as_str())),
@@ -157,6 +178,7 @@ impl Alert {
             ("customer".to_owned(), text(self.customer_id.as_str())),
             (when.to_owned(), text(self.when_name())),
             ("events".to_owned(), number(self.events)),
+            (LIFE.to_owned(), number(self.life)),
         ])
     }
 
@@ -182,6 +204,7 @@ impl Alert {
             when,
             decided_at,
             events: row.count("events")?,
+            life: row.count(LIFE)?,
             is_read: row.flag("read")?,
         })
     }
@@ -234,22 +257,65 @@ impl Alerts {
         tenant: &TenantId,
         alert: &Alert,
     ) -> Result<Timestamp, DynamoError> {
-        let absent = || Condition::new("attribute_not_exists(pk)");
-        let claim = Item::from([
-            ("at".to_owned(), text(alert.decided_at.to_string())),
-            ("customer".to_owned(), text(alert.customer_id.as_str())),
-        ]);
+        let new = || Condition::new(NEW).name("#life", LIFE).value(":life", number(alert.life));
         let key = keys::claim(tenant, &alert.alert_id);
-        let decided_at = match self.ledger.put_if(key, claim, absent()).await? {
+        let decided_at = match self.ledger.put_if(key, alert.claim(), new()).await? {
             Put::Done => alert.decided_at,
             Put::Refused(there) => self.ledger.table().row(there).parsed("at", "an instant")?,
         };
         let key = keys::alert(tenant, &decided_at, &alert.alert_id);
-        self.ledger.put_if(key, alert.attributes(), absent()).await?;
+        self.ledger.put_if(key, alert.attributes(), new()).await?;
         Ok(decided_at)
     }
 
-    /// Removes an alert. Its claim is deleted last, so a removal that crashed can be repeated.
+    /// The puts of an alert and its claim, as parts of a transaction: refused if there is one of
+    /// the same life.
+    pub(super) fn puts(
+        &self,
+        tenant: &TenantId,
+        alert: &Alert,
+    ) -> Result<[TransactWriteItem; 2], DynamoError> {
+        let put = |key: LedgerKey, attributes: Item| {
+            let mut item = key.into_item();
+            item.extend(attributes);
+            let put = TransactPut::builder()
+                .table_name(self.ledger.table().name())
+                .set_item(Some(item))
+                .condition_expression(NEW)
+                .expression_attribute_names("#life", LIFE)
+                .expression_attribute_values(":life", number(alert.life));
+            Ok::<_, DynamoError>(TransactWriteItem::builder().put(put.build()?).build())
+        };
+        Ok([
+            put(keys::claim(tenant, &alert.alert_id), alert.claim())?,
+            put(keys::alert(tenant, &alert.decided_at, &alert.alert_id), alert.attributes())?,
+        ])
+    }
+
+    /// The instants of those alerts that were put in this life of their customer's view.
+    pub(super) async fn put_before(
+        &self,
+        tenant: &TenantId,
+        alerts: &[AlertId],
+        life: u64,
+    ) -> Result<BTreeMap<AlertId, Timestamp>, DynamoError> {
+        let mut there = BTreeMap::new();
+        for some in alerts.chunks(BATCH_GET) {
+            let keys = some.iter().map(|alert| keys::claim(tenant, alert).into_item()).collect();
+            for row in self.ledger.table().batch_get(keys).await? {
+                let LedgerKey { pk, sk } = LedgerKey::of(&row)?;
+                if let Some(TenantItem::Claim(_, alert)) = keys::of_key(&pk, &sk)
+                    && row.count(LIFE)? == life
+                {
+                    there.insert(alert, row.parsed("at", "an instant")?);
+                }
+            }
+        }
+        Ok(there)
+    }
+
+    /// Removes an alert of this life of its customer's view. Its claim is deleted last, so a
+    /// removal that crashed can be repeated.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.
@@ -257,10 +323,16 @@ impl Alerts {
         &self,
         tenant: &TenantId,
         alert: &AlertId,
+        life: u64,
     ) -> Result<(), DynamoError> {
+        let same = || {
+            let same = Condition::new("#life = :life");
+            Some(same.name("#life", LIFE).value(":life", number(life)))
+        };
         let Some(key) = self.listed(tenant, alert).await? else { return Ok(()) };
-        self.ledger.delete(key).await?;
-        self.ledger.delete(keys::claim(tenant, alert)).await
+        let (table, claim) = (self.ledger.table(), keys::claim(tenant, alert).into_item());
+        table.delete(key.into_item(), same()).await?;
+        table.delete(claim, same()).await.map(|_| ())
     }
 
     /// Marks alerts as read, a few at a time. Passes over those that were never put.

@@ -1,10 +1,8 @@
 //! The commands of tenants.
 
-use serde::Deserialize;
-
 use super::{Change, RuleDefinition, Score, When, rule};
 use crate::events::Customer;
-use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Object, Subject};
 use crate::values::{AlertId, CustomerId, Payload, RuleId, ScoreId, TenantId, Timestamp};
 
 /// The most alerts that one command marks as read.
@@ -109,7 +107,7 @@ impl CommandPayload for RuleChange {
         let (rule_id, at) = (members.parsed("rule_id", RuleId::new)?, members.instant("at")?);
         let to = match type_name == Self::TYPES[0] {
             true => {
-                let when = members.raw("when").ok_or(CommandError::Missing("when"))?;
+                let when = members.required("when")?;
                 Some(When::parse(when).ok_or(malformed("when", rule::EXPECTED))?)
             }
             false => None,
@@ -157,9 +155,8 @@ impl CommandPayload for ScoreChange {
         let (score_id, at) = (members.parsed("score_id", ScoreId::new)?, members.instant("at")?);
         let to = match type_name == Self::TYPES[0] {
             true => {
-                let there = |member| members.raw(member).ok_or(CommandError::Missing(member));
-                let (base, measures) = (there("base")?, there("measures")?);
-                let score = Score::parse(base, measures, members.raw("alert_below"));
+                let (base, measures) = (members.required("base")?, members.required("measures")?);
+                let score = Score::parse(base, measures, members.raw("alert_below")?);
                 Some(score.map_err(|(member, expected)| malformed(member, expected))?)
             }
             false => None,
@@ -193,17 +190,14 @@ impl CommandPayload for AlertsRead {
     const MEMBERS: &'static [&'static str] = &["tenant_id", "read"];
 
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        #[derive(Deserialize)]
-        struct One {
-            alert_id: AlertId,
-        }
         let tenant_id = members.parsed("tenant_id", TenantId::new)?;
-        let json = members.raw("read").ok_or(CommandError::Missing("read"))?;
-        let read: Vec<One> = serde_json::from_str(json).map_err(|_| malformed("read", READ))?;
+        let read = Object::list(members.required("read")?, &[&["alert_id"]]);
+        let read = read.and_then(|all| all.iter().map(|it| it.value("alert_id").ok()?).collect());
+        let read: Vec<AlertId> = read.ok_or(malformed("read", READ))?;
         if !(1..=MOST_READ).contains(&read.len()) {
             return Err(malformed("read", READ));
         }
-        Ok(Self { tenant_id, read: read.into_iter().map(|it| it.alert_id).collect() })
+        Ok(Self { tenant_id, read })
     }
 
     fn write(&self, body: Body) -> Body {

@@ -2,65 +2,98 @@
 //!
 //! The alerts of a rule are stored for each customer as a set of periods: a bit for each day, and for weeks and months a bit for their
 //! first day. So a customer who reached the count in many periods costs one read, not a put for each period. The set belongs to one
-//! definition, and another definition starts with an empty set. It is written after every [`SET_AFTER`] alerts, so an interrupted
-//! decision does not start from the beginning when it is repeated.
+//! definition, and another definition starts with an empty set.
+//!
+//! # What a decision follows from
+//!
+//! A decision holds a [`Snapshot`] of a customer for as long as its writes take, and an erasure may
+//! empty the customer's view meanwhile. So alerts are put in one transaction with their set, on two
+//! conditions:
+//!
+//! * *The view has the same life.* The erasure ends a life when it empties the view, and deletes
+//!   alerts and sets of ended lives. After that moment no alert is put that follows from what was
+//!   erased, so one scan finds all of them. A decision whose transaction is refused for that is
+//!   [void](Decided::Void), and its caller reads a new snapshot.
+//! * *The set is the one that was read.* So no day of a set is lost, no alert is put twice, and a
+//!   decision that crashed has put all alerts of a transaction or none.
+//!
+//! Sets and alerts have the number of their life. The erasure deletes only those of an ended life.
+//! So alerts of events that are sent after it stay, whatever it deletes next to them. A set of an
+//! ended life counts as empty.
+//!
+//! A rule may be erased too, with its whole tenant. The erasure deletes rules before it empties
+//! views, and a decision reads the life of a view before it reads rules. So a decision by a deleted
+//! rule has a life that ends.
 //!
 //! # Successive definitions
 //!
-//! The latest `at` wins permanently, so alerts of a superseded definition are never listed again. They are removed, also if decisions are
-//! concurrent:
+//! The latest `at` wins permanently, so alerts of a superseded definition are never listed again.
+//! They are removed, also if decisions are concurrent: a decision that finds the set of an earlier
+//! definition removes the alerts of that set, and then writes its own over it. A decision that
+//! finds the set of a later definition gives no alert. The command that redefines a rule decides on
+//! all customers, so it finds all sets.
 //!
-//! * A set is only written over the version that its writer has read. A refused writer reads the current one. So no day of a set is lost,
-//!   and no set is overwritten by one of an earlier definition.
-//! * A decision that finds the set of an earlier definition removes the alerts of that set, and then writes its own set.
-//! * A decision that finds the set of a later definition gives no alert. It removes its own alerts that are in no set yet.
+//! # The bus
 //!
-//! The command that redefines a rule decides on all customers, so it finds all sets. Alerts can only remain if a decision crashed or timed
-//! out between its alerts and its set, and its definition was superseded before the retry: at most [`SET_AFTER`] for each customer that
-//! was being decided. Writing the set first would cost one more write for every alert.
+//! Alerts are sent to the bus after they are put. Until then the set names their days, with the end
+//! of the sender's [lease](crate::runtime::lease). After a crash the next decision sends them
+//! again, and an erasure waits for the lease before it deletes the set.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::alerts::id_of_rule;
-use super::given::{Days, Given, day_of, rank_of};
+use super::given::{Days, Given, SENDING, day_of};
 use super::{Alert, Alerts, CountRule, DecideError, Definitions, RuleDefinition, When, keys};
 use crate::dynamo::item::{Item, text, truth};
 use crate::dynamo::{Dynamo, DynamoError, Put, Update};
 use crate::events::{Customer, Period};
 use crate::ledger::Ledger;
 use crate::outbound::Bus;
+use crate::projection::Views;
+use crate::runtime::lease;
 use crate::runtime::retry::Backoff;
-use crate::summaries::CustomerSummary;
+use crate::summaries::{CustomerSummary, Snapshot, Summaries};
 use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
 
 /// Set in the row of a rule that has decided on all customers.
 pub(super) const DECIDED: &str = "decided";
-/// The number of alerts between two writes of a set.
-const SET_AFTER: usize = 64;
 /// Alerts that are removed concurrently.
 const IN_FLIGHT: usize = 8;
+
+/// How a decision ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Decided {
+    /// All alerts that the snapshot asks for are given.
+    Done,
+    /// An erasure has emptied the view since the snapshot was read: the decision has to be made
+    /// again, by rules that are read after another snapshot.
+    Void,
+}
 
 /// Decides on the counts of customers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Rules {
     ledger: Ledger,
+    summaries: Summaries,
     bus: Bus,
 }
 
 impl Rules {
-    /// By the rules in this ledger.
+    /// By the rules in this ledger, on the customers of these views.
     #[must_use]
-    pub fn new(ledger: &Ledger) -> Self {
-        Self { ledger: ledger.clone(), bus: Bus::off() }
+    pub fn new(ledger: &Ledger, views: &Views) -> Self {
+        Self { ledger: ledger.clone(), summaries: Summaries::new(views), bus: Bus::off() }
     }
 
     /// The same, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
-        Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
+        let (ledger, summaries) = (self.ledger.over(dynamo), self.summaries.over(dynamo));
+        Self { ledger, summaries, bus: self.bus.clone() }
     }
 
     /// The same, sending each alert to a bus.
@@ -87,15 +120,13 @@ impl Rules {
     pub async fn decide(
         &self,
         rule: &RuleDefinition,
-        customer: &Customer,
-        summary: &CustomerSummary,
+        on: &Snapshot,
         now: Timestamp,
-    ) -> Result<(), DecideError> {
-        let periods = Self::reached_by(rule, summary);
-        if periods.is_empty() {
-            return Ok(());
+    ) -> Result<Decided, DecideError> {
+        match Self::reached_by(rule, &on.summary).is_empty() {
+            true => Ok(Decided::Done),
+            false => self.decide_again(rule, on, now).await,
         }
-        self.give(rule, customer, periods, now).await
     }
 
     /// The same for a new definition: alerts of an earlier one are removed, even if this one gives none.
@@ -105,97 +136,156 @@ impl Rules {
     pub async fn decide_again(
         &self,
         rule: &RuleDefinition,
-        customer: &Customer,
-        summary: &CustomerSummary,
+        on: &Snapshot,
         now: Timestamp,
-    ) -> Result<(), DecideError> {
-        self.give(rule, customer, Self::reached_by(rule, summary), now).await
-    }
-
-    /// Gives the alerts for these periods that are not given yet, and removes those of an earlier definition.
-    async fn give(
-        &self,
-        rule: &RuleDefinition,
-        customer: &Customer,
-        periods: Vec<Option<Period>>,
-        now: Timestamp,
-    ) -> Result<(), DecideError> {
-        let When::Counted(counted) = &rule.when else { return Ok(()) };
-        let row = self.ledger.get(keys::decided(customer, &rule.rule_id)).await?;
-        let mut there = row.map(|row| Given::read(&row)).transpose()?;
-        match there.as_ref().map(|there| there.rank().cmp(&rank_of(rule))) {
-            Some(Ordering::Greater) => return Ok(()),
-            Some(Ordering::Less) => {
-                there = self.remember(rule, customer, there, Days::new()).await?;
-                if there.is_none() {
-                    return Ok(());
-                }
-            }
-            _ => {}
-        }
-        let is_due =
-            |period: &_| there.as_ref().is_none_or(|set| !set.days.contains(&day_of(*period)));
-        let due: Vec<_> = periods.into_iter().filter(is_due).collect();
-        let alerts = Alerts::new(&self.ledger);
-        for some in due.chunks(SET_AFTER) {
-            let alert = |period: &_| Alert::of(rule, customer, *period, counted.count, now);
-            let raised: Vec<_> = some.iter().map(alert).collect();
-            // Before the set is written: after a crash in between, the alerts are sent again.
-            alerts.raise(&self.bus, &customer.tenant_id, &raised).await?;
-            let days = some.iter().map(|period| day_of(*period)).collect();
-            there = self.remember(rule, customer, there, days).await?;
-            if there.is_none() {
-                let superseded = raised.into_iter().map(|alert| alert.alert_id).collect();
-                self.remove(superseded, customer).await?;
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds days to the set of a definition about a customer. Replaces the set of an earlier definition and removes its alerts. Returns the
-    /// new set; `None`, without a write, if there is the set of a later definition.
-    async fn remember(
-        &self,
-        rule: &RuleDefinition,
-        customer: &Customer,
-        mut there: Option<Given>,
-        days: Days,
-    ) -> Result<Option<Given>, DynamoError> {
+    ) -> Result<Decided, DecideError> {
+        let periods = Self::reached_by(rule, &on.summary);
+        let rank = (on.life, rule.at, rule.when.to_string());
         let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
+        let mut there = self.given(rule, &on.customer).await?;
+        let mut put_before = BTreeMap::new();
         loop {
-            let order = there.as_ref().map(|there| there.rank().cmp(&rank_of(rule)));
+            let order = there.as_ref().map(|there| there.rank().cmp(&rank));
             let before = match (&there, order) {
-                (_, Some(Ordering::Greater)) => return Ok(None),
+                (Some(later), Some(Ordering::Greater)) => {
+                    let is_void = later.life > on.life;
+                    return Ok(if is_void { Decided::Void } else { Decided::Done });
+                }
                 (Some(earlier), Some(Ordering::Less)) => {
-                    let superseded = earlier.alerts(&rule.rule_id, customer);
-                    self.remove(superseded, customer).await?;
+                    self.remove(earlier, rule, &on.customer).await?;
                     Days::new()
                 }
-                (Some(same), _) if same.days.is_superset(&days) => return Ok(there),
+                (Some(same), _) if !same.unsent.is_empty() => {
+                    there = self.send(rule, on, same).await?;
+                    continue;
+                }
                 (there, _) => there.as_ref().map(|same| same.days.clone()).unwrap_or_default(),
             };
-            let next = Given { days: &before | &days, at: rule.at, when: rule.when.clone() };
-            let key = keys::decided(customer, &rule.rule_id);
-            let unchanged = Given::unchanged(there.as_ref());
-            let put = self.ledger.replace(key, next.attributes(), &[], Some(unchanged)).await?;
-            let Put::Refused(found) = put else { return Ok(Some(next)) };
-            let found = Some(found).filter(|found| !found.is_empty());
-            let found = found.map(|found| Given::read(&self.ledger.table().row(found)));
-            there = found.transpose()?;
-            backoff.wait(deadline).await?;
+            let due = periods.iter().filter(|period| !before.contains(&day_of(**period)));
+            let due: Vec<_> = due.take(self.most_together()).collect();
+            if due.is_empty() && order != Some(Ordering::Less) {
+                return Ok(Decided::Done);
+            }
+            let days = due.iter().map(|period| day_of(**period)).collect();
+            let next = Given {
+                life: on.life,
+                at: rule.at,
+                when: rule.when.clone(),
+                days: &before | &days,
+                unsent: if self.bus.is_on() { days } else { Days::new() },
+                until: lease::until(deadline),
+                version: there.as_ref().map_or(0, |there| there.version) + 1,
+            };
+            let of =
+                |period: &&Option<Period>| Alert::of(rule, (&on.customer, on.life), **period, now);
+            let alerts: Vec<_> = due.iter().map(of).collect();
+            let new = alerts.iter().filter(|alert| !put_before.contains_key(&alert.alert_id));
+            match self.put(rule, on, there.as_ref(), &next, new).await {
+                Ok(true) => {
+                    there = Some(next);
+                    backoff.reset();
+                    continue;
+                }
+                Err(failure) if !failure.is_retryable() => return Err(failure.into()),
+                Ok(false) | Err(_) => {}
+            }
+            let seen = there.map(|there| there.version);
+            there = self.given(rule, &on.customer).await?;
+            if there.as_ref().map(|there| there.version) == seen {
+                if self.summaries.life(&on.customer).await? != on.life {
+                    return Ok(Decided::Void);
+                }
+                // A set that was lost does not lose its alerts.
+                let ids: Vec<_> = alerts.into_iter().map(|alert| alert.alert_id).collect();
+                let tenant = &on.customer.tenant_id;
+                put_before = Alerts::new(&self.ledger).put_before(tenant, &ids, on.life).await?;
+            }
+            backoff.wait(deadline).await.map_err(DynamoError::from)?;
         }
     }
 
+    async fn given(
+        &self,
+        rule: &RuleDefinition,
+        customer: &Customer,
+    ) -> Result<Option<Given>, DynamoError> {
+        let row = self.ledger.get(keys::decided(customer, &rule.rule_id)).await?;
+        row.map(|row| Given::read(&row)).transpose()
+    }
+
+    /// How many alerts are put in one transaction, beside the view and the set: each has a claim.
+    fn most_together(&self) -> usize {
+        let items = self.ledger.table().limits().max_transaction_items();
+        (items.saturating_sub(2) / 2).max(1)
+    }
+
+    /// Puts alerts, and the set that has them over the one that was read. Returns false if the view
+    /// has another life, the set has changed, or one of the alerts is there.
+    async fn put(
+        &self,
+        rule: &RuleDefinition,
+        on: &Snapshot,
+        there: Option<&Given>,
+        next: &Given,
+        alerts: impl Iterator<Item = &Alert>,
+    ) -> Result<bool, DynamoError> {
+        let (table, customer) = (self.ledger.table(), &on.customer);
+        let key = keys::decided(customer, &rule.rule_id).into_item();
+        let unchanged = Some(Given::unchanged(there));
+        let mut writes = vec![
+            self.summaries.lives(customer, on.life)?,
+            table.replacing(key, next.attributes(), &SENDING, unchanged)?,
+        ];
+        for alert in alerts {
+            writes.extend(Alerts::new(&self.ledger).puts(&customer.tenant_id, alert)?);
+        }
+        let number = writes.len();
+        let is_put = table.transact(writes).await?;
+        if is_put {
+            table.count_written(number);
+        }
+        Ok(is_put)
+    }
+
+    /// Sends the alerts that a set says are not sent, and notes that. Returns the set as it is
+    /// then.
+    async fn send(
+        &self,
+        rule: &RuleDefinition,
+        on: &Snapshot,
+        set: &Given,
+    ) -> Result<Option<Given>, DecideError> {
+        let (table, tenant) = (self.ledger.table(), &on.customer.tenant_id);
+        let of = |day: &u32| Alert::of(rule, (&on.customer, on.life), set.period(*day), rule.at);
+        let unsent: Vec<_> = set.unsent.iter().map(of).collect();
+        let ids: Vec<_> = unsent.iter().map(|alert| alert.alert_id.clone()).collect();
+        let put = Alerts::new(&self.ledger).put_before(tenant, &ids, on.life).await?;
+        let events = unsent.into_iter().filter_map(|alert| {
+            let decided_at = *put.get(&alert.alert_id)?;
+            Some(Alert { decided_at, ..alert }.event(tenant))
+        });
+        self.bus.send(events.collect::<Result<_, _>>()?, table.deadline()).await?;
+        let next = Given { unsent: Days::new(), version: set.version + 1, ..set.clone() };
+        let key = keys::decided(&on.customer, &rule.rule_id);
+        let unchanged = Some(Given::unchanged(Some(set)));
+        let noted = self.ledger.replace(key, next.attributes(), &SENDING, unchanged).await?;
+        match noted {
+            Put::Done => Ok(Some(next)),
+            Put::Refused(_) => Ok(self.given(rule, &on.customer).await?),
+        }
+    }
+
+    /// Removes the alerts of a set that another takes the place of.
     async fn remove(
         &self,
-        superseded: Vec<AlertId>,
+        earlier: &Given,
+        rule: &RuleDefinition,
         customer: &Customer,
     ) -> Result<(), DynamoError> {
         let alerts = Alerts::new(&self.ledger);
-        let removed = superseded.into_iter().map(|alert| {
-            let alerts = &alerts;
-            async move { alerts.remove(&customer.tenant_id, &alert).await }
+        let removed = earlier.alerts(&rule.rule_id, customer).into_iter().map(|alert| {
+            let (alerts, tenant, life) = (&alerts, &customer.tenant_id, earlier.life);
+            async move { alerts.remove(tenant, &alert, life).await }
         });
         stream::iter(removed).buffer_unordered(IN_FLIGHT).try_collect().await
     }

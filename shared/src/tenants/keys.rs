@@ -4,10 +4,11 @@
 //! A list is one partition of its tenant.
 
 use crate::dynamo::keys;
-use crate::events::Customer;
+use crate::events::{Customer, Period};
 use crate::ledger::LedgerKey;
 use crate::values::{
-    AlertId, CustomerId, Origin, RuleId, ScoreId, TIMESTAMP_LENGTH, TenantId, Timestamp,
+    AlertId, CustomerId, Origin, RefusalReason, RuleId, ScoreId, TIMESTAMP_LENGTH, TenantId,
+    Timestamp,
 };
 
 /// An item about a tenant, as its key says.
@@ -28,6 +29,10 @@ pub enum TenantItem {
     Daily(Customer),
     /// How far the daily decisions of a tenant have come.
     DailyTenant(TenantId),
+    /// How many of its events were refused on a day.
+    Refusals(TenantId),
+    /// One of those events. Whom it is about is in the item.
+    RefusedEvent(TenantId),
 }
 
 keys! {
@@ -45,6 +50,10 @@ keys! {
         deciding_of(tenant: TenantId) = "tenant#{tenant}#deciding";
         /// What was decided of customers by day, by id.
         pub daily(tenant: TenantId) = "tenant#{tenant}#daily";
+        /// How many events were refused, in several partitions, because it is written at the rate of events.
+        pub refusals(tenant: TenantId, shard: u8) = "tenant#{tenant}#refusals#{shard}";
+        /// Some of those events.
+        pub refused_events(tenant: TenantId) = "tenant#{tenant}#refused";
         /// All tenants that have had daily definitions.
         pub daily_tenants() = "tenants#daily";
     }
@@ -71,6 +80,14 @@ keys! {
             => TenantItem::Deciding(tenant);
         decided_daily(tenant_id: TenantId, customer_id: CustomerId) = daily(tenant_id), "{customer_id}"
             => TenantItem::Daily(Customer { tenant_id, customer_id });
+        /// How many events were refused on a day for a reason.
+        pub refusals_of_day(tenant: TenantId, shard: u8, day: Period, reason: RefusalReason)
+            = refusals(tenant, shard), "{day}#{reason}"
+            => TenantItem::Refusals(tenant);
+        /// One of those events.
+        pub refused_event(tenant: TenantId, day: Period, reason: RefusalReason, number: u64)
+            = refused_events(tenant), "{day}#{reason}#{number}"
+            => TenantItem::RefusedEvent(tenant);
         /// How far the daily decisions of a tenant have come.
         pub daily_tenant(tenant: TenantId) = daily_tenants(), "{tenant}" => TenantItem::DailyTenant(tenant);
     }

@@ -20,6 +20,14 @@
 //! that id if there is none, and fixes the instant of the decision. The row in the tenant's list is put at the instant of the claim, if
 //! there is none. So a repeated decision, after a crash or concurrently, puts the same row or none, and a read mark stays.
 //!
+//! # None follows from what was erased
+//!
+//! Decisions, alerts and claims have the *life* of the customer's view that they follow from, which
+//! ends when an erasure empties the view ([`Rules`]). Counting decisions are refused once it has
+//! ended. Daily decisions are made by the period keeper, whose lease the erasure waits for after it
+//! has emptied the views. Then it deletes what is of an ended life. So it ends after one scan, and
+//! deletes nothing that follows from events that were sent meanwhile.
+//!
 //! # None is missed
 //!
 //! Counts are decided on two sides, and each writes before it reads:
@@ -29,9 +37,9 @@
 //!
 //! A rule that has decided on all customers says so in its row, so a command that is repeated costs two reads, however many customers there are.
 //!
-//! Either the view or the rule is written last, and its writer sees the other. A failed decision causes a retry of its change or its
-//! command. Earlier decisions are stored for each customer and rule as a set of periods ([`deciding`](Rules)), which is written after
-//! the rows. If that write is lost, the claims are put again, which changes nothing.
+//! Either the view or the rule is written last, and its writer sees the other. A failed decision
+//! causes a retry of its change or its command. Earlier decisions are stored for each customer and
+//! rule as a set of periods ([`deciding`](Rules)), which is written with the alerts.
 //!
 //! # What is listed depends on the commands alone
 //!
@@ -64,12 +72,17 @@ pub use customers::{CustomerPayload, Customers};
 pub use daily::{
     Daily, DailyDefinition, DailyProgress, Decisions, DueDay, MOST_DAYS, due, last_due,
 };
-pub use deciding::Rules;
+pub use deciding::{Decided, Rules};
 pub use definitions::{
     Change, Definitions, InForce, MOST_IDS, MOST_RULES, MOST_SCORES, RuleDefinition,
     ScoreDefinition, TooManyDefinitions,
 };
+pub use given::sending_until;
 pub use keys::TenantItem;
 pub use raising::DecideError;
 pub use rule::{CountRule, When, Within};
 pub use score::{Measure, Score};
+
+/// The attribute of alerts, claims and decisions with the life of the customer's view that they
+/// follow from.
+pub const LIFE: &str = "life";

@@ -3,7 +3,7 @@
 use super::{Alert, AlertSource, Alerts};
 use crate::dynamo::DynamoError;
 use crate::outbound::{Bus, BusError, Happened, OutboundEvent};
-use crate::values::{TenantId, Timestamp};
+use crate::values::TenantId;
 
 /// An alert was not put, or not sent.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +57,7 @@ impl Alerts {
         for alert in alerts {
             let decided_at = self.give(tenant, alert).await?;
             if bus.is_on() {
-                events.push(alert.event(tenant, decided_at)?);
+                events.push(Alert { decided_at, ..alert.clone() }.event(tenant)?);
             }
         }
         Ok(bus.send(events, self.ledger.table().deadline()).await?)
@@ -65,7 +65,7 @@ impl Alerts {
 }
 
 impl Alert {
-    fn event(&self, tenant: &TenantId, decided_at: Timestamp) -> Result<OutboundEvent, BusError> {
+    pub(super) fn event(&self, tenant: &TenantId) -> Result<OutboundEvent, BusError> {
         let (rule_id, score_id) = match self.source.clone() {
             AlertSource::Rule(rule) => (Some(rule), None),
             AlertSource::Score(score) => (None, Some(score)),
@@ -84,6 +84,6 @@ impl Alert {
             day,
             events: self.events,
         };
-        OutboundEvent::new(&happened, decided_at, decided_at)
+        OutboundEvent::new(&happened, self.decided_at, self.decided_at)
     }
 }

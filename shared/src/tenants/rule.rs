@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use crate::events::{Period, PeriodLength};
+use crate::message::Object;
 use crate::values::{EventName, Timestamp};
 
 /// The most events that a rule may count.
@@ -43,30 +44,18 @@ pub enum Within {
     Ever,
 }
 
-#[derive(Deserialize)]
-struct Members {
-    event: Option<EventName>,
-    count: Option<u64>,
-    within: Option<Within>,
-    silent_days: Option<u16>,
-}
-
 impl When {
     /// Reads JSON. `None` if it is of no form, or of both.
     #[must_use]
     pub fn parse(json: &str) -> Option<Self> {
-        match serde_json::from_str(json).ok()? {
-            Members {
-                event: Some(event),
-                count: Some(count),
-                within: Some(within),
-                silent_days: None,
-            } if (1..=MOST_COUNT).contains(&count) => {
+        let object = Object::read(json, &[&["event", "count", "within", "silent_days"]]).ok()?;
+        let (event, count) = (object.value("event").ok()?, object.value("count").ok()?);
+        let (within, days) = (object.value("within").ok()?, object.value("silent_days").ok()?);
+        match (event, count, within, days) {
+            (Some(event), Some(count), Some(within), None) if (1..=MOST_COUNT).contains(&count) => {
                 Some(Self::Counted(CountRule { event, count, within }))
             }
-            Members { event: None, count: None, within: None, silent_days: Some(days) }
-                if (1..=MOST_SILENT_DAYS).contains(&days) =>
-            {
+            (None, None, None, Some(days)) if (1..=MOST_SILENT_DAYS).contains(&days) => {
                 Some(Self::Silent(days))
             }
             _ => None,

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use crate::events::Period;
+use crate::message::Object;
 use crate::summaries::CustomerSummary;
 use crate::values::EventName;
 
@@ -27,7 +28,7 @@ pub struct Score {
 }
 
 /// What is added for the events of one name.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
     event: EventName,
     days: u16,
@@ -36,6 +37,15 @@ pub struct Measure {
 }
 
 impl Measure {
+    fn read(object: &Object<'_>) -> Option<Self> {
+        Some(Self {
+            event: object.value("event").ok()??,
+            days: object.value("days").ok()??,
+            points: object.value("points").ok()??,
+            most: object.value("most").ok()??,
+        })
+    }
+
     fn is_valid(&self) -> bool {
         (1..=MOST_DAYS).contains(&self.days)
             && (-MOST..=MOST).contains(&self.points)
@@ -62,10 +72,12 @@ impl Score {
     ) -> Result<Self, (&'static str, &'static str)> {
         let base = base.parse().ok().filter(|it| (-MOST..=MOST).contains(it));
         let base = base.ok_or(("base", BASE))?;
-        let measures: Option<Vec<Measure>> = serde_json::from_str(measures).ok();
-        let measures = measures.filter(|all| {
-            (1..=MOST_MEASURES).contains(&all.len()) && all.iter().all(Measure::is_valid)
-        });
+        let measures = Object::list(measures, &[&["event", "days", "points", "most"]]);
+        let measures = measures
+            .and_then(|all| all.iter().map(Measure::read).collect::<Option<Vec<_>>>())
+            .filter(|all| {
+                (1..=MOST_MEASURES).contains(&all.len()) && all.iter().all(Measure::is_valid)
+            });
         let measures = measures.ok_or(("measures", MEASURES))?;
         let alert_below = alert_below.filter(|json| *json != "null");
         let alert_below = alert_below.map(|json| json.parse().ok().filter(|it| *it <= 100));

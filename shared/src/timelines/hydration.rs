@@ -6,9 +6,9 @@
 //! for each [`Hydration`]. The record of an actor who is known to be hidden is not read, so skipping the entries of an
 //! unfollowed actor costs nothing here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 
 use super::Timelines;
 use crate::activities::changes::{Changes, Fingerprint};
@@ -40,6 +40,10 @@ pub struct Hydration {
     edges: HashMap<ActorId, Option<EdgeState>>,
     /// The records that were read.
     records: HashMap<ActivityKey, Record>,
+    /// The activities that others change while the page is read. Each reading reads them, at one moment.
+    moving: HashSet<ActivityKey>,
+    /// How many times they were read together.
+    snapshots: u32,
 }
 
 /// What is read at a key of the ledger.
@@ -75,15 +79,69 @@ struct Record {
     shown: Option<Published>,
     /// True if nobody has edited or deleted the activity, so it was never different.
     is_original: bool,
-    /// True if it was read after the rows.
-    is_fresh: bool,
+    source: RecordSource,
+}
+
+/// Where a record comes from, and when it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RecordSource {
+    /// Before the rows.
+    Earlier,
+    /// From the cache, after the rows.
+    Cached,
+    /// From the table, after the rows.
+    Stored,
+    /// From the table, after the rows, at one moment with the others of this snapshot.
+    Snapshot(u32),
 }
 
 impl Hydration {
     /// Begins a reading of the rows of a page: what is read from now on is read after them. Returns the edges read before.
     pub fn begin_reading(&mut self) -> HashMap<ActorId, Option<EdgeState>> {
-        self.records.values_mut().for_each(|record| record.is_fresh = false);
+        self.records.retain(|key, _| !self.moving.contains(key));
+        self.records.values_mut().for_each(|record| record.source = RecordSource::Earlier);
         std::mem::take(&mut self.edges)
+    }
+
+    /// True if the content of these rows is that of one moment of the latest reading of records. `changed` are the records changed
+    /// from before the rows until after that reading. Edges are of no such moment.
+    #[must_use]
+    pub fn is_of_one_reading(
+        &self,
+        rows: &[(SortKey, ActorId)],
+        changed: Option<&[Fingerprint]>,
+    ) -> bool {
+        let changed = self.changed(rows, changed);
+        let records = changed.iter().filter_map(|key| self.records.get(key));
+        let sources: Vec<_> = records.map(|record| record.source).collect();
+        !self.asks_edges
+            && match sources.as_slice() {
+                [] | [RecordSource::Stored] => true,
+                [first @ RecordSource::Snapshot(_), others @ ..] => {
+                    others.iter().all(|it| it == first)
+                }
+                _ => false,
+            }
+    }
+
+    /// Reads the records of these rows that have changed at one moment from now on; or those of all, if this was said of some before.
+    pub fn follow(&mut self, rows: &[(SortKey, ActorId)], changed: Option<&[Fingerprint]>) {
+        let changed = changed.filter(|_| self.moving.is_empty());
+        self.moving = self.changed(rows, changed);
+    }
+
+    /// The activities of rows that are not hidden, as far as they have changed.
+    fn changed(
+        &self,
+        rows: &[(SortKey, ActorId)],
+        changed: Option<&[Fingerprint]>,
+    ) -> HashSet<ActivityKey> {
+        let open = rows.iter().filter(|(_, actor)| !self.hides(actor));
+        let keys = open.map(|(sort_key, actor)| activity_key(sort_key, actor));
+        let is_changed = |key: &ActivityKey| {
+            changed.is_none_or(|changed| changed.contains(&Fingerprint::of(key)))
+        };
+        keys.filter(is_changed).collect()
     }
 
     /// True if an activity may have been different when the rows of a page were read. `changed` are the records changed
@@ -96,9 +154,11 @@ impl Hydration {
         changed: Option<&[Fingerprint]>,
     ) -> bool {
         let key = activity_key(sort_key, actor);
-        self.records.get(&key).is_some_and(|record| match record.is_fresh {
-            true => !record.is_original,
-            false => changed.is_none_or(|changed| changed.contains(&Fingerprint::of(&key))),
+        self.records.get(&key).is_some_and(|record| match record.source {
+            RecordSource::Earlier => {
+                changed.is_none_or(|changed| changed.contains(&Fingerprint::of(&key)))
+            }
+            _ => !record.is_original,
         })
     }
 
@@ -155,7 +215,16 @@ impl Hydration {
             .collect()
     }
 
-    fn add(&mut self, asked: LedgerRead, row: &Row<'_>) -> Result<(), DynamoError> {
+    fn is_moving(&self, asked: &LedgerRead) -> bool {
+        matches!(asked, LedgerRead::Record(key) if self.moving.contains(key))
+    }
+
+    fn add(
+        &mut self,
+        asked: LedgerRead,
+        row: &Row<'_>,
+        source: RecordSource,
+    ) -> Result<(), DynamoError> {
         match asked {
             LedgerRead::Edge(actor) => {
                 self.edges.insert(actor, Some(EdgeState::read(row)?));
@@ -165,18 +234,18 @@ impl Hydration {
                 let is_edited = record.payload.is_some() || record.kind.is_some();
                 let shown = record.visible();
                 let is_original = shown.is_some() && !is_edited;
-                self.records.insert(activity, Record { shown, is_original, is_fresh: true });
+                self.records.insert(activity, Record { shown, is_original, source });
             }
         }
         Ok(())
     }
 
     /// Notes what does not exist: the edge of somebody who never followed, an activity that was never published.
-    fn add_missing(&mut self, asked: LedgerRead) {
+    fn add_missing(&mut self, asked: LedgerRead, source: RecordSource) {
         match asked {
             LedgerRead::Edge(actor) => drop(self.edges.insert(actor, None)),
             LedgerRead::Record(activity) => {
-                let record = Record { shown: None, is_original: false, is_fresh: true };
+                let record = Record { shown: None, is_original: false, source };
                 self.records.insert(activity, record);
             }
         }
@@ -238,9 +307,8 @@ impl Timelines {
             }
             match Some(cache).filter(|_| uses_cache).and_then(|cache| cache.get(&key)) {
                 Some(published) => {
-                    let shown = Some(published);
-                    let record = Record { shown, is_original: false, is_fresh: true };
-                    hydration.records.insert(key, record);
+                    let (shown, source) = (Some(published), RecordSource::Cached);
+                    hydration.records.insert(key, Record { shown, is_original: false, source });
                 }
                 None => {
                     drop(wanted.insert(activities::keys::record(&key), LedgerRead::Record(key)))
@@ -266,25 +334,66 @@ impl Timelines {
         mut wanted: HashMap<LedgerKey, LedgerRead>,
         cache: Option<&RecordCache>,
     ) -> Result<(), DynamoError> {
-        let keys: Vec<_> = wanted.keys().cloned().collect();
-        let pages = keys.chunks(BATCH_GET).map(|keys| {
-            let keys = keys.iter().cloned().map(LedgerKey::into_item).collect();
-            self.ledger.table().batch_get(keys)
-        });
-        for row in try_join_all(pages).await?.into_iter().flatten() {
+        let (snapshot, others) = self.read_wanted(hydration, &wanted).await?;
+        let source_of_moving = match snapshot {
+            Some(_) => {
+                hydration.snapshots += 1;
+                RecordSource::Snapshot(hydration.snapshots)
+            }
+            None => RecordSource::Stored,
+        };
+        let source_of = |asked: &LedgerRead, hydration: &Hydration| {
+            if hydration.is_moving(asked) { source_of_moving } else { RecordSource::Stored }
+        };
+        for row in snapshot.into_iter().flatten().chain(others) {
             let Some(asked) = wanted.remove(&LedgerKey::of(&row)?) else { continue };
             let record = match &asked {
                 LedgerRead::Record(key) => Some(key.clone()),
                 LedgerRead::Edge(_) => None,
             };
-            hydration.add(asked, &row)?;
+            let source = source_of(&asked, hydration);
+            hydration.add(asked, &row, source)?;
             if let (Some(key), Some(cache), Some(before)) = (record, cache, &hydration.before)
                 && let Some(Record { shown: Some(published), .. }) = hydration.records.get(&key)
             {
                 cache.keep(&key, published, before);
             }
         }
-        wanted.into_values().for_each(|asked| hydration.add_missing(asked));
+        for asked in wanted.into_values() {
+            let source = source_of(&asked, hydration);
+            hydration.add_missing(asked, source);
+        }
         Ok(())
+    }
+
+    /// Reads what is wanted: the moving records at one moment, if there are several, and everything else. Without a moment, all
+    /// are among the others.
+    async fn read_wanted(
+        &self,
+        hydration: &Hydration,
+        wanted: &HashMap<LedgerKey, LedgerRead>,
+    ) -> Result<(Option<Vec<Row<'_>>>, Vec<Row<'_>>), DynamoError> {
+        let table = self.ledger.table();
+        let items = |keys: &[LedgerKey]| keys.iter().cloned().map(LedgerKey::into_item).collect();
+        let (moving, others): (Vec<_>, Vec<_>) =
+            wanted.iter().partition(|(_, asked)| hydration.is_moving(asked));
+        let [moving, others] = [moving, others]
+            .map(|of| of.into_iter().map(|(key, _)| key.clone()).collect::<Vec<_>>());
+        let batches = async |keys: &[LedgerKey]| {
+            let pages = keys.chunks(BATCH_GET).map(|keys| table.batch_get(items(keys)));
+            let rows = try_join_all(pages).await?.into_iter().flatten().collect::<Vec<_>>();
+            Ok::<_, DynamoError>(rows)
+        };
+        let snapshot = async {
+            match (2..=table.limits().transaction_items).contains(&moving.len()) {
+                true => table.snapshot(items(&moving)).await,
+                false => Ok(None),
+            }
+        };
+        let (snapshot, mut rows) = try_join(snapshot, batches(&others)).await?;
+        if snapshot.is_none() {
+            rows.extend(batches(&moving).await?);
+        }
+        Ok((snapshot, rows))
     }
 }

@@ -22,7 +22,7 @@ pub enum IdError {
         /// How many there may be.
         most: usize,
     },
-    #[error("expected only A-Z a-z 0-9 . _ : @ -, got {found:?} as character {position}")]
+    #[error("expected only A-Z a-z 0-9 . _ : @ - | +, got {found:?} as character {position}")]
     Character {
         /// The first character that is not allowed.
         found: char,
@@ -34,10 +34,12 @@ pub enum IdError {
     Dots,
 }
 
-/// True for the characters an id may be made of. `#` is not among them: the key codec joins with it.
+/// True for the characters of ids. They include those of identity providers (`auth0|5f7c`,
+/// `anna+live@example.org`). `#` is not among them, because keys are joined with it, and neither is
+/// `~`, which sorts after all of them.
 #[must_use]
 pub const fn is_id_character(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '@' | '-')
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '@' | '-' | '|' | '+')
 }
 
 /// By the byte, whether ids may contain it.
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn accepts_the_alphabet_and_both_lengths() {
-        for text in ["a", "...", "A-Z.a_z:0@9", &"x".repeat(128)] {
+        for text in ["a", "...", "A-Z.a_z:0@9", "auth0|5f7c", "a+b@c", "|", "+", &"x".repeat(128)] {
             assert_eq!(ViewerId::new(text).map(String::from), Ok(text.to_owned()));
         }
     }
@@ -197,6 +199,7 @@ mod tests {
             ("", IdError::Length { found: 0, most: 128 }),
             (long.as_str(), IdError::Length { found: 129, most: 128 }),
             ("a#b", IdError::Character { found: '#', position: 2 }),
+            ("a~b", IdError::Character { found: '~', position: 2 }),
             ("a\n", IdError::Character { found: '\n', position: 2 }),
             ("\u{1f389}", IdError::Character { found: '\u{1f389}', position: 1 }),
             ("e\u{301}", IdError::Character { found: '\u{301}', position: 2 }),

@@ -4,6 +4,7 @@ mod id;
 mod origin;
 mod packed;
 mod payload;
+mod refusal;
 mod retention;
 mod sort_key;
 mod span;
@@ -19,6 +20,7 @@ pub use id::{
 pub use origin::{Origin, OriginError, is_message_id};
 pub use packed::{Packer, Unpacker};
 pub use payload::{MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, Payload, PayloadError};
+pub use refusal::{RefusalReason, RefusalReasonError};
 pub use retention::{DEFAULT_RETENTION_DAYS, Retention};
 pub use sort_key::{SortKey, SortKeyError};
 pub use span::{Order, Span, SpanKeys};

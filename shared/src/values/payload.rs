@@ -1,5 +1,6 @@
 //! What an activity carries: a payload that is given back as it was sent.
 
+mod readable;
 mod shape;
 
 use std::fmt;
@@ -34,6 +35,10 @@ pub enum PayloadError {
     /// An escape such as `\ud800` without its other half.
     #[error("expected whole surrogate pairs, got half of one")]
     LoneSurrogate,
+    #[error("expected each name once in an object")]
+    RepeatedName,
+    #[error("expected numbers within the range of a double")]
+    TooGreat,
 }
 
 impl Payload {
@@ -61,6 +66,15 @@ impl Payload {
     /// [`PayloadError::NotJson`] or [`PayloadError::TooLong`]: nobody accepted that, ever.
     pub fn stored(text: &str) -> Result<Self, PayloadError> {
         Self::of_length(json_value(text)?)
+    }
+
+    /// Checks that readers of archives can read it, whatever their parser: no object has a name
+    /// twice, and all numbers are finite doubles.
+    ///
+    /// # Errors
+    /// [`PayloadError`] says what was expected.
+    pub fn check_readable(&self) -> Result<(), PayloadError> {
+        readable::check(self.as_json())
     }
 
     fn of_length(value: &RawValue) -> Result<Self, PayloadError> {

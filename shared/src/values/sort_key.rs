@@ -50,7 +50,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn keys() -> impl Strategy<Value = SortKey> {
-        (0_i64..4_000_000_000_000, "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]").prop_filter_map(
+        (0_i64..4_000_000_000_000, "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]").prop_filter_map(
             "id",
             |(at, id)| {
                 let activity_id = ActivityId::new(id).ok()?;

@@ -1,6 +1,6 @@
 //! The functions, built as their own programs build them.
 
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
 use nagare::Failure;
 use nagare_local::{COMMANDS, DEAD_LETTERS};
 use projector::Projector;
@@ -38,6 +38,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         events: stage.tables.events.clone(),
         hold: Hold::default(),
         bus: Bus::off(),
+        shares: Shares::default(),
     })
 }
 
@@ -56,7 +57,7 @@ pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
         ),
         read_notifications: Retention::default(),
         tables: stage.tables.events.tables().clone(),
-        rules: shared::tenants::Rules::new(&stage.tables.ledger),
+        rules: shared::tenants::Rules::new(&stage.tables.ledger, &stage.tables.views),
         bus: Bus::off(),
     })
 }

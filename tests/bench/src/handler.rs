@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
-use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, FanOutLimits, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, FanOutLimits, Shares, Writer};
 use nagare::Failure;
 use nagare::print::print_json;
 use nagare_local::connector::{self, InProcess};
@@ -88,6 +88,7 @@ impl Handler {
             events: tables.events,
             hold: Hold::default(),
             bus: Bus::off(),
+            shares: Shares::unbounded(),
         };
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;
         let measurement = Measurement::start()?;

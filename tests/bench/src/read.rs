@@ -167,7 +167,7 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         seal: CursorSeal::new(&secrets),
         authorization: Authorization::Open,
         public_cache_seconds: 0,
-        tenant_claim: timeline_reader::TenantClaim::default(),
+        claims: timeline_reader::Claims::default(),
         metrics: RequestMetrics::new(Metrics::off()),
         log_sampling: LogSampling::ALL,
         retention: Retention::default(),

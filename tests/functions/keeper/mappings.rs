@@ -42,7 +42,8 @@ impl Slow {
             "POST" => refused(409, "ResourceConflictException:http://internal.amazon.com/"),
             "DELETE" => refused(400, "ResourceInUseException"),
             "GET" if is_second && self.has_end => {
-                let mapping = json!({"UUID": "1-2-3", "State": state});
+                let mapping =
+                    json!({"UUID": "00000000-0000-0000-0000-000000000001", "State": state});
                 (200, None, json!({"EventSourceMappings": [mapping], "NextMarker": Value::Null}))
             }
             _ => (200, None, json!({"EventSourceMappings": [], "NextMarker": "a/b+"})),

@@ -4,7 +4,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use futures::future::join_all;
 use nagare_local::faults::{Fault, Faults, Faulty};
 use serde_json::Value;
-use shared::tenants::{Change, Definitions, RuleChange, RuleDefinition, Rules, When};
+use shared::tenants::{Change, Decided, Definitions, RuleChange, RuleDefinition, When};
 use tests::World;
 
 use super::{decide, defined, listed, logins, said, summary, tenant};
@@ -39,7 +39,7 @@ async fn superseded(blow: Option<(usize, Blow)>) -> usize {
     let steps = Steps::with(blow);
     let world = World::behind(|inside| steps.before(inside));
     let counted = summary(&["2026-11-02T00:00:00Z", "2026-11-03T00:00:00Z"]);
-    let rules = Rules::new(&world.writer.ledger);
+    let rules = super::rules(&world);
     let of = |minute: u8, count: u64| RuleDefinition {
         rule_id: "a".parse().unwrap(),
         at: format!("2026-11-20T11:0{minute}:00Z").parse().unwrap(),
@@ -47,10 +47,10 @@ async fn superseded(blow: Option<(usize, Blow)>) -> usize {
         when: When::parse(&logins(count, "day").to_string()).unwrap(),
     };
     let (first, second, nothing) = (of(0, 1), of(1, 1), of(2, 5));
-    let customer = super::customer("c-9");
+    let on = super::on(&super::customer("c-9"), &counted);
     for rule in [&first, &second, &nothing] {
         for _ in 0..3 {
-            let decision = rules.decide_again(rule, &customer, &counted, world.clock.now());
+            let decision = rules.decide_again(rule, &on, world.clock.now());
             tokio::select! {
                 decided = decision => if decided.is_ok() { break },
                 () = steps.died() => {}
@@ -65,7 +65,7 @@ async fn superseded(blow: Option<(usize, Blow)>) -> usize {
 #[tokio::test]
 async fn nothing_of_a_superseded_definition_is_left_whatever_dies() {
     let calls = superseded(None).await;
-    assert!(calls >= 20, "{calls}");
+    assert!(calls >= 18, "{calls}");
     for blow in [Blow::DiesBefore, Blow::DiesAfter, Blow::Fails(Fault::LostAnswer)] {
         for at in 0..calls {
             superseded(Some((at, blow))).await;
@@ -78,13 +78,14 @@ async fn who_decides_late_by_an_earlier_definition_removes_nothing_of_a_later_on
     let world = World::new();
     let counted = summary(&["2026-11-02T00:00:00Z"]);
     world.done(&[defined("a", "11:00", &logins(1, "day"))]).await;
-    let rules = Rules::new(&world.writer.ledger);
+    let rules = super::rules(&world);
     let earlier = rules.undecided(&tenant(), &"a".parse().unwrap()).await.unwrap();
     let earlier = earlier.or(rules.counting(&tenant(), &super::login()).await.unwrap().pop());
     world.done(&[defined("a", "11:01", &logins(1, "day"))]).await;
     decide(&world, "c-9", &counted).await;
-    let (now, customer) = (world.clock.now(), super::customer("c-9"));
-    rules.decide(&earlier.unwrap(), &customer, &counted, now).await.unwrap();
+    let on = super::on(&super::customer("c-9"), &counted);
+    let decided = rules.decide(&earlier.unwrap(), &on, world.clock.now()).await.unwrap();
+    assert_eq!(decided, Decided::Done);
     assert_eq!(said(&listed(&world, "").await).len(), 1);
     assert_eq!(rows(&world), 2);
 }
@@ -97,7 +98,7 @@ async fn who_decides_beside_others_leaves_nothing_of_an_earlier_definition() {
         let faults: Faults = format!("slow=40ms,seed={seed}").parse().unwrap();
         let world = World::behind(|inside| SharedHttpConnector::new(Faulty::new(faults, inside)));
         let counted = summary(&["2026-11-02T00:00:00Z", "2026-11-03T00:00:00Z"]);
-        let rules = Rules::new(&world.writer.ledger);
+        let rules = super::rules(&world);
         let mut decisions: Vec<_> = (0..24)
             .map(|n| {
                 let (at, customer) = (n % 8, super::customer(&format!("c-{}", n / 8)));
@@ -113,7 +114,8 @@ async fn who_decides_beside_others_leaves_nothing_of_an_earlier_definition() {
         random.shuffle(&mut decisions);
         let (rules, counted, now) = (&rules, &counted, world.clock.now());
         let decisions = decisions.iter().map(async |(rule, customer)| {
-            rules.decide_again(rule, customer, counted, now).await.unwrap();
+            let on = super::on(customer, counted);
+            assert_eq!(rules.decide_again(rule, &on, now).await.unwrap(), Decided::Done);
         });
         join_all(decisions).await;
         assert_eq!(rows(&world), 2 * 3 * 2, "seed {seed}");
@@ -134,7 +136,7 @@ async fn a_command_that_was_superseded_decides_nothing_for_the_later_definition(
     let definitions = Definitions::new(&world.writer.ledger);
     definitions.record_rule(&later, world.clock.now()).await.unwrap().unwrap();
     world.done(&[first]).await;
-    let rules = Rules::new(&world.writer.ledger);
+    let rules = super::rules(&world);
     let undecided = rules.undecided(&tenant(), &later.rule_id).await.unwrap();
     assert!(undecided.is_some_and(|rule| later.defines(&rule)));
 }
@@ -145,9 +147,10 @@ async fn the_projector_removes_what_it_finds_of_an_earlier_definition() {
     let counted = summary(&["2026-11-02T00:00:00Z", "2026-11-03T00:00:00Z"]);
     for minute in ["11:00", "11:01"] {
         world.done(&[defined("a", minute, &logins(1, "day"))]).await;
-        let (rules, customer) = (&world.projector.rules, super::customer("c-9"));
+        let (rules, on) = (&world.projector.rules, super::on(&super::customer("c-9"), &counted));
         for rule in rules.counting(&tenant(), &super::login()).await.unwrap() {
-            rules.decide(&rule, &customer, &counted, world.clock.now()).await.unwrap();
+            let decided = rules.decide(&rule, &on, world.clock.now()).await.unwrap();
+            assert_eq!(decided, Decided::Done);
         }
         assert_eq!(said(&listed(&world, "").await).len(), 2);
         assert_eq!(rows(&world), 4, "of the definition of {minute}");

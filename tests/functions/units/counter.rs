@@ -50,7 +50,8 @@ impl HttpConnector for Counting {
         let body = body.to_string();
         request.headers_mut().insert("content-length", body.len().to_string());
         *request.body_mut() = SdkBody::from(body);
-        let reads = ["GetItem", "BatchGetItem", "Query", "Scan"].contains(&operation);
+        let reads =
+            ["GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"].contains(&operation);
         let (call, used) = (self.inside.call(request), Arc::clone(&self.used));
         let (delay, begun) = (self.delay, Arc::clone(&self.begun));
         HttpConnectorFuture::new(async move {

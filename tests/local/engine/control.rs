@@ -89,7 +89,7 @@ fn what_a_policy_denies_is_refused_and_what_it_does_not_is_not() {
         "Effect": "Deny", "Principal": "*", "Resource": "*",
         "Action": ["dynamodb:PutItem", "dynamodb:BatchWriteItem"],
     }]});
-    let arn = format!("arn:aws:dynamodb:dynoxide:000000000000:table/{TABLE}");
+    let arn = format!("arn:aws:dynamodb:us-local-1:000000000000:table/{TABLE}");
     let policy = json!({"ResourceArn": arn, "Policy": deny.to_string()});
     call(&engine, "PutResourcePolicy", &policy).unwrap();
     let denied = Err("AccessDeniedException".to_owned());

@@ -136,6 +136,40 @@ fn what_quiet_groups_have_sent_comes_before_what_waits_of_noisy_ones() {
     assert_eq!(counts(&stack.work), (0, 62, 0));
 }
 
+/// A receive does not look again at what waits of a noisy group. It still finds what becomes visible behind it, and all of it once the
+/// group is quiet.
+#[test]
+fn a_quiet_message_is_found_behind_a_noisy_backlog() {
+    let stack = Stack::new();
+    let send_in = |group: &str, body: &str| {
+        stack.work.send(message(body).in_group(group).unwrap()).unwrap();
+        stack.clock.pass(Duration::from_millis(1));
+    };
+    for n in 0..60 {
+        send_in("loud", &format!("{n:02}"));
+    }
+    let loud: Vec<_> = (0..2).flat_map(|_| receive(&stack.work)).collect();
+    for _ in 0..2 {
+        send_in("quiet", "q");
+        let received = receive(&stack.work);
+        assert_eq!(
+            (received[0].body.as_str(), received[1].group_id.as_deref()),
+            ("q", Some("loud"))
+        );
+        // It becomes visible again.
+        stack.work.change_visibility(&received[0].receipt_handle, Duration::ZERO).unwrap();
+        let again = receive(&stack.work).remove(0);
+        assert_eq!((again.body.as_str(), again.receive_count), ("q", 2));
+        delete(&stack.work, &again);
+    }
+    for message in &loud[..10] {
+        stack.work.change_visibility(&message.receipt_handle, Duration::ZERO).unwrap();
+    }
+    stack.work.release_in_flight().unwrap();
+    let rest: Vec<_> = (0..6).flat_map(|_| receive(&stack.work)).collect();
+    assert_eq!((rest.len(), counts(&stack.work)), (60, (0, 60, 0)));
+}
+
 #[test]
 fn one_receive_too_many_makes_a_dead_letter() {
     let stack = Stack::new();

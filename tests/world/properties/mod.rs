@@ -44,7 +44,8 @@ fn seal() -> CursorSeal {
 
 /// Any id that the alphabet can spell.
 fn id(bytes: &mut Unstructured<'_>) -> Result<String> {
-    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@-";
+    const ALPHABET: &[u8] =
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@-|+";
     let length = bytes.int_in_range(1..=128)?;
     let characters = (0..length).map(|_| bytes.choose(ALPHABET).map(|&c| char::from(c)));
     characters.collect()

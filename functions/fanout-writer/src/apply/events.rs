@@ -3,7 +3,7 @@
 //! [`shared::events`] decides on lateness, repetition and conflict. This module handles several events of one message: it puts up to
 //! [`PUTS_IN_FLIGHT`] of them at a time. An event that can never be recorded becomes a dead letter of its own. Dead letters are sent
 //! only when no other event of the message has to be tried again. So a repeated message has the same result for each of its events,
-//! and makes the same dead letters.
+//! and makes the same dead letters. [Refusals](shared::refusals) beyond those of a day are counted, without a letter.
 //!
 //! If several events of a message have the same identity, the first of them is put before the others. So the first one stays.
 
@@ -14,8 +14,11 @@ use shared::dynamo::DynamoError;
 use shared::events::{Event, EventKey, EventRecorded, EventsRecorded, Recorded, SentEvent};
 use shared::log_subject;
 use shared::message::{CommandError, CommandPayload, MemberError};
+use shared::refusals::{self, Refusal, RefusedMessage, RefusedSubject};
+use shared::values::RefusalReason;
 
 use crate::dead_letters::RefusedEvent;
+use crate::refusal::refused_event;
 use crate::{Context, Disposition, Failure};
 
 /// The most events of one message that are put at the same time.
@@ -57,9 +60,39 @@ pub(crate) async fn record_all(
         return Ok(Disposition::Applied(None));
     }
     refused.sort_by_key(|it| it.index);
-    cx.dead_letters.send_events(&cx.delivery, events.group(), &refused).await?;
+    let kept = kept(cx, &events, &refused).await?;
+    let letters: Vec<_> = refused.iter().filter(|it| kept.contains(&it.index)).collect();
+    cx.dead_letters.send_events(&cx.delivery, events.group(), &letters).await?;
     refused.iter().for_each(|it| log(cx, it));
     Ok(Disposition::AppliedBut(refused.len()))
+}
+
+/// Counts refused events. Returns the indexes of those that are kept as dead letters.
+async fn kept(
+    cx: &Context,
+    events: &EventsRecorded,
+    refused: &[RefusedEvent<'_>],
+) -> Result<HashSet<usize>, Failure> {
+    let counted = refused.iter().filter_map(|RefusedEvent { index, event, failure }| {
+        let reason = RefusalReason::of(failure.reason())?;
+        let event = match &event.event {
+            Ok(event) => refused_event(event, failure),
+            Err(_) => refusals::RefusedEvent::unreadable(failure.unredacted()),
+        };
+        Some(Refusal { index: *index, reason, event: Some(event) })
+    });
+    let counted: Vec<_> = counted.collect();
+    let first = events.events.first().map_or("", |event| &event.json);
+    let subject = RefusedSubject::of_command(&events.subject(), first);
+    let tenant = events.tenant_id.as_ref();
+    let message = RefusedMessage { origin: &cx.delivery.origin, subject: &subject, tenant };
+    let refusals = cx.dead_letters.refusals(&cx.ledger);
+    let kept = refusals.count(message, &counted, cx.clock.now()).await?;
+    let kept: HashSet<_> = kept.into_iter().map(|refusal| refusal.index).collect();
+    // A failure that is not a refusal is always kept.
+    let is_refusal = |it: &&RefusedEvent<'_>| RefusalReason::of(it.failure.reason()).is_some();
+    let others = refused.iter().filter(|it| !is_refusal(it)).map(|it| it.index);
+    Ok(others.chain(kept).collect())
 }
 
 /// Splits events, with their indices, into the first of each identity and the others.

@@ -39,7 +39,9 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
             return cx.hand_on(Command::Follow(change)).await;
         }
     }
-    if noted || pair.passed > cx.limits.repeated {
+    // That a follow is complete is known by the actor being shown, and is only noted if it took long.
+    let repeats = if pair.state.on { cx.limits.repeated } else { 0 };
+    if noted || pair.passed > repeats {
         cx.follows.note_complete(viewer, actor, pair.state).await?;
     }
     if noted {

@@ -8,6 +8,6 @@ use crate::{Context, Disposition, Failure};
 /// notifications.
 pub(crate) async fn like(cx: &Context, change: LikeChange) -> Result<Disposition, Failure> {
     let likes = Likes::new(&cx.facts);
-    LikeList::new(&cx.ledger).record(&likes, &change).await?;
+    LikeList::new(&cx.ledger).record(&likes, &change, cx.clock.now()).await?;
     Ok(Disposition::Applied(None))
 }

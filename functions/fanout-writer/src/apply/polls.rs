@@ -37,7 +37,7 @@ async fn tell_of_end(cx: &Context, poll: &PollId, by: &ActorId) -> Result<(), Fa
 
 /// Records a vote or a withdrawal, unless the viewer has voted so often that there is no room for another.
 pub(crate) async fn vote(cx: &Context, vote: Vote) -> Result<Disposition, Failure> {
-    match polls(cx).vote(&vote).await? {
+    match polls(cx).vote(&vote, cx.clock.now()).await? {
         Recorded::Done => Ok(Disposition::Applied(None)),
         Recorded::Full(most) => {
             let Vote { viewer_id, poll_id, .. } = vote;

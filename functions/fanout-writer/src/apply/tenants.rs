@@ -2,12 +2,12 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::command::Command;
-use shared::dynamo::IN_FLIGHT;
-use shared::events::Customer;
+use shared::dynamo::{DynamoError, IN_FLIGHT};
+use shared::runtime::retry::Backoff;
 use shared::summaries::Summaries;
 use shared::tenants::{
-    Alerts, AlertsRead, CustomerUpdated, Customers, Daily, Definitions, RuleChange, RuleDefinition,
-    Rules, ScoreChange,
+    Alerts, AlertsRead, CustomerUpdated, Customers, Daily, Decided, Definitions, RuleChange,
+    RuleDefinition, Rules, ScoreChange,
 };
 use shared::timelines::Step;
 use shared::values::TenantId;
@@ -26,16 +26,18 @@ pub(crate) async fn update_customer(
     Ok(Disposition::Applied(None))
 }
 
-/// Records a rule, or that it was deleted. A counting rule then decides once on all customers that have been folded. The projector,
-/// which reads rules after it has written a view, decides on customers that are folded meanwhile or later. The keeper of periods,
-/// which finds the tenant in its register, decides on daily rules.
+/// Records a rule, or that it was deleted. A counting rule then decides once on all customers that
+/// have been folded. The projector, which reads rules after it has written a view, decides on
+/// customers that are folded meanwhile or later. The keeper of periods, which finds the tenant in
+/// its register, decides on daily rules. The tenant is registered after the rule is recorded,
+/// because an erasure deletes the register's row before it deletes rules.
 pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
-    let rules = Rules::new(&cx.ledger).with_bus(&cx.bus);
+    let rules = Rules::new(&cx.ledger, &cx.views).with_bus(&cx.bus);
+    let definitions = Definitions::new(&cx.ledger);
+    definitions.record_rule(&change, cx.clock.now()).await??;
     if change.is_daily() {
         Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now()).await?;
     }
-    let definitions = Definitions::new(&cx.ledger);
-    definitions.record_rule(&change, cx.clock.now()).await??;
     let RuleChange { tenant_id, rule_id, .. } = &change;
     // If a later rule is in force, its own command decides, and removes the alerts of this one.
     let in_force = rules.undecided(tenant_id, rule_id).await?;
@@ -62,21 +64,31 @@ async fn decide_on_all(
         false => None,
     };
     let (mut noted, mut slice) = (position.is_some(), delivery.slice());
+    let mut backoff = Backoff::default();
     loop {
         let page = summaries.customers(tenant, position.as_ref(), PAGE).await?;
         let is_last = page.len() < PAGE;
-        let last = page.last().map(|(customer_id, _)| customer_id.clone());
-        let deciding = page.into_iter().map(|(customer_id, summary)| {
-            let customer = Customer { tenant_id: tenant.clone(), customer_id };
-            let now = cx.clock.now();
-            async move { rules.decide_again(rule, &customer, &summary, now).await }
-        });
-        stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
-        let Some(next) = last.filter(|_| !is_last) else { break };
-        let in_force = rules.undecided(tenant, &rule.rule_id).await?;
-        if in_force.as_ref() != Some(rule) {
+        let last = page.last().map(|on| on.customer.customer_id.clone());
+        // After the page, so that a rule that an erasure has deleted decides on no customer who
+        // came since.
+        if rules.undecided(tenant, &rule.rule_id).await?.as_ref() != Some(rule) {
             break;
         }
+        let deciding = page.into_iter().map(|on| {
+            let now = cx.clock.now();
+            async move { rules.decide_again(rule, &on, now).await }
+        });
+        let mut deciding = stream::iter(deciding).buffer_unordered(IN_FLIGHT);
+        let mut is_void = false;
+        while let Some(decided) = deciding.try_next().await? {
+            is_void |= decided == Decided::Void;
+        }
+        drop(deciding);
+        if is_void {
+            backoff.wait(cx.ledger.table().deadline()).await.map_err(DynamoError::from)?;
+            continue;
+        }
+        let Some(next) = last.filter(|_| !is_last) else { break };
         if slice.has_passed() {
             rules.note_decided(tenant, &delivery.origin, &next).await?;
             noted = true;
@@ -95,11 +107,11 @@ async fn decide_on_all(
 
 /// Records a score, or that it was deleted. Readers compute it, and the keeper of periods gives its alerts.
 pub(crate) async fn score(cx: &Context, change: ScoreChange) -> Result<Disposition, Failure> {
+    let definitions = Definitions::new(&cx.ledger);
+    definitions.record_score(&change, cx.clock.now()).await??;
     if change.is_daily() {
         Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now()).await?;
     }
-    let definitions = Definitions::new(&cx.ledger);
-    definitions.record_score(&change, cx.clock.now()).await??;
     Ok(Disposition::Applied(None))
 }
 

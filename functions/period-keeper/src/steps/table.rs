@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, PointInTimeRecoverySpecification,
-    ScalarAttributeType, StreamSpecification, StreamViewType, TableClass, TableDescription,
-    TableStatus,
+    ScalarAttributeType, SseDescription, SseSpecification, SseType, StreamSpecification,
+    StreamViewType, TableClass, TableDescription, TableStatus,
 };
 use shared::dynamo::{DynamoError, Table};
 use shared::events::{MadeTable, PeriodRow, PeriodState, Seal, StreamMapping};
@@ -214,6 +214,7 @@ async fn create(table: &Table) -> Result<(), KeeperError> {
             .billing_mode(BillingMode::PayPerRequest)
             .deletion_protection_enabled(true)
             .set_stream_specification(stream)
+            .sse_specification(SseSpecification::builder().enabled(true).build())
             .send()
     };
     // `ResourceInUseException`: it exists, perhaps from an attempt whose response was lost.
@@ -248,8 +249,15 @@ fn difference(found: &TableDescription) -> Option<&'static str> {
         (!is_on_demand, "how it is paid for"),
         (view != Some(&StreamViewType::NewAndOldImages), "its stream"),
         (found.deletion_protection_enabled != Some(true), "its protection against deletion"),
+        (!has_account_key(found.sse_description.as_ref()), "its encryption"),
     ];
     differs.into_iter().find_map(|(differs, what)| differs.then_some(what))
+}
+
+/// True if a table is encrypted with a key of the account, as the tables of the template are. DynamoDB describes no encryption with its
+/// own key.
+fn has_account_key(encryption: Option<&SseDescription>) -> bool {
+    encryption.and_then(|it| it.sse_type.as_ref()) == Some(&SseType::Kms)
 }
 
 /// Waits a little until a table has a status.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shared::dynamo::DynamoError;
 use shared::notifications::ActivityLikes;
-use shared::projection::{Change, Folded, Refused, View};
+use shared::projection::{Change, Folded, Refused, State, View};
 use shared::values::{ActivityId, ActorId};
 
 use crate::failure::Failure;
@@ -69,8 +69,12 @@ impl<'a> Ready<'a> {
     }
 
     pub(super) fn written(self) -> End<'a> {
-        let Self { task, folded, end, .. } = self;
-        Task { outcome: task.outcome.written(folded), ..task }.go_on(end)
+        let Self { task, folded, end, view, .. } = self;
+        let task = Task { outcome: task.outcome.written(folded), ..task };
+        match view.state.is_long() {
+            true => End::Again(Task { begin: end, ..task }),
+            false => task.go_on(end),
+        }
     }
 
     /// Not together with others.

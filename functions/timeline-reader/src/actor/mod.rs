@@ -1,6 +1,7 @@
 //! A page of what an actor published: of any age, also of some kinds alone. Every authenticated caller may read every
 //! activity.
 
+use shared::activities::changes::Fingerprint;
 use shared::activities::{Activities, Published};
 use shared::dynamo::DynamoError;
 use shared::paging::{List, RowChunk};
@@ -75,6 +76,11 @@ impl Rows for Outbox<'_> {
             1 => self.of_its_kinds(span, after, limit).await,
             _ => self.of_all_kinds(span, after, limit).await,
         }
+    }
+
+    fn may_have_moved(&self, changed: Option<&[Fingerprint]>) -> bool {
+        let left = Fingerprint::of_lists(self.actor);
+        self.kinds.len() > 1 && changed.is_none_or(|changed| changed.contains(&left))
     }
 
     fn shows(&self, published: &Published) -> bool {

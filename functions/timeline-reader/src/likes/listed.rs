@@ -1,23 +1,25 @@
-//! A page of what a viewer likes: entries of the list, without those that are not in force and those of unknown or deleted activities.
+//! A page of what a viewer likes, as it was at the moment of one query of the list.
 //!
-//! However many of those there are, the list is read at most [twice](PASSES): once for the entries of a page, and once for some more.
-//! If the page is not full then, the next one continues from the last entry examined.
+//! The entries of that query say where each activity stands ([`list`](shared::likes::list)). Rows and activities are read after it.
+//! A like that has moved since is shown where it was: its row says since when the viewer has liked the activity without an undo, so
+//! an entry from then on was in force. A like that is undone by then, and an activity that is unknown or deleted by then, is left out.
+//!
+//! If the page is not full, one query reads more entries from the same start. Nothing that is known is looked up again. After
+//! [`FURTHER`] entries the page ends, and the next one continues after the last entry examined.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap};
 
 use futures::future::try_join;
 use shared::activities::{Activities, Published};
-use shared::dynamo::{BATCH_GET, DynamoError};
-use shared::likes::list::{Entries, is_in_force};
-use shared::likes::{Like, LikeList, Likes};
-use shared::values::{ActorId, ViewerId};
+use shared::dynamo::DynamoError;
+use shared::likes::list::Entries;
+use shared::likes::{Like, LikeList, Likes, Recorded};
+use shared::values::{ActivityId, ActorId, ViewerId};
 
 use crate::Context;
 
-/// The most reads of the list for one page.
-const PASSES: usize = 2;
-/// The fewest entries of the second read. Each takes three units.
-const SOME: usize = 34;
+/// Entries that each query reads beyond those of a full page. An entry takes one to three units.
+const FURTHER: [usize; 3] = [0, 80, 240];
 
 /// An activity that is liked.
 pub(super) type Found = (Like, (ActorId, Published));
@@ -30,12 +32,8 @@ pub(super) struct Listed<'a> {
     activities: Activities,
 }
 
-/// Where likes come from.
-enum Source {
-    List,
-    /// The rows, if the list is not complete.
-    Rows(VecDeque<Like>),
-}
+/// The row and the activity of an entry; `None` if the activity is not shown.
+type LookedUp = Option<(Recorded, (ActorId, Published))>;
 
 impl<'a> Listed<'a> {
     pub(super) fn new(cx: &'a Context<'a>, viewer: &'a ViewerId) -> Self {
@@ -48,62 +46,80 @@ impl<'a> Listed<'a> {
     /// Likes after one of them, and the like to continue from if there may be more.
     pub(super) async fn page(
         &self,
-        mut after: Option<Like>,
+        after: Option<&Like>,
         limit: usize,
     ) -> Result<(Vec<Found>, Option<Like>), DynamoError> {
-        let (mut found, mut source) = (Vec::new(), Source::List);
-        for pass in 0..PASSES {
-            let most = (limit + 1).max(if pass > 0 { SOME } else { 0 }).min(BATCH_GET);
-            let (likes, has_more) = self.next(&mut source, after.as_ref(), most).await?;
-            found.extend(self.shown(&likes).await?);
-            after = likes.into_iter().last().or(after);
-            if found.len() > limit {
-                found.truncate(limit);
-                let last = found.last().map(|(like, _)| like.clone());
-                return Ok((found, last));
-            }
-            if !has_more {
-                return Ok((found, None));
+        let (mut known, mut page) = (HashMap::new(), (Vec::new(), None));
+        for further in FURTHER {
+            let (entries, has_more) = self.entries(after, limit + 1 + further).await?;
+            self.look_up(&entries, &mut known).await?;
+            let mut found = shown(&entries, after, &known);
+            let is_full = found.len() > limit;
+            found.truncate(limit);
+            let last = if is_full { found.last().map(|(like, _)| like) } else { entries.last() };
+            let next = last.filter(|_| is_full || has_more).cloned();
+            page = (found, next);
+            if is_full || !has_more {
+                break;
             }
         }
-        Ok((found, after))
+        Ok(page)
     }
 
-    /// The next likes, and whether there may be more.
-    async fn next(
+    /// The next entries, and whether there may be more.
+    async fn entries(
         &self,
-        source: &mut Source,
         after: Option<&Like>,
         most: usize,
     ) -> Result<(Vec<Like>, bool), DynamoError> {
-        if let Source::List = source {
-            let Entries { is_whole, likes, has_more } =
-                self.list.entries(self.viewer, after, most).await?;
-            if is_whole {
-                return Ok((likes, has_more));
-            }
-            let all = self.likes.of_viewer(self.viewer).await?;
-            let behind = |like: &Like| after.is_none_or(|after| like < after);
-            *source = Source::Rows(all.into_iter().filter(behind).collect());
+        let Entries { is_whole, likes, has_more } =
+            self.list.entries(self.viewer, after, most).await?;
+        if is_whole {
+            return Ok((likes, has_more));
         }
-        let Source::Rows(left) = source else { return Ok((Vec::new(), false)) };
-        let likes = left.drain(..most.min(left.len())).collect();
-        Ok((likes, !left.is_empty()))
+        let mut likes = self.likes.of_viewer(self.viewer).await?;
+        likes.retain(|like| after.is_none_or(|after| like < after));
+        let has_more = likes.len() > most;
+        likes.truncate(most);
+        Ok((likes, has_more))
     }
 
-    /// Those of some likes that are shown.
-    async fn shown(&self, likes: &[Like]) -> Result<Vec<Found>, DynamoError> {
-        // An activity that was liked again is listed twice for a moment.
-        let mut each_once: Vec<_> = likes.iter().map(|like| like.activity_id.clone()).collect();
-        each_once.sort_unstable();
-        each_once.dedup();
-        let states = self.likes.states(self.viewer, &each_once);
-        let published = self.activities.all_published(&each_once);
-        let (states, mut published) = try_join(states, published).await?;
-        let in_force = likes.iter().filter(|like| is_in_force(like, states.get(&like.activity_id)));
-        let found = in_force.filter_map(|like| {
-            published.remove(&like.activity_id).map(|activity| (like.clone(), activity))
-        });
-        Ok(found.collect())
+    /// Looks up the activities of entries that are not known.
+    async fn look_up(
+        &self,
+        entries: &[Like],
+        known: &mut HashMap<ActivityId, LookedUp>,
+    ) -> Result<(), DynamoError> {
+        let ids = entries.iter().map(|like| &like.activity_id);
+        let unknown: BTreeSet<_> = ids.filter(|id| !known.contains_key(*id)).collect();
+        let owners = self.activities.all_claimed(unknown.iter().copied()).await?;
+        let claimed: Vec<_> = owners.keys().cloned().collect();
+        let (mut published, mut rows) = try_join(
+            self.activities.published_by_owners(owners),
+            self.likes.looked_up(self.viewer, &claimed),
+        )
+        .await?;
+        known.extend(unknown.into_iter().map(|id| {
+            let row = rows.remove(id);
+            (id.clone(), row.zip(published.remove(id)))
+        }));
+        Ok(())
     }
+}
+
+/// The entries that are shown, each activity at its latest one.
+fn shown(
+    entries: &[Like],
+    after: Option<&Like>,
+    known: &HashMap<ActivityId, LookedUp>,
+) -> Vec<Found> {
+    let mut seen = BTreeSet::new();
+    let found = entries.iter().filter_map(|entry| {
+        let (row, activity) = known.get(&entry.activity_id)?.as_ref()?;
+        let now = Like { liked_at: row.state.changed_at, ..entry.clone() };
+        // A like that has moved beyond the start of this page is on an earlier one.
+        let is_here = row.lists(entry.liked_at) && after.is_none_or(|after| now < *after);
+        (is_here && seen.insert(&entry.activity_id)).then(|| (entry.clone(), activity.clone()))
+    });
+    found.collect()
 }

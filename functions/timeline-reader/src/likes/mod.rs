@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use futures::future::try_join;
 use serde::Serialize;
 use shared::dynamo::DynamoError;
-use shared::likes::{Like, LikeCounts, LikeSummary, Likes};
+use shared::likes::{Like, LikeCount, LikeCounts, LikeSummary, Likes};
 use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
@@ -27,28 +27,27 @@ pub(crate) async fn of_activities(
 ) -> Result<HashMap<ActivityId, LikeSummary>, DynamoError> {
     let counts = LikeCounts::new(&cx.reader.views);
     let likes = Likes::new(&cx.reader.facts);
-    let liked = async {
+    let rows = async {
         match viewer {
-            None => Ok(None),
-            Some(viewer) => likes.liked(viewer, activities).await.map(Some),
+            None => Ok(HashMap::new()),
+            Some(viewer) => likes.rows(viewer, activities).await,
         }
     };
-    let counts = async {
+    let counted = async {
         match activities {
             [_] => counts.of(activities).await,
             _ => counts.lately(activities, &cx.reader.counts, cx.now).await,
         }
     };
-    let (counts, liked) = try_join(counts, liked).await?;
-    let summary = |activity: &ActivityId| {
-        let counted = counts.get(activity).cloned().unwrap_or_default();
-        let summary = match viewer.zip(liked.as_ref()) {
-            Some((viewer, liked)) => counted.summary(viewer, liked.contains(activity)),
-            None => LikeSummary { count: counted.count(), liked: None },
-        };
-        (activity.clone(), summary)
-    };
-    Ok(activities.iter().map(summary).collect())
+    let (mut counted, rows) = try_join(counted, rows).await?;
+    for activity in activities {
+        counted.entry(activity.clone()).or_default();
+    }
+    if let Some(viewer) = viewer {
+        return counts.summaries(counted, viewer, &rows, cx.now).await;
+    }
+    let summary = |count: &LikeCount| LikeSummary { count: count.count(), liked: None };
+    Ok(counted.iter().map(|(activity, count)| (activity.clone(), summary(count))).collect())
 }
 
 #[derive(Serialize)]
@@ -64,7 +63,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read(&viewer)?;
     let list = List::new(cx, "likes", viewer);
     let (after, limit) = list.page(read)?;
-    let (found, next) = Listed::new(cx, &list.whose).page(after, limit).await?;
+    let (found, next) = Listed::new(cx, &list.whose).page(after.as_ref(), limit).await?;
     let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| Item {
         activity: Activity::new(activity_id, actor, content),
         liked_at: *liked_at,

@@ -41,9 +41,10 @@ impl<'a> Item<'a> {
             activity_id: &id.activity_id,
             state: if read_at.is_some() { "read" } else { UNREAD },
             count: group.count,
-            // What a client sends back to mark as read what this answer shows. It counts within the notification, so no other
-            // number is needed to understand it.
-            through: group.count,
+            // What a client sends back to mark as read what this answer shows. It counts within the
+            // notification, so no other number is needed to understand it. The places of erased
+            // viewers count, so that older numbers keep their meaning.
+            through: group.places(),
             viewers: group.viewers().collect(),
             first_at: group.first_at,
             last_at: group.last_at,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use shared::likes::LikeSummary;
 use shared::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
-use super::consistent::Shown;
+use super::rows::Shown;
 use super::{Cursors, Page, Paging};
 use crate::Context;
 use crate::activity::Activity;

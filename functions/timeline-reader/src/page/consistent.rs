@@ -7,98 +7,57 @@
 //!
 //! # One page, one moment
 //!
-//! If all reads of a page fall within one [hold](shared::runtime::hold), the page is of one moment. If they took longer,
-//! the rows are read again, in one call, and a view after them; the view before is the one that was read already.
-//! The page is of the moment *m* at which its rows were read, if
+//! If all reads of a page fall within one [hold](shared::runtime::hold), the page is of one moment. If they took longer, it is
+//! read again, in *readings*: the rows in one call, then what is not known of them. A page is of one moment in two cases.
 //!
-//! * who is hidden did not change from the view before to the view after. If it did change, and the rows were answered within a
-//!   long hold after the view before was requested, it is known for each actor what held at *m*. An actor who was hidden then
-//!   was not yet shown by an acknowledged follow. An actor who is joining in the view after was not joined at *m*, so their rows
+//! **The moment of the rows**, between a view before them and a view after them, if
+//!
+//! * the same actors were hidden. If they were not, and the rows were answered within a
+//!   long hold after the view before was requested, it is known for each actor what held at that moment. An actor who was hidden then
+//!   was not yet shown by an acknowledged follow. An actor who is joining in the view after was not joined, so their rows
 //!   are left out. If the viewer has left an actor meanwhile, and rows of that actor were read before the first view, nothing
-//!   of theirs was deleted yet: they are shown, and the unfollow comes after *m*. Any other difference is a reason to read
-//!   again;
+//!   of theirs was deleted yet: they are shown, and the unfollow comes later. Actors without rows make no difference;
 //! * each record was read before the rows, and the change log says that nobody has changed it since. Or it was read
 //!   after the rows, and nobody has ever edited or deleted the activity: then it says what its publish said, which began
 //!   before the row existed.
 //!
-//! **A page ends after [`ROUNDS`] rounds of calls.** Each reading leaves fewer things in doubt, because what it read is known
-//! before the next one. If a row is still in doubt after the last one, the page ends before that row, with a `next_cursor`; if
-//! it is in doubt who is hidden, the page is empty and has one. The next page finds the doubt resolved. So new commands never
-//! change a page, and a page never waits for them.
+//! **The moment of the records**, between the rows before them and the rows after them, if these are the same, the same actors were
+//! hidden, and all records that were changed in between were read at one moment: one record alone, or several in one transaction. So
+//! an activity that is edited all the time is on the page as it was when it was read. The next reading reads what was changed around
+//! the one before together, and the one after that reads all records of the page together.
 //!
-//! A timeline that is read in several calls is checked in the same way: the reading that counts is one call. So a page that
-//! needs more rows than one call returns is short if calls are slow. DynamoDB reads the items of one call one by one, in their
+//! **A page ends after [`ROUNDS`] rounds of calls.** So new commands never change a page, and a page never waits for them. If rows
+//! and records of the page have moved in each of its three readings, it ends before the first row that is in doubt, with a
+//! `next_cursor`.
+//!
+//! DynamoDB reads the items of one call one by one, in their
 //! order. That makes no difference as long as the call takes less time there than a command takes from its beginning to its
 //! acknowledgement, a hold included; how long the call travels does not matter.
 //!
-//! If rows may move from one list to another ([by kind](shared::activities::Activities::published_of_kinds)), the
-//! reading that counts is of a list that no row leaves.
+//! If rows have moved from one list to another ([by kind](shared::activities::Activities::published_of_kinds)), the next reading is
+//! of a list that no row leaves.
 
 use std::collections::HashSet;
-use std::future::Future;
 
 use futures::future::{OptionFuture, try_join, try_join3};
-use shared::activities::{Published, RecordCache};
+use shared::activities::RecordCache;
 use shared::dynamo::DynamoError;
 use shared::paging::RowChunk;
 use shared::runtime::hold::Hold;
 use shared::timelines::{Hydration, Timelines, VisibilitySnapshot};
-use shared::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
+use shared::values::{ActorId, SortKey, Span, Timestamp};
 use tokio::time::Instant;
 
 use super::doubt::{Between, Doubt};
 use super::filling::{Filled, MAX_ROWS_PER_LOOKUP, MAX_ROWS_PER_READ, ROUNDS, fill, fill_at_once};
 use super::likes::AskedLikes;
+use super::rows::{Rows, Shown, Target};
 use super::{Page, Paging, Source};
 use crate::{Context, Reader};
 
 /// The most rows whose edges and records are read at once, which saves a round trip. With more rows, edges are
 /// read first, so that no read unit is spent on the record of a hidden row.
 const MAX_ROWS_WITH_EDGES: usize = 40;
-
-/// The activity of a row, and its actor.
-pub(crate) type Target = (SortKey, ActorId);
-
-/// An activity as it is shown.
-#[derive(Debug)]
-pub(crate) struct Shown {
-    pub(crate) actor: ActorId,
-    pub(crate) content: Published,
-}
-
-/// A list of activities.
-pub(crate) trait Rows {
-    /// Reads up to `limit` rows of a span, after a stored key if one is given.
-    fn rows(
-        &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> impl Future<Output = Result<RowChunk<Target>, DynamoError>> + Send;
-
-    /// Like [`Self::rows`], from a list that no row leaves, in one call. Some of its rows may not be shown.
-    fn rows_of_one_list(
-        &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> impl Future<Output = Result<RowChunk<Target>, DynamoError>> + Send {
-        self.rows(span, after, limit)
-    }
-
-    /// The viewer of a timeline, who is only shown actors that they follow; `None` for lists that are the same for everybody.
-    fn viewer(&self) -> Option<&ViewerId> {
-        None
-    }
-
-    /// Takes note of each view that the page is made with.
-    fn note(&self, _: &VisibilitySnapshot) {}
-
-    /// True if the list shows an activity with this content.
-    fn shows(&self, _: &Published) -> bool {
-        true
-    }
-}
 
 /// Reads a page of a list of activities that is of one moment.
 pub(crate) struct ConsistentPageReader<'a, R> {
@@ -119,6 +78,12 @@ pub(crate) struct ConsistentPageReader<'a, R> {
     seen: Option<(VisibilitySnapshot, Instant)>,
     /// When the latest rows were answered.
     rows_answered: Instant,
+    /// How many times rows were read for the first page.
+    reads: usize,
+    /// True if rows move between the lists of the page, so that it is read from one that they do not leave.
+    has_moved: bool,
+    /// The rows of a checked page, which are read before it is filled.
+    prefetched: Option<RowChunk<Target>>,
 }
 
 /// How a page is read.
@@ -154,6 +119,9 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
             pass: Pass::First,
             seen: None,
             rows_answered: begun,
+            reads: 0,
+            has_moved: false,
+            prefetched: None,
         }
     }
 
@@ -166,28 +134,47 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
             return Ok(first.page);
         }
         self.pass = Pass::Checked;
-        // If that did not fill the page, as many as a page may read at once.
-        let wanted = match &first.page.end {
-            Some(_) => MAX_ROWS_PER_READ,
-            None => (first.rows.len() + 1).max(MAX_ROWS_PER_LOOKUP),
-        };
-        self.checked_page(paging, first.rows, wanted).await
+        self.checked_page(paging, first).await
     }
 
-    /// Reads the page again, between two views, until nothing is in doubt or the rounds are used up.
+    /// Reads the page again, until it is known to be of one moment or the rounds are used up.
     async fn checked_page(
         mut self,
         paging: &Paging<'_>,
-        first: Vec<Target>,
-        wanted: usize,
+        first: Filled<Self>,
     ) -> Result<Page<Shown>, DynamoError> {
-        let (mut before, mut is_first) = (first, true);
+        let least = first.rows.len().max(paging.request.limit + paging.request.skipped()) + 1;
+        let mut wanted = least.max(MAX_ROWS_PER_LOOKUP);
         let (mut view, mut asked_at) = match self.seen.take() {
             Some(seen) => seen,
             None => self.view().await?,
         };
+        // The view that the page before was judged by, if its rows were read in one call.
+        let (mut before, mut judged_by) = (first, (self.reads == 1).then(|| view.clone()));
+        let (mut is_first, mut was_wanted) = (true, 0);
         loop {
+            let is_open = before.is_cut && was_wanted < MAX_ROWS_PER_READ;
+            if is_open && (was_wanted > 0 || before.page.end.is_some()) {
+                wanted = MAX_ROWS_PER_READ;
+            }
+            self.has_moved |= self.rounds + 4 > ROUNDS;
+            self.rounds += 1;
+            let (span, after) = paging.request.start(paging.retained_from);
+            let rows = self.checked_rows(span, after.as_deref(), wanted);
+            let (rows, (beside, _)) = try_join(rows, self.ask_view()).await?;
+            self.rows_answered = Instant::now();
+            if let Some(judged_by) = &judged_by {
+                let is_settled = self.is_of_one_reading(&before, &rows, judged_by, &beside);
+                if is_settled && !is_open {
+                    return Ok(before.page);
+                }
+                self.hydration.follow(&before.rows, beside.changes_since(judged_by));
+            }
+            if !is_first {
+                self.hydration.see(&view, self.now);
+            }
             let edges = self.hydration.begin_reading();
+            self.prefetched = Some(rows);
             let filled = fill_at_once(paging, &mut self, wanted).await?;
             let (later, later_asked_at) = match self.seen.take() {
                 Some(seen) => seen,
@@ -197,22 +184,66 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
                 view: &view,
                 later: &later,
                 took: self.rows_answered - asked_at,
-                rows_before: (!is_first).then_some(&before),
+                rows_before: (!is_first).then_some(&before.rows),
                 rows: &filled.rows,
                 edges_before: &edges,
                 hydration: &self.hydration,
                 hold: self.hold,
             };
-            let is_last = self.rounds + 2 > ROUNDS;
-            let (joining, doubt) = (between.joining(), between.content());
-            let is_settled = joining.is_some() && doubt == Doubt::None;
-            if is_settled || is_last {
-                let doubt = if joining.is_some() { doubt } else { Doubt::From(0) };
-                return Ok(settled(filled, doubt, &joining.unwrap_or_default()));
+            let (joining, mut doubt) = (between.joining(), between.content());
+            if !self.has_moved && self.rows.may_have_moved(later.changes_since(&view)) {
+                (self.has_moved, doubt) = (true, Doubt::From(0));
             }
-            self.hydration.see(&later, self.now);
-            (view, asked_at, before, is_first) = (later, later_asked_at, filled.rows, false);
+            let is_open = filled.is_cut && wanted < MAX_ROWS_PER_READ;
+            let is_settled = joining.is_ok() && doubt == Doubt::None && !is_open;
+            if is_settled || self.rounds + 2 > ROUNDS {
+                let (joining, actors) = match joining {
+                    Ok(joining) => (joining, Doubt::None),
+                    Err(doubt) => (HashSet::new(), doubt),
+                };
+                return Ok(settled(filled, doubt.or(actors), &joining));
+            }
+            judged_by = Some(std::mem::replace(&mut view, later));
+            (asked_at, before) = (later_asked_at, filled);
+            (is_first, was_wanted) = (false, wanted);
         }
+    }
+
+    /// The rows of a reading, in one call of each list.
+    async fn checked_rows(
+        &self,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<RowChunk<Target>, DynamoError> {
+        match self.has_moved {
+            true => self.rows.rows_of_one_list(span, after, limit).await,
+            false => self.rows.rows(span, after, limit).await,
+        }
+    }
+
+    /// True if the page before is of the moment at which its records were read: its rows were the same before and after
+    /// that, the same actors were hidden as far as they have rows, and what has changed was read at one moment.
+    fn is_of_one_reading(
+        &self,
+        before: &Filled<Self>,
+        rows: &RowChunk<Target>,
+        judged_by: &VisibilitySnapshot,
+        later: &VisibilitySnapshot,
+    ) -> bool {
+        let is_same = match before.page.more {
+            true => rows.rows.starts_with(&before.rows),
+            false => rows.rows == before.rows && rows.next.is_none(),
+        };
+        let has_same_actors = later
+            .hidden_since(judged_by)
+            .is_some_and(|change| !before.rows.iter().any(|(_, actor)| change.is_about(actor)));
+        let changed = later.changes_since(judged_by);
+        let has_moved = !self.has_moved && self.rows.may_have_moved(changed);
+        is_same
+            && has_same_actors
+            && !has_moved
+            && self.hydration.is_of_one_reading(&before.rows, changed)
     }
 
     async fn view(&mut self) -> Result<(VisibilitySnapshot, Instant), DynamoError> {
@@ -234,7 +265,7 @@ fn settled<R: Rows>(
     doubt: Doubt,
     left_out: &HashSet<ActorId>,
 ) -> Page<Shown> {
-    let Filled { page, rows } = filled;
+    let Filled { page, rows, .. } = filled;
     let mut page = match doubt {
         Doubt::None => page,
         Doubt::From(row) => page.until(row, rows.iter().map(|(key, _)| key.clone())),
@@ -257,9 +288,12 @@ impl<R: Rows> Source for ConsistentPageReader<'_, R> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<RowChunk<Target>, DynamoError> {
-        self.rounds += 1;
+        if let Some(prefetched) = self.prefetched.take() {
+            return Ok(prefetched);
+        }
+        (self.rounds, self.reads) = (self.rounds + 1, self.reads + 1);
         let rows = match (self.pass, self.seen.is_some()) {
-            (Pass::Checked, _) => self.rows.rows_of_one_list(span, after, limit).await?,
+            (Pass::Checked, _) => self.checked_rows(span, after, limit).await?,
             (Pass::First, is_seen) if is_seen || self.is_poll => {
                 self.rows.rows(span, after, limit).await?
             }

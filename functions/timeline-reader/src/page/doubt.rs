@@ -8,7 +8,7 @@ use shared::runtime::hold::Hold;
 use shared::timelines::{Hydration, VisibilitySnapshot};
 use shared::values::ActorId;
 
-use super::consistent::Target;
+use super::rows::Target;
 
 /// The part of a page that is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,16 @@ pub(super) enum Doubt {
     None,
     /// Everything from the n-th row that was read.
     From(usize),
+}
+
+impl Doubt {
+    /// What one of the two puts in doubt.
+    pub(super) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::From(one), Self::From(other)) => Self::From(one.min(other)),
+            (Self::None, doubt) | (doubt, Self::None) => doubt,
+        }
+    }
 }
 
 /// One reading of the rows of a page, between two views.
@@ -37,17 +47,24 @@ pub(super) struct Between<'a> {
 }
 
 impl Between<'_> {
-    /// The actors who have begun to join since the first view; `None` if anything else about actors is in doubt.
-    pub(super) fn joining(&self) -> Option<HashSet<ActorId>> {
-        let change = self.later.hidden_since(self.view)?;
-        let is_in_time = self.hold.long().spans(self.took);
-        if !change.is_nothing() && !is_in_time {
-            return None;
+    /// The actors who have begun to join since the first view; or from which row on it is in doubt whose rows are shown.
+    pub(super) fn joining(&self) -> Result<HashSet<ActorId>, Doubt> {
+        let Some(change) = self.later.hidden_since(self.view) else { return Err(Doubt::From(0)) };
+        if !self.edges_hold() {
+            return Err(Doubt::From(0));
         }
+        let is_in_time = self.hold.long().spans(self.took);
         let names = |rows: &[Target], left: &ActorId| rows.iter().any(|(_, actor)| actor == left);
         let was_there = |left: &ActorId| self.rows_before.is_some_and(|rows| names(rows, left));
-        let is_clear = |left: &ActorId| !names(self.rows, left) || was_there(left);
-        (change.left.iter().all(is_clear) && self.edges_hold()).then_some(change.joining)
+        // An actor without rows is shown nowhere, however that changes.
+        let is_doubtful = |(_, actor): &Target| match is_in_time {
+            true => change.left.contains(actor) && !was_there(actor),
+            false => change.is_about(actor),
+        };
+        match self.rows.iter().position(is_doubtful) {
+            Some(row) => Err(Doubt::From(row)),
+            None => Ok(change.joining),
+        }
     }
 
     /// True if the edges that were read are the same before the rows and after them.

@@ -24,7 +24,8 @@ use super::{Page, Paging, Source};
 
 /// Rounds of calls that a page makes at most.
 pub(super) const ROUNDS: usize = 8;
-/// Read units that a page spends at most on rows and lookups, besides one for each item on it.
+/// Read units that a reading of a page spends at most on rows and lookups, besides one for each item on it. What one reading has
+/// looked up is not read by the next.
 const UNITS: usize = 160;
 /// Rows that a read unit is likely to pay for, at least.
 const ROWS_A_UNIT: usize = 40;
@@ -46,6 +47,8 @@ const BEYOND: usize = 500;
 pub(crate) struct Filled<S: Source> {
     pub(crate) page: Page<S::Shown>,
     pub(crate) rows: Vec<S::Row>,
+    /// True if it ended before it was known whether there is more.
+    pub(super) is_cut: bool,
 }
 
 /// Reads a page from a source.
@@ -86,8 +89,6 @@ struct Filling<'a, S: Source> {
 impl<'a, S: Source> Filling<'a, S> {
     fn new(paging: &'a Paging<'_>, source: &'a mut S, at_once: Option<usize>) -> Self {
         let (limit, skipped) = (paging.request.limit, paging.request.skipped());
-        // One of several readings.
-        let units = if at_once.is_some() { UNITS / 2 } else { UNITS };
         let rounds_left = source.rounds_left() + skipped / ROWS_A_CALL;
         Self {
             paging,
@@ -99,7 +100,7 @@ impl<'a, S: Source> Filling<'a, S> {
             more: false,
             end: None,
             rounds_left,
-            units_left: units + limit + skipped / ROWS_A_UNIT,
+            units_left: UNITS + limit + skipped / ROWS_A_UNIT,
         }
     }
 
@@ -107,7 +108,7 @@ impl<'a, S: Source> Filling<'a, S> {
         let paging = self.paging;
         let (span, mut after) = paging.request.start(paging.retained_from);
         let mut rows = Vec::new();
-        let more = loop {
+        let (more, is_cut) = loop {
             let wanted = self.next_stretch();
             let (chunk, _) =
                 try_join(self.source.read(span, after.as_deref(), wanted), paging.seen()).await?;
@@ -117,12 +118,12 @@ impl<'a, S: Source> Filling<'a, S> {
             self.passed += read;
             rows.extend(some);
             if self.more || !is_whole {
-                break true;
+                break (true, !self.more);
             }
-            let Some(next) = next else { break false };
+            let Some(next) = next else { break (false, false) };
             self.end = next.parse::<SortKey>().ok().or(self.end);
             if self.ends_here() {
-                break true;
+                break (true, true);
             }
             after = Some(next);
         };
@@ -130,7 +131,7 @@ impl<'a, S: Source> Filling<'a, S> {
         let (limit, mut items) = (paging.request.limit, self.items);
         let end = self.end.filter(|_| more && items.len() < limit);
         items.truncate(limit);
-        Ok(Filled { page: Page { items, more, end, oldest_read }, rows })
+        Ok(Filled { page: Page { items, more, end, oldest_read }, rows, is_cut })
     }
 
     /// True if the page ends although there may be more: it is full, or its budget is used up and it says where to go on.

@@ -6,10 +6,29 @@
 //! cursors   where to go on, and what was shown
 //! words     which kinds or names are asked for
 //! consistent pages of activities, each as it was at one moment
+//! rows      what a list of activities consists of
 //! doubt     what may have changed while a page was read
 //! likes     how many like what is on it
 //! answer    a page of activities as JSON, with its cursors
 //! ```
+//!
+//! # One page, one moment
+//!
+//! The rows of a page are those of one moment. A row that is in the list throughout is on the walk once.
+//!
+//! | list | protocol |
+//! |---|---|
+//! | timeline, actor's activities, tagged | *checked*: rows, hidden actors and records are read until they are of one moment ([`consistent`]) |
+//! | likes | *one query, then by key*: the row of a like says which of its entries was in force at the query |
+//! | notifications | *one query, then by key*: the view of an activity has what was read since the query |
+//! | following, followers | *one query*: a row says all. If too few are in force, a longer query reads from the same start |
+//! | tags of an activity | *one query*, between two looks at the activity |
+//! | messages | *a bound*: messages that arrived after the last arrival at the start are left out |
+//! | events | *fixed rows*: a row never changes or moves. One query for each key of a period |
+//! | customers, names, alerts, refusals | *fixed keys*: a row never moves. A count is a view of its own; alerts are judged by the rules read before them |
+//! | archives | *fixed keys*: the row of a period says that its objects are complete, and is read before them |
+//!
+//! The contents that a list only refers to (profiles, and the activities of likes) are read after its rows, each as it is then.
 //!
 //! A list says where its rows are ([`Source`]) and what is shown of them. Everything else is the same for all lists: how far and
 //! in which direction a page reads, where it ends, and what a client has seen before.
@@ -21,14 +40,16 @@ mod doubt;
 mod filling;
 mod likes;
 mod request;
+mod rows;
 mod words;
 
 pub(crate) use answer::{Head, answer};
-pub(crate) use consistent::{ConsistentPageReader, Rows, Target};
+pub(crate) use consistent::ConsistentPageReader;
 pub(crate) use cursors::Cursors;
 pub(crate) use filling::fill;
 pub(crate) use likes::AskedLikes;
 pub(crate) use request::{DEFAULT_LIMIT, Request, from, limit, order, parameters, to};
+pub(crate) use rows::{Rows, Target};
 pub(crate) use words::{Kinds, Names};
 
 use shared::dynamo::DynamoError;

@@ -157,7 +157,5 @@ pub(crate) fn to(text: &str) -> Result<Timestamp, Problem> {
 }
 
 fn instant_problem(name: &'static str, text: &str, error: &TimestampError) -> Problem {
-    // An unencoded `+` of an offset arrives as a space.
-    let hint = if text.contains(' ') { "; write `+` as %2B" } else { "" };
-    Problem::invalid(name, format!("{error}, or a date such as 2026-11-20{hint}"))
+    Problem::of_query(name, text, &format!("{error}, or a date such as 2026-11-20"))
 }

@@ -41,8 +41,10 @@ impl<W: Word> Words<W> {
 
     /// Those that are asked for.
     pub(crate) fn parse(parameters: &Parameters<'_>) -> Result<Self, Problem> {
-        let words = parameters.all(W::PARAMETER).map(str::parse).collect::<Result<_, _>>();
-        words.map(Self).map_err(|e: W::Err| Problem::invalid(W::PARAMETER, e.to_string()))
+        let parse = |text: &str| {
+            text.parse().map_err(|e: W::Err| Problem::of_query(W::PARAMETER, text, &e))
+        };
+        parameters.all(W::PARAMETER).map(parse).collect::<Result<_, _>>().map(Self)
     }
 
     /// As a cursor carries them.

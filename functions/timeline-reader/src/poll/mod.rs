@@ -53,7 +53,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let id = cx.path.parameter("poll_id", PollId::new)?;
     let viewer = cx.own_part(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
     let polls = Polls::new(&cx.reader.facts, &cx.reader.views);
-    let poll = polls.poll(&id, viewer.as_ref()).await?;
+    let poll = polls.poll(&id, viewer.as_ref(), cx.now).await?;
     let Poll { definition, end, votes, vote } = poll.ok_or(Problem::NotFound(&[]))?;
     let Definition { rules: Rules { actor_id, choices, opens_at, .. }, payload } = &definition;
     let counted =

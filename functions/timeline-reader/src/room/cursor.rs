@@ -56,14 +56,15 @@ impl Cursor {
             let read = Self::decode(&bytes).filter(|cursor| cursor.encode() == bytes);
             return read.ok_or_else(|| invalid(CursorError::Damaged));
         }
-        let author = parameters.get(super::AUTHOR).map(ViewerId::new).transpose();
+        let author =
+            |text| ViewerId::new(text).map_err(|e| Problem::of_query(super::AUTHOR, text, &e));
         let order = parameters.get("order").map_or(Ok(Order::Newest), order)?;
         Ok(Self {
             range: Range {
                 from: parameters.get("from").map(from).transpose()?,
                 to: parameters.get("to").map(to).transpose()?,
             },
-            author: author.map_err(|e| Problem::invalid(super::AUTHOR, e.to_string()))?,
+            author: parameters.get(super::AUTHOR).map(author).transpose()?,
             position: Position::Page { order, after: None, since: None },
         })
     }

@@ -5,10 +5,12 @@
 //! fails is reported and kept, and holds up no other.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::{StreamExt, stream};
+use nagare_client::clock::clock;
 use nagare_client::sender::Sender;
-use nagare_operator::letters::redrive;
+use nagare_operator::letters::{can_apply, redrive};
 use nagare_operator::progress;
 use shared::dead_letters::DeadLetters;
 use shared::values::is_message_id;
@@ -36,7 +38,12 @@ pub(super) async fn redrive_all(
     letters: &DeadLetters,
     sender: &Sender,
 ) -> Result<(), Failure> {
+    let (now, hopeless) = (clock().now(), AtomicU64::new(0));
     let one = async |id: &str| match read(letters, id).await? {
+        Some(letter) if which.is_all() && !can_apply(&letter, now) => {
+            hopeless.fetch_add(1, Ordering::Relaxed);
+            Ok(Outcome::Gone)
+        }
         Some(letter) if which.redrives(&letter) => {
             redrive(letters, sender, &letter).await?;
             Ok(Outcome::Done)
@@ -47,7 +54,16 @@ pub(super) async fn redrive_all(
     if unverified > 0 {
         tell!("{}", left_out(unverified));
     }
-    each(which, &ids, "sent again", one).await
+    let done = each(which, &ids, "sent again", one).await;
+    let hopeless = hopeless.into_inner();
+    if hopeless > 0 {
+        let what = counted(hopeless, "dead letter is", "dead letters are");
+        tell!(
+            "{what} left out: what they ask for is refused whenever it is sent. `redrive ID` or --reason sends them all the \
+             same, `drop` removes them"
+        );
+    }
+    done
 }
 
 /// Says that letters are not sent again unless they are named.

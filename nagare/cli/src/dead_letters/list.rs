@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use clap::Args;
+use nagare_client::clock::clock;
 use shared::dead_letters::{DeadLetter, DeadLetters};
+use shared::refusals::{LISTED_DAYS, RefusalCount, Refusals};
+use shared::values::RefusalReason;
 
 use super::act::left_out;
 use super::reason::{Groups, Reason, group};
@@ -31,6 +34,9 @@ pub(crate) struct List {
     json: bool,
 }
 
+/// The refusals of the last days, by reason.
+type Counts = BTreeMap<RefusalReason, RefusalCount>;
+
 /// The letters of one reason.
 struct Group {
     count: u64,
@@ -39,15 +45,19 @@ struct Group {
 }
 
 impl List {
-    pub(super) async fn run(&self, letters: &DeadLetters) -> Result<(), Failure> {
+    pub(super) async fn run(
+        &self,
+        letters: &DeadLetters,
+        refusals: &Refusals,
+    ) -> Result<(), Failure> {
         match self {
-            Self { reason: None, limit: None, json: false } => reasons(letters).await,
-            _ => self.each(letters).await,
+            Self { reason: None, limit: None, json: false } => reasons(letters, refusals).await,
+            _ => self.each(letters, refusals).await,
         }
     }
 
     /// Prints a line for each letter.
-    async fn each(&self, letters: &DeadLetters) -> Result<(), Failure> {
+    async fn each(&self, letters: &DeadLetters, refusals: &Refusals) -> Result<(), Failure> {
         let limit = self.limit.or((!self.json).then_some(READABLE));
         let (mut latest, mut found, mut groups) = (Latest::of(limit), 0, Groups::default());
         each_letter(letters, |letter| {
@@ -60,7 +70,13 @@ impl List {
         .await?;
         let listed = latest.in_order();
         match self.json {
-            true => listed.iter().try_for_each(|letter| print_json(&Printed::from(letter)))?,
+            true => {
+                let counts = refusals.all(clock().now()).await?;
+                listed.iter().try_for_each(|letter| {
+                    let refusals_without_letter = without_letter(&counts, &letter.reason);
+                    print_json(&Printed { refusals_without_letter, ..Printed::from(letter) })
+                })?;
+            }
             false => listed.iter().try_for_each(|letter| say!("{}", printable(&line(letter))))?,
         }
         self.conclude(listed.len(), found, &groups)
@@ -83,14 +99,22 @@ impl List {
     }
 }
 
-/// Prints a line for each reason, the most frequent first.
-async fn reasons(letters: &DeadLetters) -> Result<(), Failure> {
+/// Prints a line for each reason, the most frequent first, and then the refusals that are counted without a letter.
+async fn reasons(letters: &DeadLetters, refusals: &Refusals) -> Result<(), Failure> {
     let mut groups = BTreeMap::new();
     each_letter(letters, |letter| count(&mut groups, letter)).await?;
+    let counts = refusals.all(clock().now()).await?;
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
     for (reason, group) in &groups {
-        say!("{}", printable(&reason_line(reason, group)))?;
+        say!("{}", printable(&reason_line(reason, group, &more(&counts, reason))))?;
+    }
+    let is_listed = |reason: &str| groups.iter().any(|(listed, _)| *listed == reason);
+    for reason in counts.keys().map(|reason| reason.as_str()).filter(|reason| !is_listed(reason)) {
+        let more = more(&counts, reason);
+        if !more.is_empty() {
+            say!("{reason:<18} {:>8}{more}", 0)?;
+        }
     }
     match groups.is_empty() {
         true => tell!("there are no dead letters"),
@@ -118,9 +142,25 @@ fn count(groups: &mut BTreeMap<&'static str, Group>, letter: DeadLetter) {
     }
 }
 
-fn reason_line(reason: &str, Group { count, latest, .. }: &Group) -> String {
+/// Refusals of a reason that are counted without a letter, if there are any.
+fn without_letter(counts: &Counts, reason: &str) -> Option<u64> {
+    let count = RefusalReason::of(reason).and_then(|reason| counts.get(&reason));
+    count.map(|count| count.without_letter).filter(|count| *count > 0)
+}
+
+/// The same in words.
+fn more(counts: &Counts, reason: &str) -> String {
+    let of = |more| {
+        let refused = RefusalReason::of(reason).and_then(|reason| counts.get(&reason));
+        let refused = refused.map_or(0, |count| count.refused);
+        format!("  and {more} without a letter, {refused} refused in {LISTED_DAYS} days")
+    };
+    without_letter(counts, reason).map_or_else(String::new, of)
+}
+
+fn reason_line(reason: &str, Group { count, latest, .. }: &Group, more: &str) -> String {
     let DeadLetter { id, stored_at, .. } = latest;
-    format!("{reason:<18} {count:>8}  latest {stored_at}  example {id}  {}", detail(latest))
+    format!("{reason:<18} {count:>8}  latest {stored_at}  example {id}  {}{more}", detail(latest))
 }
 
 fn line(letter: &DeadLetter) -> String {

@@ -18,20 +18,28 @@ mod list;
 mod reason;
 mod which;
 
+use std::collections::HashSet;
+use std::future::ready;
 use std::pin::pin;
 
 use clap::Subcommand;
 use futures::TryStreamExt;
+use nagare_client::clock::clock;
 use nagare_client::remote::Remote;
 use nagare_operator::progress;
 use serde::Serialize;
 use shared::dead_letters::{DeadLetter, DeadLetters as Letters};
+use shared::dynamo::DynamoError;
+use shared::refusals::Refusals;
 use shared::values::{Timestamp, is_message_id};
 
 use super::Failure;
 use super::print::{print_pretty_json, tell};
 use list::List;
 use which::Which;
+
+/// Letters that are noted as looked at at once.
+const AT_ONCE: usize = 16;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DeadLetters {
@@ -58,6 +66,9 @@ struct Printed<'a> {
     group: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a str>,
+    /// Refusals of the same reason that are only counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusals_without_letter: Option<u64>,
 }
 
 impl DeadLetters {
@@ -65,7 +76,7 @@ impl DeadLetters {
         let remote = Remote::from_environment().await?;
         let letters = remote.dead_letters()?;
         match self {
-            Self::List(list) => list.run(&letters).await,
+            Self::List(list) => list.run(&letters, &Refusals::new(&remote.ledger()?)).await,
             Self::Show(which) => show(&which, &letters).await,
             Self::Redrive(which) => act::redrive_all(&which, &letters, &remote.sender()?).await,
             Self::Drop(which) => act::drop_all(&which, &letters).await,
@@ -79,6 +90,7 @@ async fn show(which: &Which, letters: &Letters) -> Result<(), Failure> {
     for id in which.ids(letters).await? {
         match read(letters, &id).await? {
             Some(letter) => {
+                tell_unnoted(letters.note_looked_at(&id, clock().now()).await);
                 print_pretty_json(&Printed { body: Some(&letter.body), ..Printed::from(&letter) })?;
             }
             // One that is gone from a selection was redriven or dropped by somebody else.
@@ -95,16 +107,34 @@ async fn show(which: &Which, letters: &Letters) -> Result<(), Failure> {
     }
 }
 
-/// Goes through all letters, without their bodies, and shows how many were read.
+/// Goes through all letters, without their bodies, and shows how many were read. An operator has
+/// looked at them then.
 async fn each_letter(letters: &Letters, mut take: impl FnMut(DeadLetter)) -> Result<(), Failure> {
-    let bar = progress::counter("dead letters read");
+    let (bar, mut ids) = (progress::counter("dead letters read"), HashSet::new());
     let mut all = pin!(letters.all());
     while let Some(letter) = all.try_next().await? {
         bar.inc(1);
+        ids.insert(letter.id.clone());
         take(letter);
     }
     bar.finish_and_clear();
+    looked_at(letters, ids).await;
     Ok(())
+}
+
+/// Notes that these letters were looked at, for `nagare status --check`. An operator who may only
+/// read is told that it was not noted.
+async fn looked_at(letters: &Letters, ids: HashSet<String>) {
+    let now = clock().now();
+    let news = letters.not_looked_at().try_filter(|id| ready(ids.contains(id)));
+    let note = async |id: String| letters.note_looked_at(&id, now).await;
+    tell_unnoted(news.try_for_each_concurrent(AT_ONCE, note).await);
+}
+
+fn tell_unnoted(noted: Result<(), DynamoError>) {
+    if let Err(error) = noted {
+        tell!("it is not noted that dead letters were looked at: {}", error.unredacted());
+    }
 }
 
 async fn read(letters: &Letters, id: &str) -> Result<Option<DeadLetter>, Failure> {
@@ -126,6 +156,7 @@ impl<'a> From<&'a DeadLetter> for Printed<'a> {
             stored_at: letter.stored_at,
             group: letter.group.as_deref(),
             body: None,
+            refusals_without_letter: None,
         }
     }
 }

@@ -34,6 +34,11 @@ impl Which {
         self.ids.is_empty()
     }
 
+    /// True if all letters are meant. Those that can never be applied are not sent again then.
+    pub(super) fn is_all(&self) -> bool {
+        self.all
+    }
+
     /// True if this letter is still meant: it may have come back with another reason since.
     pub(super) fn selects(&self, letter: &DeadLetter) -> bool {
         self.reason.as_ref().is_none_or(|reason| reason.selects(letter))

@@ -1,6 +1,7 @@
 //! `nagare forget --tenant`: a tenant or one of its customers, with their events and all that is counted or said of them.
 
 use nagare_client::clock;
+use nagare_client::compaction::compact;
 use nagare_client::remote::Remote;
 use nagare_operator::erasure::events::EventErasure;
 use nagare_operator::erasure::{letters, tenant};
@@ -46,7 +47,7 @@ struct Report {
 /// Erases events from tables, archives, views and dead letters, and what was said and told of customers.
 pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     let remote = Remote::from_environment().await?;
-    let (ledger, drain, letters) = (remote.ledger()?, remote.drain()?, remote.dead_letters()?);
+    let (ledger, letters) = (remote.ledger()?, remote.dead_letters()?);
     let clock = clock::clock();
     let erasure = EventErasure {
         scope: scope.clone(),
@@ -60,8 +61,9 @@ pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     };
     let erased = tenant::erase(&erasure).await?;
     let (summaries, items, erased) = (erased.summaries, erased.items, erased.events);
-    let commands_waiting = drain.messages().await?;
+    let commands_waiting = remote.messages().await?;
     let found = letters::remove_events_of(&letters, &scope, clock.now()).await?;
+    compact(remote.target()).await?;
     let report = Report {
         tenant_id: scope.tenant_id,
         customer_id: scope.customer_id,

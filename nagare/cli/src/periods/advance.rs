@@ -19,8 +19,9 @@ const HOUR_MILLIS: i64 = 3_600_000;
 
 /// Move the clock of a local stack on, and return when all is done that is due by then.
 ///
-/// What is on the queue is worked off first, and time then passes from each step that some period is due for to the next. Days that tenants
-/// want decided are decided on the way, each two hours after its end.
+/// Messages that can be received are processed first, and delayed ones when their time has come.
+/// Time then passes from each step that some period is due for to the next. Days that tenants want
+/// decided are decided on the way, each two hours after its end.
 #[derive(Debug, Args)]
 pub(crate) struct Advance {
     /// To this instant (RFC 3339, or a date in UTC); to the next step of any period, if it is not given.
@@ -49,28 +50,29 @@ impl Advance {
         let control = Control::of(&remote)?;
         let start = control.time().await?;
         self.check(&start)?;
-        remote.drain()?.wait(|_| ()).await?;
         let hours =
             self.to.map_or(0, |to| to.unix_millis() - start.now.unix_millis()) / HOUR_MILLIS;
         let bar = progress::bar(u64::try_from(hours).unwrap_or(0), "hours");
+        let mut continues = false;
         let end = loop {
-            let Time { now, .. } = control.advance(self.to).await?;
+            let Time { now, moves, .. } = control.advance(self.to, continues).await?;
+            continues = moves;
             let passed = (now.unix_millis() - start.now.unix_millis()) / HOUR_MILLIS;
             bar.set_position(u64::try_from(passed).unwrap_or(0));
-            if self.to.is_none_or(|to| now >= to) {
+            if !moves && self.to.is_none_or(|to| now >= to) {
                 break now;
             }
         };
         bar.finish_and_clear();
         match self.json {
-            true => print_json(&Time { now: end, is_set: true }),
+            true => print_json(&Time { now: end, is_set: true, moves: false }),
             false => say!("it is {end} in the stack"),
         }
     }
 
     /// The stack would say the same, after its queue was worked off.
     fn check(&self, start: &Time) -> Result<(), Failure> {
-        let Time { now, is_set } = start;
+        let Time { now, is_set, .. } = start;
         if !is_set {
             return Err(Failure::Usage(
                 "the clock of this stack is the system's, which nobody moves on; start it with `nagare up --clock T`, \
@@ -104,8 +106,8 @@ impl Control {
         self.answer(self.client.get(&self.url)).await
     }
 
-    async fn advance(&self, to: Option<Timestamp>) -> Result<Time, Failure> {
-        let request = serde_json::to_string(&Request { to })?;
+    async fn advance(&self, to: Option<Timestamp>, continues: bool) -> Result<Time, Failure> {
+        let request = serde_json::to_string(&Request { to, continues })?;
         let request = self.client.post(&self.url).body(request);
         self.answer(request.header("content-type", "application/json")).await
     }

@@ -1,27 +1,17 @@
-//! What became of a run: its entries and its dead letters, and nobody else's.
+//! What became of a run: its activities and their entries, and nobody else's.
 
-use std::collections::{HashMap, HashSet};
-use std::pin::pin;
+use std::collections::HashSet;
 
-use futures::TryStreamExt;
 use nagare_operator::scan::scan;
-use serde::Deserialize;
 use shared::command::Command;
-use shared::dead_letters::{DeadLetter, DeadLetters};
 use shared::dynamo::item::text;
 use shared::dynamo::{Query, Table};
-use shared::values::{ActivityId, SortKey, Timestamp};
+use shared::values::SortKey;
 
 use super::posts::Posts;
 use super::run::Run;
 use super::start::Survey;
 use crate::Failure;
-
-/// No command of a replay is as long, nor what the writer makes of one.
-const LONGEST: usize = 8 * 1024;
-
-/// The letters of a run: the activity of each, by the letter's id and that of the message it came in.
-pub(super) type Letters = HashMap<(String, String), ActivityId>;
 
 /// Counts a run's entries in all timelines. There is no index of entries by activity, so all of them are
 /// read.
@@ -29,9 +19,9 @@ pub(super) type Letters = HashMap<(String, String), ActivityId>;
 /// # Errors
 /// [`Failure`]
 pub(super) async fn entries(timelines: &Table, run: &Run, survey: &Survey) -> Result<u64, Failure> {
-    let first = run.published_at(survey.earliest).to_string();
+    let first = run.published_at(survey.first.seconds).to_string();
     // `~` is greater than any character of a sort key.
-    let last = format!("{}~", run.published_at(survey.latest));
+    let last = format!("{}~", run.published_at(survey.last));
     let query = Query {
         filter: Some("sort_key BETWEEN :first AND :last"),
         projection: Some("sort_key"),
@@ -48,26 +38,7 @@ pub(super) async fn entries(timelines: &Table, run: &Run, survey: &Survey) -> Re
     Ok(entries)
 }
 
-/// Finds the dead letters that are of a run's activities.
-///
-/// # Errors
-/// [`Failure`]
-pub(super) async fn letters(
-    letters: &DeadLetters,
-    run: &Run,
-    now: Timestamp,
-) -> Result<Letters, Failure> {
-    let mut found = Letters::new();
-    let mut all = pin!(letters.all_shorter_than(LONGEST));
-    while let Some(DeadLetter { id, message_id, body, .. }) = all.try_next().await? {
-        if let Some(sort_key) = sort_key(&body, now).filter(|sort_key| run.owns(sort_key)) {
-            found.insert((id, message_id), sort_key.activity_id);
-        }
-    }
-    Ok(found)
-}
-
-/// How many rows are published, but for those that died.
+/// How many rows are published: all but those whose commands are dead letters.
 ///
 /// # Errors
 /// [`Failure`]
@@ -75,9 +46,13 @@ pub(super) fn published(
     posts: &Posts,
     survey: &Survey,
     run: &Run,
-    died: &Letters,
+    refused: &[Command],
 ) -> Result<u64, Failure> {
-    let died: HashSet<_> = died.values().collect();
+    let of = |command: &Command| match command {
+        Command::Publish(publish) => Some(publish.activity_id.clone()),
+        _ => None,
+    };
+    let died: HashSet<_> = refused.iter().filter_map(of).collect();
     if died.is_empty() {
         return Ok(survey.rows);
     }
@@ -85,62 +60,4 @@ pub(super) fn published(
         let died = run.naming.activity_id(&post?).is_ok_and(|id| died.contains(&id));
         Ok(published + u64::from(!died))
     })
-}
-
-/// The sort key of the activity that a body publishes, or that the writer was publishing with it.
-fn sort_key(body: &str, now: Timestamp) -> Option<SortKey> {
-    match Command::parse_unverified(body, now) {
-        Ok(command) => sort_key_of(command),
-        // A row may be no command because of its time alone.
-        Err(_) => serde_json::from_str(body).ok().and_then(Row::sort_key),
-    }
-}
-
-fn sort_key_of(command: Command) -> Option<SortKey> {
-    match command {
-        Command::Publish(publish) => Some(publish.sort_key()),
-        Command::Segment(segment) => {
-            let (activity_id, published_at) = (segment.activity_id, segment.published_at);
-            Some(SortKey { published_at, activity_id })
-        }
-        Command::Continued(continued) => sort_key_of(*continued.command),
-        Command::Update(_)
-        | Command::Delete(_)
-        | Command::Follow(_)
-        | Command::Profile(_)
-        | Command::Like(_)
-        | Command::MarkRead(_)
-        | Command::OpenPoll(_)
-        | Command::ClosePoll(_)
-        | Command::Vote(_)
-        | Command::OpenBattle(_)
-        | Command::Hit(_)
-        | Command::Tag(_)
-        | Command::Post(_)
-        | Command::DeleteMessage(_)
-        | Command::Membership(_)
-        | Command::RecordEvent(_)
-        | Command::RecordEvents(_)
-        | Command::UpdateCustomer(_)
-        | Command::Rule(_)
-        | Command::Score(_)
-        | Command::ReadAlerts(_)
-        | Command::Changed(_) => None,
-    }
-}
-
-/// What a row is sent as, whatever its time.
-#[derive(Deserialize)]
-struct Row {
-    #[serde(rename = "type")]
-    command: String,
-    activity_id: ActivityId,
-    published_at: Timestamp,
-}
-
-impl Row {
-    fn sort_key(self) -> Option<SortKey> {
-        let Self { command, activity_id, published_at } = self;
-        (command == "activity.published").then_some(SortKey { published_at, activity_id })
-    }
 }

@@ -4,7 +4,7 @@
 //! posts   the rows of the file
 //! run     the ids of activities, and which activities belong to a run
 //! start   what the ledger says of their ids, before anything is sent
-//! count   what became of them: entries and dead letters
+//! count   what became of them: activities and entries
 //! ```
 //!
 //! All instants move by one offset, so that the last row is published now. Activity ids are derived from the file's own instants, so
@@ -16,8 +16,10 @@
 //! letters. Therefore the ledger is asked first:
 //!
 //! - None of the ids is there: the run starts.
-//! - Some are there, all of them with one offset, and others are missing: an earlier replay was interrupted. The missing rows are
-//!   sent with its offset, and then the file is replayed as if nothing had happened.
+//! - Some are there, all of them with one offset, and others are missing: an earlier replay was
+//!   interrupted. The missing rows are sent with its offset, and then the file is replayed as if
+//!   nothing had happened. The last of the others are sent again too, because the earlier replay
+//!   did not wait for their end.
 //! - All are there: it is refused. Otherwise a script that merely retries would publish everything once more and double every
 //!   timeline. `--run NAME` says that this is meant: the ids are `AUTHOR-T-NAME`, a run of its own, which can be interrupted and
 //!   continued like the first.
@@ -26,10 +28,12 @@
 //!
 //! # What is counted
 //!
-//! The run and nothing else, however many processes it took and whatever else happens meanwhile. *Activities* are the rows, without
-//! those that became dead letters. *Entries* are all entries of the run's activities, in all timelines. An activity belongs to the
-//! run if its id has a time of the file, and it was published at that time plus the run's offset. *Dead letters* are those of the
-//! run's activities that came since this process started. If there is one, the exit code is 1.
+//! The run and nothing else, however many processes it took and whatever else happens meanwhile.
+//! *Activities* are the rows, without those that became dead letters. *Entries* are all entries of
+//! the run's activities, in all timelines. An activity belongs to the run if its id has a time of
+//! the file, and it was published at that time plus the run's offset. *Dead letters* are the
+//! commands that this process sent and that became dead letters. If there is one, the exit code is
+//! 1.
 
 mod count;
 mod posts;
@@ -42,32 +46,29 @@ use std::time::Duration;
 use clap::Args;
 use futures::{StreamExt, stream};
 use nagare_client::clock;
-use nagare_client::drain::Drain;
 use nagare_client::remote::Remote;
-use nagare_client::sender::Sender;
+use nagare_operator::completion::{Completed, complete};
 use nagare_operator::progress;
 use serde::Serialize;
 use shared::activities::Activities;
 use shared::command::Command;
-use shared::dead_letters::DeadLetters;
-use shared::dynamo::Table;
 use shared::runtime::clock::Clock;
 use shared::values::Retention;
 use tokio::time::Instant;
 
 use super::Failure;
-use super::csv_file::Source;
+use super::input::Input;
 use super::print::{counted, print_json, say, tell};
-use count::Letters;
 use posts::Posts;
 pub use posts::posts_in;
-pub(super) use posts::{HEADER, Post};
-use run::{Naming, Run, RunName};
+pub(super) use posts::{COLUMNS, Post};
+use run::{Naming, RunName};
 use start::{Start, Survey};
 
 #[derive(Debug, Args)]
 pub(super) struct Replay {
-    /// The file, CSV or CSV.gz, with the header `t,author,kind` (t in unix seconds); `-` is standard input.
+    /// The file, CSV or CSV.gz, with the columns `t` (unix seconds), `author` and `kind` in any
+    /// order; `-` is standard input. Rows that are not in the order of `t` are sorted first.
     file: PathBuf,
     /// Replay only this many rows.
     #[arg(long)]
@@ -96,11 +97,8 @@ struct Summary {
 
 /// What a replay works with.
 struct Handles {
-    sender: Sender,
-    drain: Drain,
+    remote: Remote,
     activities: Activities,
-    timelines: Table,
-    letters: DeadLetters,
     retention: Retention,
     clock: Clock,
 }
@@ -108,27 +106,8 @@ struct Handles {
 impl Handles {
     async fn from_environment() -> Result<Self, Failure> {
         let remote = Remote::from_environment().await?;
-        Ok(Self {
-            sender: remote.sender()?,
-            drain: remote.drain()?,
-            activities: Activities::new(&remote.ledger()?),
-            timelines: remote.timelines_table()?,
-            letters: remote.dead_letters()?,
-            retention: remote.retention()?,
-            clock: clock::clock(),
-        })
-    }
-
-    async fn letters(&self, run: &Run) -> Result<Letters, Failure> {
-        count::letters(&self.letters, run, self.clock.now()).await
-    }
-
-    /// Waits until everything is applied.
-    async fn drain(&self, sent: u64) -> Result<(), Failure> {
-        let bar = progress::bar(sent, "activities spread");
-        self.drain.wait(|left| bar.set_position(sent.saturating_sub(left))).await?;
-        bar.finish_and_clear();
-        Ok(())
+        let (activities, retention) = (Activities::new(&remote.ledger()?), remote.retention()?);
+        Ok(Self { remote, activities, retention, clock: clock::clock() })
     }
 }
 
@@ -137,7 +116,7 @@ impl Replay {
         if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
             return Err(Failure::Usage("--speed: expected a number above 0".to_owned()));
         }
-        let posts = Posts::of(Source::of(&self.file)?, self.limit);
+        let posts = Posts::of(Input::of(&self.file)?, self.limit)?;
         let naming = Naming(self.run.clone());
         let survey = Survey::of(&posts, &naming)?;
         let handles = Handles::from_environment().await?;
@@ -149,22 +128,15 @@ impl Replay {
                 survey.rows
             );
         }
-        let known = match start.is_first() {
-            true => Letters::new(),
-            false => handles.letters(&start.run).await?,
-        };
         let begun = Instant::now();
-        let sent = self.send(&posts, &start, survey.rows - before, &handles).await?;
-        handles.drain(sent).await?;
+        let completed = self.send(&posts, &start, &handles).await?;
         let seconds = begun.elapsed().as_secs_f64();
-
-        let mut died = handles.letters(&start.run).await?;
-        died.retain(|letter, _| !known.contains_key(letter));
         let summary = Summary {
-            activities: count::published(&posts, &survey, &start.run, &died)?,
+            activities: count::published(&posts, &survey, &start.run, &completed.refused)?,
             activities_before: before,
-            entries: count::entries(&handles.timelines, &start.run, &survey).await?,
-            dead_letters: died.len() as u64,
+            entries: count::entries(&handles.remote.timelines_table()?, &start.run, &survey)
+                .await?,
+            dead_letters: completed.refused.len() as u64,
             seconds,
         };
         // Nobody may be reading any more; the exit code is right anyway.
@@ -172,26 +144,24 @@ impl Replay {
         summary.conclude().and(printed)
     }
 
-    /// Sends the rows that are not published yet. Returns how many these were.
+    /// Sends the rows that may not be published yet, and waits until they are.
     async fn send(
         &self,
         posts: &Posts,
         start: &Start,
-        total: u64,
-        Handles { sender, drain, .. }: &Handles,
-    ) -> Result<u64, Failure> {
-        let first = start.unpublished(posts)?.next().transpose()?.map_or(0, |post| post.seconds);
-        let bar = progress::bar(total, "activities sent");
+        Handles { remote, .. }: &Handles,
+    ) -> Result<Completed, Failure> {
+        let first = start.unfinished(posts)?.next().transpose()?.map_or(0, |post| post.seconds);
+        let bar = progress::bar(start.unfinished(posts)?.count() as u64, "activities published");
         let begun = Instant::now();
-        let commands = stream::iter(start.unpublished(posts)?).then(async |post| {
+        let commands = stream::iter(start.unfinished(posts)?).then(async |post| {
             let post = post?;
             self.wait_for(&post, first, begun).await;
             Ok(Command::Publish(start.run.publish(post)?))
         });
-        let commands = drain.not_too_far_ahead(commands);
-        let sent = sender.send_all(commands, |accepted| bar.inc(accepted)).await?;
+        let completed = complete(remote, commands, |done| bar.inc(done)).await?;
         bar.finish_and_clear();
-        Ok(sent)
+        Ok(completed)
     }
 
     async fn wait_for(&self, post: &Post, first: i64, begun: Instant) {

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::iter;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use nagare_operator::completion::MOST_WAITING;
 use nagare_operator::progress;
 use shared::activities::{Activities, ActivityKey, Claim};
 use shared::dynamo::BATCH_GET;
@@ -27,11 +28,9 @@ const ATTEMPTS: usize = 3;
 #[derive(Debug)]
 pub(super) struct Survey {
     pub(super) rows: u64,
-    first: Post,
+    pub(super) first: Post,
     /// The time of the last row.
-    last: i64,
-    pub(super) earliest: i64,
-    pub(super) latest: i64,
+    pub(super) last: i64,
 }
 
 /// A run, and what an earlier replay has published of it.
@@ -73,14 +72,12 @@ impl Survey {
 
     fn begin(first: Post) -> Self {
         let last = first.seconds;
-        Self { rows: 1, first, last, earliest: last, latest: last }
+        Self { rows: 1, first, last }
     }
 
     fn add(&mut self, post: &Post) {
         self.rows += 1;
         self.last = post.seconds;
-        self.earliest = self.earliest.min(post.seconds);
-        self.latest = self.latest.max(post.seconds);
     }
 
     /// Finds out what to send, and reserves it.
@@ -113,24 +110,25 @@ impl Survey {
 }
 
 impl Start {
-    /// True if no replay has started this run before.
-    pub(super) fn is_first(&self) -> bool {
-        self.published.is_empty()
-    }
-
     /// How many rows an earlier replay has published.
     pub(super) fn published_before(&self) -> u64 {
         self.published.iter().filter(|published| **published).count() as u64
     }
 
-    /// The rows that are not published.
-    pub(super) fn unpublished(
+    /// The rows that are not published, or whose publish may not have reached all timelines: a
+    /// replay has at most [`MOST_WAITING`] commands that are not done, and sends rows in their
+    /// order.
+    pub(super) fn unfinished(
         &self,
         posts: &Posts,
     ) -> Result<impl Iterator<Item = Result<Post, Failure>>, Failure> {
+        let last = self.published.iter().rposition(|published| *published).unwrap_or(0);
         let published = self.published.iter().copied().chain(iter::repeat(false));
-        let posts = posts.read()?.zip(published);
-        Ok(posts.filter(|(post, published)| post.is_err() || !published).map(|(post, _)| post))
+        let rows = posts.read()?.zip(published).enumerate();
+        let is_finished = move |n: usize, published| published && n + MOST_WAITING < last;
+        let rows = rows
+            .filter(move |(n, (post, published))| post.is_err() || !is_finished(*n, *published));
+        Ok(rows.map(|(_, (post, _))| post))
     }
 }
 

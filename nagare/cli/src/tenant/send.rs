@@ -4,7 +4,6 @@
 //! before the first event is sent, so a bad line is found before anything has happened. An event that comes too late, or whose
 //! identity another event has, is reported later, as a dead letter.
 
-use std::io::{BufReader, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,10 +17,8 @@ use shared::values::{TenantId, Timestamp};
 use tokio::time::Instant;
 
 use super::super::Failure;
-use super::super::input::{Input, unreadable};
-use super::super::lines;
-use super::super::print::{counted, print_json, say, tell};
-use super::super::records::unpacked;
+use super::super::input::{Input, Line, RowError, good};
+use super::super::print::{counted, print_json, say};
 
 /// The most bytes of them: API Gateway hands a body on within a document of six megabytes, in which some count twice.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
@@ -54,9 +51,6 @@ struct Counts {
     bad_lines: u64,
 }
 
-/// A line of a file, by its number, and what is wrong with it.
-type Row = (u64, Result<String, String>);
-
 /// What the intake says of a request that it refuses.
 #[derive(Deserialize)]
 struct Refusal {
@@ -71,16 +65,14 @@ struct Fault {
 
 impl Send {
     pub(in super::super) async fn run(self) -> Result<(), Failure> {
-        let tenant = self.tenant.clone();
-        let read_through =
-            |name: &str, input| rows(name, input, &tenant)?.try_for_each(|row| row.map(|_| ()));
-        let input = Input::of(&self.file, read_through)?;
-        let mut counts = self.check(&input)?;
+        let input = Input::of(&self.file)?;
+        let (events, bad_lines) = input.check(self.events_in(&input)?, self.skip_bad)?;
+        let mut counts = Counts { events, bad_lines, ..Counts::default() };
         let mut api = Api::for_tenant(&self.tenant).await?;
         let bar = progress::bar(counts.events, "events accepted");
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        for row in rows(&input.to_string(), Box::new(input.open()?), &self.tenant)? {
-            let (number, Ok(line)) = row? else { continue };
+        for row in good(self.events_in(&input)?) {
+            let Line { number, text: line } = row?;
             if batch.len() == MOST_EVENTS || (bytes + line.len() > MOST_BYTES && !batch.is_empty())
             {
                 self.send(&mut api, &batch, &mut counts).await?;
@@ -102,24 +94,22 @@ impl Send {
         say!("{events} accepted in {}", counted(counts.requests, "request", "requests"))
     }
 
-    /// Reads the whole file without sending anything, and counts what it holds.
-    fn check(&self, input: &Input) -> Result<Counts, Failure> {
-        let mut counts = Counts::default();
-        for row in rows(&input.to_string(), Box::new(input.open()?), &self.tenant)? {
-            match row? {
-                (_, Ok(_)) => counts.events += 1,
-                (number, Err(problem)) => {
-                    tell!("{input}: line {number}: {problem}");
-                    counts.bad_lines += 1;
-                }
+    /// The lines of a file that are events of this tenant, and what is wrong with the others.
+    fn events_in(
+        &self,
+        input: &Input,
+    ) -> Result<impl Iterator<Item = Result<Line, RowError>> + use<>, Failure> {
+        let (lines, tenant) = (input.lines()?.of_json()?, self.tenant.clone());
+        Ok(lines.map(move |line| {
+            let line = line?;
+            // What time it is on the clock of the stack is the stack's to know: nothing lies ahead
+            // here.
+            let (earliest, now) = (EventSettings::EARLIEST_BY_HAND, Timestamp::LAST);
+            match Event::parse(&line.text, &tenant, earliest, now) {
+                Ok(_) => Ok(line),
+                Err(error) => Err(RowError::line(line.number, error.unredacted())),
             }
-        }
-        if counts.bad_lines > 0 && !self.skip_bad {
-            let problem = "nothing was sent; correct what is named above, or pass --skip-bad";
-            let bad = counted(counts.bad_lines, "bad line", "bad lines");
-            return Err(Failure::Usage(format!("{input} has {bad}: {problem}")));
-        }
-        Ok(counts)
+        }))
     }
 
     /// Sends one request, and again where it is to come later.
@@ -163,24 +153,4 @@ fn refused(batch: &[(u64, String)], body: &[u8]) -> Failure {
     });
     let lines: Vec<_> = lines.collect();
     Failure::Usage(format!("the API refuses these events: {}", lines.join("; ")))
-}
-
-/// The lines of a file, those that are no events of this tenant with what is wrong.
-fn rows(
-    name: &str,
-    input: Box<dyn Read + std::marker::Send>,
-    tenant: &TenantId,
-) -> Result<impl Iterator<Item = Result<Row, Failure>> + use<>, Failure> {
-    let input = unpacked(input).map_err(|e| unreadable(name, &e))?;
-    let (name, tenant) = (name.to_owned(), tenant.clone());
-    Ok(lines::numbered(BufReader::new(input)).filter_map(move |(number, line)| match line {
-        Ok(text) if text.trim().is_empty() => None,
-        // What time it is on the clock of the stack is the stack's to know: nothing lies ahead here.
-        Ok(text) => {
-            let earliest = EventSettings::EARLIEST_BY_HAND;
-            let read = Event::parse(&text, &tenant, earliest, Timestamp::LAST);
-            Some(Ok((number, read.map(|_| text).map_err(|e| e.unredacted()))))
-        }
-        Err(error) => Some(Err(Failure::Usage(format!("{name}: line {number}: {error}")))),
-    }))
 }

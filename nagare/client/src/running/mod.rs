@@ -22,7 +22,7 @@ mod place;
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -32,6 +32,8 @@ use shared::runtime::deadline::Deadline;
 pub use directory::{DirectoryError, logs};
 pub use note::Note;
 
+use crate::own_dir::{OwnDir, OwnError};
+
 /// How often to look whether a process has ended.
 const INTERVAL: Duration = Duration::from_millis(20);
 
@@ -39,7 +41,8 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// counts as running until this is dropped.
 #[derive(Debug)]
 pub struct Noted {
-    path: PathBuf,
+    directory: OwnDir,
+    name: String,
     /// Locked; the system unlocks it however the process ends.
     _file: File,
 }
@@ -54,17 +57,16 @@ impl Noted {
     }
 
     fn write_in(directory: &Path, note: &Note) -> Result<Self, DirectoryError> {
-        directory::create(directory)?;
-        remove_stale(directory);
-        let unusable = |source| DirectoryError::Unusable { path: directory.to_owned(), source };
-        let (path, file) = note.write(directory).map_err(unusable)?;
-        Ok(Self { path, _file: file })
+        let directory = OwnDir::open(directory)?;
+        remove_stale(&directory);
+        let (name, file) = note.write(&directory)?;
+        Ok(Self { directory, name, _file: file })
     }
 
     /// Removes the note: from then on no command finds the stack.
     pub fn withdraw(&self) {
-        if let Err(failure) = std::fs::remove_file(&self.path) {
-            tracing::warn!("{} could not be removed: {failure}", self.path.display());
+        if let Err(failure) = self.directory.remove(&self.name) {
+            tracing::warn!("the note of this stack could not be removed: {failure}");
         }
     }
 }
@@ -72,7 +74,7 @@ impl Noted {
 impl Drop for Noted {
     fn drop(&mut self) {
         // It may have been withdrawn before.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = self.directory.remove(&self.name);
     }
 }
 
@@ -120,14 +122,23 @@ pub fn stacks() -> Result<Vec<Running>, DirectoryError> {
     stacks_in(&directory::stacks()?)
 }
 
-fn stacks_in(directory: &Path) -> Result<Vec<Running>, DirectoryError> {
-    let mut running: Vec<_> = notes(directory)?.filter_map(|path| running(&path)).collect();
+fn stacks_in(path: &Path) -> Result<Vec<Running>, DirectoryError> {
+    let directory = match OwnDir::open_existing(path) {
+        Ok(directory) => directory,
+        // What another user has noted there is not this user's.
+        Err(OwnError::Foreign(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    // Where no stack ever ran there is no directory.
+    let Some(directory) = directory else { return Ok(Vec::new()) };
+    let names = notes(&directory)?.into_iter();
+    let mut running: Vec<_> = names.filter_map(|name| running(&directory, &name)).collect();
     running.sort_by_key(|stack| stack.note.port);
     Ok(running)
 }
 
-fn running(path: &Path) -> Option<Running> {
-    let mut file = directory::open_own(path)?;
+fn running(directory: &OwnDir, name: &str) -> Option<Running> {
+    let mut file = directory.closed(name)?;
     if !is_locked(&file) {
         return None;
     }
@@ -135,24 +146,17 @@ fn running(path: &Path) -> Option<Running> {
     (note.place == place::here()).then_some(Running { note, file })
 }
 
-/// The files that may be notes. Where no stack ever ran there is no directory.
-fn notes(directory: &Path) -> Result<impl Iterator<Item = PathBuf>, DirectoryError> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => Some(entries),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(source) => {
-            return Err(DirectoryError::Unusable { path: directory.to_owned(), source });
-        }
-    };
-    let paths = entries.into_iter().flatten().filter_map(|entry| entry.ok().map(|it| it.path()));
-    Ok(paths.filter(|path| note::is_named_like_one(path)))
+/// The names of files that may be notes.
+fn notes(directory: &OwnDir) -> Result<Vec<String>, OwnError> {
+    let files = directory.names()?.into_iter().filter(|(_, is_directory)| !is_directory);
+    Ok(files.map(|(name, _)| name).filter(|name| note::is_named_like_one(name)).collect())
 }
 
 /// Removes the notes of stacks that are gone. What fails is tried again by the next stack.
-fn remove_stale(directory: &Path) {
-    for path in notes(directory).into_iter().flatten() {
-        if directory::open_own(&path).is_some_and(|file| !is_locked(&file)) {
-            let _ = std::fs::remove_file(path);
+fn remove_stale(directory: &OwnDir) {
+    for name in notes(directory).into_iter().flatten() {
+        if directory.closed(&name).is_some_and(|file| !is_locked(&file)) {
+            let _ = directory.remove(&name);
         }
     }
 }

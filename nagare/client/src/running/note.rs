@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::place;
+use crate::own_dir::{OwnDir, OwnError};
 
 /// The version of the format. Notes of other versions are ignored.
 const VERSION: u32 = 1;
@@ -60,14 +60,16 @@ impl Note {
     }
 
     /// Writes it under a new name. It is complete and locked before it gets the name.
-    pub(super) fn write(&self, directory: &Path) -> io::Result<(PathBuf, File)> {
-        // For its owner alone, as the crate creates it.
-        let mut file = tempfile::Builder::new().prefix(".").tempfile_in(directory)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.as_file().try_lock()?;
-        let path = directory.join(Uuid::new_v4().to_string()).with_extension(SUFFIX);
-        let file = file.persist_noclobber(&path)?;
-        Ok((path, file))
+    pub(super) fn write(&self, directory: &OwnDir) -> Result<(String, File), OwnError> {
+        let failed = OwnError::failed(directory.path());
+        let mut new = directory.new_file()?;
+        let written = serde_json::to_vec(self).map_err(io::Error::from);
+        let written = written.and_then(|note| new.file.write_all(&note));
+        let held = written.and_then(|()| Ok(new.file.try_lock()?));
+        let file = held.and_then(|()| new.file.try_clone()).map_err(failed)?;
+        let name = format!("{}.{SUFFIX}", Uuid::new_v4());
+        new.keep(&name)?;
+        Ok((name, file))
     }
 
     /// Reads one, if it is of a form that is known.
@@ -81,6 +83,6 @@ impl Note {
 }
 
 /// True for a name that notes have.
-pub(super) fn is_named_like_one(path: &Path) -> bool {
-    path.extension().is_some_and(|suffix| suffix == SUFFIX)
+pub(super) fn is_named_like_one(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, suffix)| suffix == SUFFIX)
 }

@@ -31,7 +31,8 @@ fn a_stack_is_found_as_long_as_it_runs() {
 #[test]
 fn a_note_that_nobody_holds_leads_nowhere_and_goes() {
     let home = tempfile::tempdir().unwrap();
-    let (path, file) = note(3000).write(home.path()).unwrap();
+    let (name, file) = note(3000).write(&OwnDir::open(home.path()).unwrap()).unwrap();
+    let path = home.path().join(name);
     drop(file);
     assert!(path.exists());
     assert!(ports(home.path()).is_empty());
@@ -43,9 +44,9 @@ fn a_note_that_nobody_holds_leads_nowhere_and_goes() {
 #[test]
 fn those_who_look_do_not_take_each_other_for_a_stack() {
     let home = tempfile::tempdir().unwrap();
-    let (path, file) = note(3000).write(home.path()).unwrap();
+    let (name, file) = note(3000).write(&OwnDir::open(home.path()).unwrap()).unwrap();
     drop(file);
-    let looking = File::open(&path).unwrap();
+    let looking = File::open(home.path().join(name)).unwrap();
     looking.try_lock_shared().unwrap();
     assert!(ports(home.path()).is_empty());
 }
@@ -55,7 +56,7 @@ fn a_note_from_elsewhere_or_of_another_form_is_ignored() {
     let home = tempfile::tempdir().unwrap();
     let (mut elsewhere, mut later) = (note(3000), serde_json::to_value(note(3100)).unwrap());
     elsewhere.place = "another container".to_owned();
-    let _elsewhere = elsewhere.write(home.path()).unwrap();
+    let _elsewhere = elsewhere.write(&OwnDir::open(home.path()).unwrap()).unwrap();
     later["version"] = 2.into();
     let path = home.path().join("later.json");
     std::fs::write(&path, later.to_string()).unwrap();
@@ -73,8 +74,9 @@ fn notes_are_their_owners_alone() {
     std::fs::set_permissions(&stacks, std::fs::Permissions::from_mode(0o777)).unwrap();
     let noted = Noted::write_in(&stacks, &note(3000)).unwrap();
     assert_eq!(stacks.metadata().unwrap().mode() & 0o777, 0o700);
-    assert_eq!(noted.path.metadata().unwrap().mode() & 0o777, 0o600);
-    std::fs::set_permissions(&noted.path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let path = stacks.join(&noted.name);
+    assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     assert!(ports(&stacks).is_empty(), "others may have written it");
 }
 
@@ -82,6 +84,6 @@ fn notes_are_their_owners_alone() {
 fn links_are_not_followed() {
     let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let noted = Noted::write_in(other.path(), &note(3000)).unwrap();
-    symlink(&noted.path, home.path().join("link.json")).unwrap();
+    symlink(other.path().join(&noted.name), home.path().join("link.json")).unwrap();
     assert!(ports(home.path()).is_empty());
 }

@@ -28,18 +28,29 @@ pub(crate) enum Statistic {
     Sum,
     /// How many there were.
     SampleCount,
+    Maximum,
     #[serde(rename = "p50")]
     Median,
     #[serde(rename = "p99")]
     P99,
 }
 
+/// What counts a metric, and for what.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// The functions of the stage.
+    Functions,
+    /// DynamoDB, for a table.
+    Table(String),
+    /// SQS, for a queue.
+    Queue(String),
+}
+
 /// A metric, and what is asked of it for each minute.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wanted {
     pub(crate) name: &'static str,
-    /// The table it is of, if DynamoDB counts it. Otherwise functions do.
-    pub(crate) table: Option<String>,
+    pub(crate) source: Source,
     pub(crate) statistic: Statistic,
 }
 
@@ -77,9 +88,10 @@ enum When {
 
 impl Wanted {
     fn query(&self, id: &str, stage: &str) -> Value {
-        let (namespace, dimension, value) = match &self.table {
-            None => (NAMESPACE, STAGE, stage),
-            Some(table) => ("AWS/DynamoDB", "TableName", table.as_str()),
+        let (namespace, dimension, value) = match &self.source {
+            Source::Functions => (NAMESPACE, STAGE, stage),
+            Source::Table(table) => ("AWS/DynamoDB", "TableName", table.as_str()),
+            Source::Queue(queue) => ("AWS/SQS", "QueueName", queue.as_str()),
         };
         let dimensions = [json!({ "Name": dimension, "Value": value })];
         let metric =

@@ -31,7 +31,7 @@ use tokio::sync::Mutex;
 use super::Account;
 
 pub(super) use lines::Lines;
-pub(super) use minutes::{HOUR, Minutes, Statistic, Wanted};
+pub(super) use minutes::{HOUR, Minutes, Source, Statistic, Wanted};
 pub(super) use service::CallError;
 use service::{AwsJsonService, Service};
 

@@ -15,6 +15,8 @@ use shared::likes::keys as likes;
 use shared::notifications::keys as notifications;
 use shared::polls::keys::{self as polls, PollRow};
 use shared::projection::checkpoints;
+use shared::projection::recent::NOTES;
+use shared::refusals::keys::RefusalItem;
 use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
 use shared::summaries::keys::{self as summaries, SummaryItem, SummaryView};
@@ -142,6 +144,7 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
         LedgerItem::Tag(TagItem::Progress(activity)) => {
             format!("how far the publish of {activity} has come with its tags")
         }
+        LedgerItem::Receipts => "which commands of an import or a replay are done".to_owned(),
         LedgerItem::Person(viewer) => match pk.rsplit_once('#') {
             Some((_, what)) => format!("about {viewer} alone: {what}"),
             None => format!("about {viewer} alone"),
@@ -180,6 +183,13 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
             TenantItem::DailyTenant(tenant) => {
                 format!("how far the daily decisions of {tenant} have come")
             }
+            TenantItem::Refusals(tenant) => format!("how many events of {tenant} were refused"),
+            TenantItem::RefusedEvent(tenant) => format!("an event of {tenant} that was refused"),
+        },
+        LedgerItem::Refusal(item) => match item {
+            RefusalItem::Counted => "that the refusal of a message is counted".to_owned(),
+            RefusalItem::Subject => "how many letters one subject has had on a day".to_owned(),
+            RefusalItem::OfDay => "how many refusals a day has".to_owned(),
         },
         LedgerItem::Room(item) => match item {
             RoomItem::Claim(room, message) => format!("whose the message {message} in {room} is"),
@@ -236,6 +246,9 @@ fn of_views(key: &Key) -> Option<String> {
     }
     if let Some(shard) = checkpoints::of_key(&key.pk, &key.sk) {
         return Some(format!("how far the shard {shard} is worked off"));
+    }
+    if key.pk.starts_with(NOTES) {
+        return Some("what a view counts of one person".to_owned());
     }
     Some(match SummaryItem::of_key(key)? {
         SummaryItem::View(SummaryView::Customer(customer)) => format!("what {customer} did"),

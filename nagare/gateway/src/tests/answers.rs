@@ -61,6 +61,18 @@ async fn status_and_headers() {
     assert!(answer.body.is_empty());
 }
 
+#[tokio::test]
+async fn a_header_with_several_values_is_an_invalid_answer() {
+    let repeated = answer_of(|| {
+        let mut answer = answer(200);
+        answer.headers =
+            header_map(&[("cache-control", "no-store"), ("cache-control", "max-age=1")]);
+        Ok(answer)
+    })
+    .await;
+    repeated.assert_problem(500, "a function's answer is JSON, which holds one of them");
+}
+
 async fn check_body(handler: fn() -> HandlerResult, expected: &[u8]) {
     let answer = answer_of(handler).await;
     assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, expected));

@@ -6,6 +6,8 @@ use ring::hmac::{HMAC_SHA256, HMAC_SHA384, Key, sign};
 use serde_json::{Value, json};
 
 use super::{Authorization, Limits, NOW, echo, get, send};
+use timeline_reader::Claims;
+
 use crate::JwtAuthorizer;
 
 const KEY: &str = "a key of thirty-two characters..";
@@ -260,6 +262,43 @@ async fn all_claims_are_handed_on_as_strings() {
         "scope": "read write", "address": r#"{"country":"JP"}"#, "nickname": "null",
     });
     assert_eq!(event["requestContext"]["authorizer"]["jwt"], json!({ "claims": expected }));
+}
+
+async fn handed_on(authorizer: JwtAuthorizer, claims: Value) -> (http::StatusCode, Value) {
+    let api = echo(Authorization::Jwt(authorizer), Limits::default());
+    let token = forge(json!({ "alg": "HS256" }), &claims.to_string(), hs256);
+    let mut request = get("/");
+    let credentials = format!("Bearer {token}").parse().unwrap();
+    request.headers_mut().insert("authorization", credentials);
+    let answer = send(&api, request).await;
+    (answer.status, answer.json()["requestContext"]["authorizer"]["jwt"]["claims"].clone())
+}
+
+#[tokio::test]
+async fn a_tenant_is_a_string() {
+    for tenant in [json!(null), json!(true), json!(5), json!({}), json!(["acme"])] {
+        let claims = json!({ "sub": "bob", "exp": NOW + 60, "tenant_id": tenant });
+        let (status, claims) = handed_on(JwtAuthorizer::with_key(KEY), claims).await;
+        assert_eq!((status.as_u16(), claims.get("tenant_id")), (200, None), "{tenant}");
+    }
+    let claims = json!({ "sub": "bob", "exp": NOW + 60, "tenant_id": "5" });
+    let (_, claims) = handed_on(JwtAuthorizer::with_key(KEY), claims).await;
+    assert_eq!(claims["tenant_id"], "5");
+}
+
+#[tokio::test]
+async fn another_claim_may_have_the_viewer() {
+    let of_uid = || {
+        let claims = Claims::with_viewer("uid".parse().unwrap()).unwrap();
+        JwtAuthorizer::with_key(KEY).with_claims(claims)
+    };
+    for (uid, expected) in [(json!("bob"), 200), (json!(["bob"]), 401), (json!(5), 401)] {
+        let claims = json!({ "uid": uid, "sub": "bob", "exp": NOW + 60 });
+        assert_eq!(handed_on(of_uid(), claims).await.0, expected, "{uid}");
+    }
+    let (status, _) = handed_on(of_uid(), json!({ "sub": "bob", "exp": NOW + 60 })).await;
+    assert_eq!(status, 401);
+    assert_eq!(handed_on(of_uid(), json!({ "uid": "bob", "exp": NOW + 60 })).await.0, 200);
 }
 
 #[tokio::test]

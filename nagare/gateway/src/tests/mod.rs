@@ -39,7 +39,10 @@ impl Answer {
     }
 
     fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(|value| value.to_str().unwrap())
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next().map(|value| value.to_str().unwrap());
+        assert!(values.next().is_none(), "{name} has several values");
+        value
     }
 
     /// Asserts that this is a problem document, complete and of this status.

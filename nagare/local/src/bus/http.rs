@@ -1,6 +1,6 @@
 //! The bus over HTTP. `POST` is EventBridge's protocol, for any AWS SDK. `GET` returns the events that are kept, for `nagare bus`.
 //!
-//! Like [the clock](crate::control), it is served on the API's port, is not part of the API, and refuses web pages.
+//! Like [the clock](crate::control), it is served on the queue's port, and refuses web pages.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::LocalBus;
 
-/// The path of the bus, below the API's address. SDKs add a slash.
+/// The path of the bus, below the queue's address. SDKs add a slash.
 pub(crate) const PATH: &str = "/local/bus";
 /// Ten entries are 256 KB at most, and escaping them in JSON can take six times that.
 const LONGEST: usize = 2 * 1024 * 1024;

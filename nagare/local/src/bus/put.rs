@@ -8,11 +8,10 @@ use shared::values::Timestamp;
 use uuid::Uuid;
 
 use super::{LocalBus, NAME};
+use crate::aws_models::{self, Unknown};
 
 /// The prefix of every operation's target.
 pub(crate) const TARGET: &str = "AWSEvents.";
-/// The most entries of a request.
-const MOST: usize = 10;
 /// The most bytes of all entries of a request.
 const MOST_BYTES: usize = 256 * 1024;
 /// The account id that a local stack uses.
@@ -95,12 +94,13 @@ impl LocalBus {
         if target != "AWSEvents.PutEvents" {
             return refused("UnknownOperationException", "There is PutEvents alone here.");
         }
-        let Ok(Request { entries }) = serde_json::from_slice(body) else {
-            return refused("SerializationException", "The request is none of PutEvents.");
-        };
-        if entries.is_empty() || entries.len() > MOST {
-            return refused("ValidationException", "A request has 1 to 10 entries.");
+        let malformed =
+            || refused("SerializationException", "The request is not one of PutEvents.");
+        let Ok(request) = serde_json::from_slice(body) else { return malformed() };
+        if let Err(violation) = aws_models::check("events.PutEvents", &request, Unknown::Ignored) {
+            return refused("ValidationException", &violation.to_string());
         }
+        let Ok(Request { entries }) = serde_json::from_value(request) else { return malformed() };
         if entries.iter().map(Entry::bytes).sum::<usize>() > MOST_BYTES {
             return refused(
                 "ValidationException",

@@ -2,13 +2,13 @@
 //! are.
 
 use std::fmt::Display;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::str::FromStr;
 
 use shared::events::PeriodLength;
 use shared::values::Timestamp;
 
-use super::{DataDir, DataDirError, private_file};
+use super::{DataDir, DataDirError};
 
 /// When a stack last ran here.
 const LAST_RAN: &str = "clock";
@@ -61,19 +61,15 @@ impl DataDir {
     }
 
     fn noted<T: FromStr>(&self, name: &str) -> Option<T> {
-        let mut noted = String::new();
-        // To look is not to create it.
-        let path = Some(self.path.join(name)).filter(|path| path.exists())?;
-        private_file(&path).ok()?.read_to_string(&mut noted).ok()?;
+        let noted = String::from_utf8(self.directory.read(name).ok()??).ok()?;
         noted.trim().parse().ok()
     }
 
     fn note(&self, name: &str, what: impl Display) -> Result<(), DataDirError> {
-        let (path, next) = (self.path.join(name), self.path.join(format!("{name}.next")));
-        let unwritable = |source| DataDirError::Unwritable { path: path.clone(), source };
-        let mut file = private_file(&next)?;
-        file.set_len(0).map_err(unwritable)?;
-        writeln!(file, "{what}").map_err(unwritable)?;
-        std::fs::rename(&next, &path).map_err(unwritable)
+        let path = self.directory.path().join(name);
+        let mut next = self.directory.new_file()?;
+        writeln!(next.file, "{what}")
+            .map_err(|source| DataDirError::Unwritable { path, source })?;
+        Ok(next.keep(name)?)
     }
 }

@@ -10,12 +10,14 @@ use dynoxide::DynoxideError;
 use dynoxide::actions::vector_lifecycle::VectorIndexLifecycle;
 use dynoxide::actions::{create_table, delete_table, describe_table, update_table};
 use dynoxide::storage::Storage;
+use nagare_client::local_stack::REGION;
 use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Engine, refused, run};
+use crate::aws_models::{self, Unknown};
 use crate::schema::{self, EVENTS_PREFIX};
 
 const TABLE: &str = "
@@ -23,6 +25,9 @@ const TABLE: &str = "
         name TEXT PRIMARY KEY, created INTEGER NOT NULL, restorable INTEGER NOT NULL DEFAULT 0, policy TEXT
     ) WITHOUT ROWID;
 ";
+/// The region in the engine's ARNs.
+const ENGINE_REGION: &str = "dynoxide";
+
 /// The operations that write items.
 const WRITES: [&str; 5] =
     ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
@@ -55,7 +60,7 @@ impl Engine {
         body: &[u8],
     ) -> Option<Result<String, DynoxideError>> {
         if CHANGES.contains(&operation)
-            && let Err(refusal) = only_events(body)
+            && let Err(refusal) = allowed(operation, body)
         {
             return Some(Err(refusal));
         }
@@ -213,9 +218,11 @@ fn missing(member: &str) -> DynoxideError {
     DynoxideError::ValidationException(message)
 }
 
-/// Refuses an operation on a table that is not one of events.
-fn only_events(body: &[u8]) -> Result<(), DynoxideError> {
+/// Refuses what DynamoDB's model refuses, and an operation on a table that is not one of events.
+fn allowed(operation: &str, body: &[u8]) -> Result<(), DynoxideError> {
     let request: Value = read(body)?;
+    aws_models::check(&format!("dynamodb.{operation}"), &request, Unknown::Ignored)
+        .map_err(|violation| DynoxideError::ValidationException(violation.to_string()))?;
     let named = request["TableName"].as_str().or(request["ResourceArn"].as_str());
     match named.is_some_and(|name| table_of_arn(name).starts_with(EVENTS_PREFIX)) {
         true => Ok(()),
@@ -230,14 +237,17 @@ fn table_of_arn(arn: &str) -> &str {
     arn.rsplit_once('/').map_or(arn, |(_, name)| name)
 }
 
-/// Adds to an answer when the table was made, by the clock of the stack.
+/// Adds to an answer when the table was made, by the clock of the stack. ARNs name the region of the stack; that of the engine
+/// matches no pattern of AWS.
 fn described(
     storage: &Storage,
     answer: &impl Serialize,
     member: &str,
     name: &str,
 ) -> Result<Value, DynoxideError> {
-    let mut answer = serde_json::to_value(answer).map_err(|e| refused(&e))?;
+    let answer = serde_json::to_string(answer).map_err(|e| refused(&e))?;
+    let mut answer: Value =
+        read(answer.replace(&format!(":{ENGINE_REGION}:"), &format!(":{REGION}:")).as_bytes())?;
     let sql = "SELECT created FROM nagare_control WHERE name = ?1";
     let created = storage.conn().query_row(sql, [name], |row| row.get(0)).optional()?;
     if let Some(created) = created {

@@ -260,6 +260,7 @@ pub(super) fn query(
         && request.index_name.is_none()
         && request.exclusive_start_key.is_none()
         && request.exclusive_start_key_raw.is_none()
+        && request.select.is_none()
         && request.key_condition_expression.as_deref().is_some_and(|keys| {
             keys.strip_prefix("pk = :pk").is_some_and(|rest| {
                 let may_be_a_range = rest.contains(" BETWEEN ");

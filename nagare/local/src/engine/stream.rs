@@ -4,9 +4,9 @@
 //! It keeps every record, so records that were worked off are deleted here. The last one stays, because the engine numbers records
 //! from it.
 //!
-//! How far the stream of a table of events was worked off is stored as well. The views keep the marks of its shards for two days, and
-//! the clock of a stack may be moved on by months. Without the stored position, the last record would then be delivered and folded
-//! again.
+//! How far a stream was worked off is stored as well. The views keep the marks of its shards for
+//! two days, and the clock of a stack may be moved on by months. Without the stored position, the
+//! last record would then be delivered and folded again.
 
 use dynoxide::storage::Storage;
 use dynoxide::storage_backend::BaseItemRow;
@@ -39,6 +39,12 @@ const LEFT: &str = "
     JOIN nagare_mappings m ON m.table_name = s.table_name
     LEFT JOIN nagare_worked_off w ON w.table_name = s.table_name
     WHERE s.table_name GLOB ?1 AND CAST(s.sequence_number AS INTEGER) > IFNULL(w.number, 0)";
+/// The instant of the oldest record that is not worked off, in unix seconds.
+const OLDEST: &str = "
+    SELECT MIN(s.created_at) FROM _stream_records s
+    LEFT JOIN nagare_worked_off w ON w.table_name = s.table_name
+    WHERE (s.table_name = ?1 OR s.table_name IN (SELECT table_name FROM nagare_mappings))
+    AND CAST(s.sequence_number AS INTEGER) > IFNULL(w.number, 0)";
 const BEHIND: &str = "
     SELECT CAST(sequence_number AS INTEGER), keys_json, old_image, new_image, created_at
     FROM _stream_records
@@ -164,15 +170,29 @@ impl Engine {
         Ok(left.and_then(Iterator::collect).map_err(DynoxideError::from)?)
     }
 
-    /// Deletes the records of the stream of facts up to a number, all of which were worked off. The very last record stays.
+    /// Deletes the records of the stream of facts up to a number, all of which were worked off, and
+    /// notes the number. The very last record stays.
     ///
     /// # Errors
     /// [`EngineError`]
     pub fn forget_stream_up_to(&self, number: i64) -> Result<(), EngineError> {
-        self.forget(&schema::names().facts, number)
+        self.work_off(&schema::names().facts, number)
     }
 
-    /// Does the same for the stream of a table of events, and notes how far it was worked off.
+    /// How old the oldest record is that is not worked off, in seconds; 0 if all are.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn stream_lag(&self) -> Result<i64, EngineError> {
+        let (storage, facts) = (self.storage(), schema::names().facts);
+        let oldest = storage.conn().prepare_cached(OLDEST);
+        let oldest = oldest.and_then(|mut oldest| oldest.query_row([facts], |row| row.get(0)));
+        let oldest: Option<i64> = oldest.map_err(DynoxideError::from)?;
+        let now = Clock::system().now().unix_millis() / 1_000;
+        Ok(oldest.map_or(0, |at| (now - at).max(0)))
+    }
+
+    /// Does the same for the stream of any table.
     ///
     /// # Errors
     /// [`EngineError`]

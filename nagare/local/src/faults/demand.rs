@@ -49,13 +49,14 @@ impl Demand {
             "BatchWriteItem" => (Units::Write, batch(&body, writes)),
             "BatchGetItem" => (Units::Read, batch(&body, keys)),
             "TransactWriteItems" => (Units::Write, transaction(&body)),
+            "TransactGetItems" => (Units::Read, transaction(&body)),
             "PutItem" => (Units::Write, one(&body, "Item")),
             "UpdateItem" | "DeleteItem" => (Units::Write, one(&body, "Key")),
             "GetItem" => (Units::Read, one(&body, "Key")),
             "Query" | "Scan" => (Units::Read, one(&body, "ExpressionAttributeValues")),
             _ => return None,
         };
-        let divisible = operation != "TransactWriteItems";
+        let divisible = !matches!(operation, "TransactWriteItems" | "TransactGetItems");
         Some(Self { units, items, divisible })
     }
 }

@@ -114,7 +114,8 @@ impl Choice {
             (faults.cuts, "cuts", Fault::CutAnswer),
             (faults.hangs, "hangs", Fault::Hang),
             (faults.missing, "missing", Fault::TableMissing),
-            (faults.denied, "denied", Fault::Denied),
+            (faults.denied - of_queue(faults.denied), "denied", Fault::Denied),
+            (of_queue(faults.queue_denied), "queue-denied", Fault::Denied),
             (of_queue(faults.queue_errors), "queue-errors", Fault::ServerError),
             // Before the call as often as after it.
             (queue_resets, "queue-resets", Fault::LostRequest),
@@ -207,7 +208,7 @@ mod tests {
             "cuts",
             "hangs",
             "missing",
-            "denied",
+            "queue-denied",
             "queue-errors",
             "queue-resets",
             "slow",

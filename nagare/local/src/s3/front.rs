@@ -51,7 +51,7 @@ impl S3 {
     /// [`StoreError`]
     pub(crate) fn open(dir: Option<&DataDir>, clock: &Clock) -> Result<Self, StoreError> {
         let store = match dir {
-            Some(dir) => Store::open(dir.objects())?,
+            Some(dir) => Store::open(dir.objects()?)?,
             None => Store::in_memory(),
         };
         Ok(Self { store, clock: clock.clone(), mangle: None })

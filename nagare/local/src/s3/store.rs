@@ -1,44 +1,45 @@
 //! Objects, by key: in memory, or one file each.
 //!
-//! A file holds the bytes of one object and nothing else, so any tool can read it. It is written under a temporary name in the same
-//! directory, synced, and renamed. So after `kill -9` the object is either the old one or the new one. The modification time of the
-//! file is by the stack's clock, not by the system's.
+//! A file holds the bytes of one object and nothing else, so any tool can read it. It is written
+//! under a temporary name in the same directory, synced, and renamed. So after `kill -9` the object
+//! is either the old one or the new one. The modification time of the file is by the stack's clock,
+//! not by the system's. No link below the directory is followed ([`OwnDir`]).
 //!
 //! # File names
 //!
-//! A key is split at its slashes. Each part but the last is a directory, whose name ends in `+`; the last part is the file. What
-//! means something else in a file name (`+` itself, `%`, control characters, a dot at the beginning) is escaped. So two keys never
-//! have the same path, no key leads out of the directory, and no key is in the way of another: `a` and `a/b` can both exist.
+//! A key is split at its slashes. Each part but the last is a directory, whose name ends in `=`;
+//! the last part is the file. Names are in small letters: of a part with capitals, the places of
+//! these follow it as bits, after `^` (`Acme` is `acme^01`). What means something else in a file
+//! name (`=`, `^`, `%`, control characters, a dot at the beginning) is escaped. So two keys never
+//! have the same path, even if the file system takes `A` and `a` for the same; no key leads out of
+//! the directory; and no key is in the way of another: `a` and `a/b` can both exist.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::body::Bytes;
 use md5::{Digest as _, Md5};
+use nagare_client::own_dir::{OwnDir, OwnError};
 use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use shared::crypto::hash::hex;
 use shared::values::Timestamp;
 
 /// The characters that are escaped in file names, besides a dot at the beginning.
-const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b'+').add(b'/');
+const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b'=').add(b'^').add(b'/');
+/// The suffix of the names of directories.
+const DIRECTORY: char = '=';
+/// What parts a name from the places of its capitals.
+const CAPITALS: char = '^';
 /// The longest file name that file systems accept, in bytes.
 const LONGEST_NAME: usize = 255;
-/// The prefix of temporary names. No file of a key begins with it, because a dot at the beginning is escaped.
-const BEING_WRITTEN: &str = ".new-";
 
 /// An object cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("the object {path}: {source}")]
-pub struct StoreError {
-    path: PathBuf,
-    source: io::Error,
-}
+#[error("the objects of the archive: {0}")]
+pub struct StoreError(#[from] OwnError);
 
 /// The metadata of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub(super) struct Store(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    directory: Option<PathBuf>,
+    directory: Option<OwnDir>,
     /// The metadata of each object. With its bytes, if there is no directory.
     objects: Mutex<BTreeMap<String, (About, Option<Bytes>)>>,
 }
@@ -72,8 +73,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]
-    pub(super) fn open(directory: PathBuf) -> Result<Self, StoreError> {
-        private_directory(&directory).and_then(|()| close(&directory)).map_err(at(&directory))?;
+    pub(super) fn open(directory: OwnDir) -> Result<Self, StoreError> {
         let mut objects = BTreeMap::new();
         find(&directory, "", &mut objects)?;
         Ok(Self(Arc::new(Inner { directory: Some(directory), objects: Mutex::new(objects) })))
@@ -91,12 +91,15 @@ impl Store {
     pub(super) fn get(&self, key: &str) -> Result<Option<(About, Bytes)>, StoreError> {
         let objects = self.0.objects.lock();
         let Some((about, bytes)) = objects.get(key) else { return Ok(None) };
-        let bytes = match (bytes, self.path(key)) {
-            (Some(bytes), _) => bytes.clone(),
-            (None, Some(path)) => fs::read(&path).map_err(at(&path))?.into(),
-            (None, None) => return Ok(None),
+        let bytes = match (bytes, &self.0.directory) {
+            (Some(bytes), _) => Some(bytes.clone()),
+            (None, Some(directory)) => match Names::of(key).find(directory)? {
+                Some((directory, name)) => directory.read(&name)?.map(Bytes::from),
+                None => None,
+            },
+            (None, None) => None,
         };
-        Ok(Some((about.clone(), bytes)))
+        Ok(bytes.map(|bytes| (about.clone(), bytes)))
     }
 
     /// Puts an object, replacing the one with the same key. Returns its ETag, or `None` if a file name would be too long.
@@ -112,10 +115,10 @@ impl Store {
         let etag = hex(&Md5::digest(&bytes));
         let about = About { length: bytes.len(), etag: etag.clone(), modified: now };
         let mut objects = self.0.objects.lock();
-        let kept = match self.path(key) {
-            Some(path) if !is_a_path(&path) => return Ok(None),
-            Some(path) => {
-                write(&path, &bytes, now).map_err(at(&path))?;
+        let kept = match &self.0.directory {
+            Some(_) if !Names::of(key).are_short() => return Ok(None),
+            Some(directory) => {
+                Names::of(key).write(directory, &bytes, now)?;
                 None
             }
             None => Some(bytes),
@@ -131,9 +134,10 @@ impl Store {
     pub(super) fn delete(&self, key: &str) -> Result<(), StoreError> {
         let mut objects = self.0.objects.lock();
         if objects.contains_key(key)
-            && let Some(path) = self.path(key)
+            && let Some(directory) = &self.0.directory
+            && let Some((directory, name)) = Names::of(key).find(directory)?
         {
-            fs::remove_file(&path).map_err(at(&path))?;
+            directory.remove(&name)?;
         }
         objects.remove(key);
         Ok(())
@@ -146,68 +150,120 @@ impl Store {
         let behind = objects.range::<str, _>((Excluded(key), Unbounded)).take(at_most);
         behind.map(|(key, (about, _))| (key.clone(), about.clone())).collect()
     }
+}
 
-    fn path(&self, key: &str) -> Option<PathBuf> {
-        let mut path = self.0.directory.clone()?;
-        let mut parts = key.split('/').map(name_of).peekable();
-        while let Some(part) = parts.next() {
-            path.push(if parts.peek().is_some() { format!("{part}+") } else { part });
+/// The names that a key stands for: directories, each in the one before, and a file.
+struct Names {
+    directories: Vec<String>,
+    file: String,
+}
+
+impl Names {
+    fn of(key: &str) -> Self {
+        let (directories, file) = key.rsplit_once('/').map_or((None, key), |(d, f)| (Some(d), f));
+        let directories = directories.into_iter().flat_map(|it| it.split('/'));
+        let directories = directories.map(|part| format!("{}{DIRECTORY}", name_of(part))).collect();
+        Self { directories, file: name_of(file) }
+    }
+
+    /// True if each of them is short enough for file systems.
+    fn are_short(&self) -> bool {
+        self.directories.iter().chain([&self.file]).all(|name| name.len() <= LONGEST_NAME)
+    }
+
+    /// The directory of the file, if it exists, and the name of the file.
+    fn find(self, within: &OwnDir) -> Result<Option<(OwnDir, String)>, OwnError> {
+        let mut directory = within.clone();
+        for name in &self.directories {
+            let Some(found) = directory.directory(name)? else { return Ok(None) };
+            directory = found;
         }
-        Some(path)
+        Ok(Some((directory, self.file)))
+    }
+
+    fn write(&self, within: &OwnDir, bytes: &[u8], now: Timestamp) -> Result<(), OwnError> {
+        let mut directory = within.clone();
+        for name in &self.directories {
+            directory = directory.create_directory(name)?;
+        }
+        let mut new = directory.new_file()?;
+        let since = Duration::from_millis(u64::try_from(now.unix_millis()).unwrap_or(0));
+        let written = new.file.write_all(bytes);
+        let written = written.and_then(|()| new.file.set_modified(UNIX_EPOCH + since));
+        let written = written.and_then(|()| new.file.sync_all());
+        written.map_err(OwnError::failed(directory.path()))?;
+        new.keep(&self.file)
     }
 }
 
+/// The name of a part of a key, in small letters.
 fn name_of(part: &str) -> String {
-    let escaped = utf8_percent_encode(part, ESCAPED).to_string();
-    match escaped.strip_prefix('.') {
-        Some(rest) => format!("%2E{rest}"),
+    let mut name = utf8_percent_encode(&part.to_ascii_lowercase(), ESCAPED).to_string();
+    name.make_ascii_lowercase();
+    if name.is_empty() {
         // An empty part, as in `a//b`.
-        None if escaped.is_empty() => "%".to_owned(),
-        None => escaped,
+        name.push('%');
+    } else if name.starts_with('.') {
+        name.replace_range(..1, "%2e");
     }
+    let capitals = capitals(part);
+    if capitals.is_empty() { name } else { format!("{name}{CAPITALS}{}", hex(&capitals)) }
 }
 
+/// The places of capitals as bits, up to the last one.
+fn capitals(part: &str) -> Vec<u8> {
+    let mut bits = vec![0; part.len().div_ceil(8)];
+    for (place, byte) in part.bytes().enumerate() {
+        bits[place / 8] |= u8::from(byte.is_ascii_uppercase()) << (place % 8);
+    }
+    bits.truncate(bits.iter().rposition(|bits| *bits != 0).map_or(0, |last| last + 1));
+    bits
+}
+
+/// The part of a key that has this name, if one does.
 fn part_of(name: &str) -> Option<String> {
-    match name {
-        "%" => Some(String::new()),
-        name => Some(percent_decode_str(name).decode_utf8().ok()?.into_owned()),
+    let (small, capitals) = name.rsplit_once(CAPITALS).unwrap_or((name, ""));
+    let small = if small == "%" { "" } else { small };
+    let mut part = percent_decode_str(small).decode_utf8().ok()?.into_owned().into_bytes();
+    for (index, digits) in capitals.as_bytes().chunks(2).enumerate() {
+        let bits = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+        for place in (0..8).filter(|place| bits >> place & 1 == 1) {
+            part.get_mut(index * 8 + place)?.make_ascii_uppercase();
+        }
     }
-}
-
-/// True if each name in the path is short enough for file systems.
-fn is_a_path(path: &Path) -> bool {
-    path.components().all(|part| part.as_os_str().len() <= LONGEST_NAME)
+    let part = String::from_utf8(part).ok()?;
+    (name_of(&part) == name).then_some(part)
 }
 
 /// Adds the objects below a directory. Deletes the temporary files that a crash has left there.
 fn find(
-    directory: &Path,
+    directory: &OwnDir,
     prefix: &str,
     objects: &mut BTreeMap<String, (About, Option<Bytes>)>,
-) -> Result<(), StoreError> {
-    for entry in fs::read_dir(directory).map_err(at(directory))? {
-        let path = entry.map_err(at(directory))?.path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        if name.starts_with(BEING_WRITTEN) {
-            fs::remove_file(&path).map_err(at(&path))?;
-        } else if let Some(part) = name.strip_suffix('+').filter(|_| path.is_dir()) {
-            let Some(part) = part_of(part) else { continue };
-            find(&path, &format!("{prefix}{part}/"), objects)?;
-        } else if let Some(part) = part_of(name).filter(|_| path.is_file()) {
-            let about = look_at(&path).map_err(at(&path))?;
+) -> Result<(), OwnError> {
+    for (name, is_directory) in directory.names_alone()? {
+        if is_directory {
+            let Some(part) = name.strip_suffix(DIRECTORY).and_then(part_of) else { continue };
+            if let Some(directory) = directory.directory(&name)? {
+                find(&directory, &format!("{prefix}{part}/"), objects)?;
+            }
+        } else if let Some(part) = part_of(&name)
+            && let Some(about) = look_at(directory, &name)?
+        {
             objects.insert(format!("{prefix}{part}"), (about, None));
         }
     }
     Ok(())
 }
 
-fn look_at(path: &Path) -> io::Result<About> {
-    let mut file = File::open(path)?;
-    let modified = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
-    let millis = modified.unwrap_or(Duration::ZERO).as_millis();
+fn look_at(directory: &OwnDir, name: &str) -> Result<Option<About>, OwnError> {
+    let Some(mut file) = directory.existing(name)? else { return Ok(None) };
+    let failed = |error| OwnError::failed(&directory.path().join(name))(error);
+    let modified = file.metadata().and_then(|metadata| metadata.modified()).map_err(failed)?;
+    let millis = modified.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_millis();
     let (mut digest, mut length, mut some) = (Md5::new(), 0, vec![0; 65_536]);
     loop {
-        let read = file.read(&mut some)?;
+        let read = file.read(&mut some).map_err(failed)?;
         if read == 0 {
             break;
         }
@@ -215,73 +271,91 @@ fn look_at(path: &Path) -> io::Result<About> {
         length += read;
     }
     let modified = Timestamp::from_unix_millis(i64::try_from(millis).unwrap_or(i64::MAX));
-    Ok(About { length, etag: hex(&digest.finalize()), modified })
-}
-
-/// Creates a directory that only its owner may enter, whatever the umask is.
-fn private_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// Lets only its owner enter a directory. Refuses a symbolic link, because its target may be somebody else's.
-fn close(path: &Path) -> io::Result<()> {
-    if path.symlink_metadata()?.is_symlink() {
-        return Err(io::Error::other("it is a symbolic link; name another --data-dir"));
-    }
-    fs::set_permissions(path, Permissions::from_mode(0o700))
-}
-
-fn write(path: &Path, bytes: &[u8], now: Timestamp) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(path);
-    private_directory(directory)?;
-    // The crate creates the file for its owner alone, and deletes it unless it is renamed.
-    let mut file = tempfile::Builder::new().prefix(BEING_WRITTEN).tempfile_in(directory)?;
-    file.write_all(bytes)?;
-    let since = Duration::from_millis(u64::try_from(now.unix_millis()).unwrap_or(0));
-    file.as_file().set_modified(UNIX_EPOCH + since)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
-}
-
-fn at(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    |source| StoreError { path, source }
+    Ok(Some(About { length, etag: hex(&digest.finalize()), modified }))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()
     }
 
+    fn open(path: &Path) -> Result<Store, StoreError> {
+        Store::open(OwnDir::open(path).unwrap())
+    }
+
     #[test]
     fn what_was_put_is_there_after_a_restart_under_any_key() {
         let temporary = tempfile::tempdir().unwrap();
         let directory = temporary.path().join("objects");
+        let long = "aA|+".repeat(32);
         let keys = [
-            "a", "a/b", "a+", "a+/b", "..", "../x", "./x", "a//b", "a/", "ü/%2F", "/", "t:@-_.gz",
-            "a/b/c", ".new-a",
+            "a",
+            "a/b",
+            "a+",
+            "a+/b",
+            "..",
+            "../x",
+            "./x",
+            "a//b",
+            "a/",
+            "ü/%2F",
+            "/",
+            "t:@-_.gz",
+            "a/b/c",
+            ".new-a",
+            "A",
+            "a=",
+            "a=/b",
+            "a^01",
+            "Ä/ä",
+            "ACME/Acme/aCME/acme",
+            &long,
         ];
         let now = at("2013-05-06T07:08:09.123Z");
-        let store = Store::open(directory.clone()).unwrap();
+        let store = open(&directory).unwrap();
         for key in keys {
             store.put(key, Bytes::from(format!("of {key}")), now).unwrap().unwrap();
         }
         let before = store.behind("", 100);
         assert_eq!(before.len(), keys.len());
-        let store = Store::open(directory.clone()).unwrap();
+        let store = open(&directory).unwrap();
         assert_eq!(store.behind("", 100), before);
         for key in keys {
             let (about, bytes) = store.get(key).unwrap().unwrap();
             assert_eq!((bytes, about.modified), (Bytes::from(format!("of {key}")), now));
             store.delete(key).unwrap();
         }
-        assert_eq!(Store::open(directory).unwrap().behind("", 100), []);
+        assert_eq!(open(&directory).unwrap().behind("", 100), []);
         let outside = fs::read_dir(temporary.path()).unwrap().count();
         assert_eq!(outside, 1, "no key leads out of the directory");
+    }
+
+    proptest! {
+        // As on a file system that takes capitals and small letters for the same.
+        #[test]
+        fn names_differ_by_more_than_capitals(keys in prop::collection::btree_set("[aAbB/=^%.|+é]{1,4}", 2..40)) {
+            let path = |key: &String| {
+                let Names { directories, file } = Names::of(key);
+                [directories, vec![file]].concat().join("/").to_lowercase()
+            };
+            let paths: BTreeSet<_> = keys.iter().map(path).collect();
+            prop_assert_eq!(paths.len(), keys.len());
+            for key in keys {
+                for part in key.split('/') {
+                    prop_assert_eq!(part_of(&name_of(part)), Some(part.to_owned()));
+                }
+            }
+        }
     }
 
     #[test]
@@ -289,27 +363,50 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let left = temporary.path().join(".new-abc");
         fs::write(&left, "half").unwrap();
-        let store = Store::open(temporary.path().to_owned()).unwrap();
+        let store = open(temporary.path()).unwrap();
         assert_eq!(store.behind("", 100), []);
         assert!(!left.exists());
     }
 
+    /// A link that another user has put there leads nowhere, whenever it is put there.
     #[test]
-    fn a_directory_is_its_owners_alone_and_not_elsewhere() {
+    fn links_are_not_followed() {
         let temporary = tempfile::tempdir().unwrap();
-        let (directory, link) = (temporary.path().join("objects"), temporary.path().join("link"));
-        fs::create_dir(&directory).unwrap();
-        fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
-        Store::open(directory.clone()).unwrap();
-        assert_eq!(directory.metadata().unwrap().permissions().mode() & 0o777, 0o700);
-        std::os::unix::fs::symlink(&directory, &link).unwrap();
-        assert!(Store::open(link).is_err());
+        let (elsewhere, objects) =
+            (temporary.path().join("elsewhere"), temporary.path().join("objects"));
+        fs::create_dir(&elsewhere).unwrap();
+        fs::write(elsewhere.join("precious"), "p").unwrap();
+        let store = open(&objects).unwrap();
+        let now = at("2013-05-06T07:08:09Z");
+        store.put("d/precious", Bytes::from("mine"), now).unwrap().unwrap();
+        fs::remove_dir_all(objects.join("d=")).unwrap();
+        symlink(&elsewhere, objects.join("d=")).unwrap();
+        symlink(elsewhere.join("precious"), objects.join("f")).unwrap();
+        assert!(store.get("d/precious").is_err());
+        assert!(store.put("d/precious", Bytes::from("x"), now).is_err());
+        assert!(store.put("d/new", Bytes::from("x"), now).is_err());
+        assert!(store.delete("d/precious").is_err());
+        assert_eq!(open(&objects).unwrap().behind("", 100), [], "none is found");
+        store.put("f", Bytes::from("x"), now).unwrap().unwrap();
+        assert_eq!(fs::read(elsewhere.join("precious")).unwrap(), b"p");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn files_are_their_owners_alone() {
+        let temporary = tempfile::tempdir().unwrap();
+        let store = open(temporary.path()).unwrap();
+        store.put("a/b", Bytes::from("x"), at("2013-05-06T07:08:09Z")).unwrap().unwrap();
+        for (name, mode) in [("", 0o700), ("a=", 0o700), ("a=/b", 0o600)] {
+            let metadata = temporary.path().join(name).metadata().unwrap();
+            assert_eq!(metadata.permissions().mode() & 0o777, mode, "{name}");
+        }
     }
 
     #[test]
     fn a_name_that_no_file_can_have_is_refused() {
         let temporary = tempfile::tempdir().unwrap();
-        let store = Store::open(temporary.path().to_owned()).unwrap();
+        let store = open(temporary.path()).unwrap();
         let now = at("2013-05-06T07:08:09Z");
         let key = "x".repeat(256);
         assert_eq!(store.put(&key, Bytes::new(), now).unwrap(), None);

@@ -121,6 +121,33 @@ impl Queue {
         self.store().counts(self.scope())
     }
 
+    /// The place of the latest message of all queues: later ones have greater places.
+    pub fn last(&self) -> Result<i64, QueueError> {
+        self.store().last()
+    }
+
+    /// How many messages up to a place are visible or in flight. Delayed ones are neither.
+    pub fn unfinished(&self, until: i64) -> Result<u64, QueueError> {
+        self.store().unfinished(self.scope(), until)
+    }
+
+    /// The age of the oldest message that is visible or in flight, in milliseconds; 0 if there is
+    /// none.
+    pub fn oldest_age(&self) -> Result<i64, QueueError> {
+        let oldest = self.store().oldest_sent_at(self.scope())?;
+        Ok(oldest.map_or(0, |sent_at| (self.now() - sent_at).max(0)))
+    }
+
+    /// When the first delayed message becomes visible, in unix milliseconds.
+    pub fn first_delayed_at(&self) -> Result<Option<i64>, QueueError> {
+        self.store().first_delayed_at(self.scope())
+    }
+
+    /// Lets waiting receivers look again, because the clock was moved on.
+    pub fn clock_was_moved(&self) {
+        self.state().changed.notify_waiters();
+    }
+
     /// Deletes all messages, those in flight too.
     pub fn purge(&self) -> Result<(), QueueError> {
         self.store().purge(self.scope())

@@ -43,6 +43,11 @@ impl Queues {
         self
     }
 
+    /// Rewrites the file without what was deleted.
+    pub fn compact(&self) -> Result<(), QueueError> {
+        self.0.store().compact()
+    }
+
     /// The queue of that name.
     pub fn queue(&self, name: &str) -> Result<Queue, QueueError> {
         let found = self.iter().find(|queue| queue.name() == name);

@@ -103,6 +103,16 @@ fn due(db: &Connection, queue: QueueKey, now: i64, max: usize) -> Result<Vec<Rea
     Ok(found.collect::<Result<_, _>>()?)
 }
 
+/// Where the first due message of a quiet group may be: all that are due earlier are of groups that were noisy. It spares a receive
+/// from looking at a long backlog of a noisy group again.
+pub(super) struct QuietFrom {
+    queue: i64,
+    noisy: HashMap<String, u64>,
+    visible_at: i64,
+    /// When it was found out.
+    now: i64,
+}
+
 /// The messages to hand out next. If more are due than `max`, those of quiet groups come first, and then those of the noisy group that
 /// has the fewest in flight: as in fair queues of SQS. A message without a group is a group of its own.
 ///
@@ -113,6 +123,7 @@ pub(super) fn ready(
     queue: QueueKey,
     now: i64,
     max: usize,
+    quiet_from: &mut Option<QuietFrom>,
 ) -> Result<Vec<Ready>, QueueError> {
     let due_first = due(db, queue, now, max)?;
     if due_first.len() < max {
@@ -122,25 +133,67 @@ pub(super) fn ready(
     if noisy.is_empty() {
         return Ok(due_first);
     }
+    // What becomes visible later is due later, as long as the clock does not go back.
+    let known = quiet_from.take().filter(|known| {
+        let is_noisy = |group: &String| noisy.contains_key(group);
+        known.queue == queue.0 && known.now <= now && known.noisy.keys().all(is_noisy)
+    });
+    let from = known.map_or(i64::MIN, |known| known.visible_at);
+    let (mut ready, mut reached, mut first) = (Vec::new(), from, None);
+    look(db, (queue, from, now), |visible_at, message, group| {
+        reached = visible_at;
+        if group.is_none_or(|group| !noisy.contains_key(group)) {
+            first.get_or_insert(visible_at);
+            ready.push(message);
+        }
+        ready.len() < max
+    })?;
+    let left = max - ready.len();
+    if left > 0 {
+        ready.extend(of_noisy(db, queue, now, left, &noisy)?);
+    }
+    let visible_at = first.unwrap_or(reached);
+    *quiet_from = Some(QuietFrom { queue: queue.0, noisy, visible_at, now });
+    Ok(ready)
+}
+
+/// The messages of noisy groups to hand out next.
+fn of_noisy(
+    db: &Connection,
+    queue: QueueKey,
+    now: i64,
+    max: usize,
+    noisy: &HashMap<String, u64>,
+) -> Result<Vec<Ready>, QueueError> {
+    let fewest = noisy.values().min();
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    look(db, (queue, i64::MIN, now), |_, message, group| {
+        let Some(in_flight) = group.and_then(|group| noisy.get(group)) else { return true };
+        let of_group = found.entry(*in_flight).or_default();
+        of_group.extend((of_group.len() < max).then_some(message));
+        Some(in_flight) != fewest || of_group.len() < max
+    })?;
+    Ok(found.into_values().flatten().take(max).collect())
+}
+
+/// Looks at due messages that are visible since an instant, with their groups, as long as the closure returns true.
+fn look(
+    db: &Connection,
+    (queue, from, now): (QueueKey, i64, i64),
+    mut goes_on: impl FnMut(i64, Ready, Option<&str>) -> bool,
+) -> Result<(), QueueError> {
     let mut statement = db.prepare_cached(
-        "SELECT seq, receives, group_id FROM messages INDEXED BY by_visibility
-         WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, receives LIMIT ?3",
+        "SELECT seq, receives, group_id, visible_at FROM messages INDEXED BY by_visibility
+         WHERE queue = ?1 AND visible_at BETWEEN ?2 AND ?3 ORDER BY visible_at, receives LIMIT ?4",
     )?;
-    let mut rows = statement.query(params![queue.0, now, LOOKED_AT])?;
-    let (mut ready, mut others) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
-    while let Some(row) = rows.next()?.filter(|_| ready.len() < max) {
-        let in_flight = group(row)?.and_then(|group| noisy.get(group));
+    let mut rows = statement.query(params![queue.0, from, now, LOOKED_AT])?;
+    while let Some(row) = rows.next()? {
         let message = Ready { seq: row.get(0)?, receives: row.get(1)? };
-        match in_flight {
-            None => ready.push(message),
-            Some(in_flight) => {
-                let others = others.entry(*in_flight).or_default();
-                others.extend((others.len() < max).then_some(message));
-            }
+        if !goes_on(row.get(3)?, message, group(row)?) {
+            break;
         }
     }
-    ready.extend(others.into_values().flatten().take(max - ready.len()));
-    Ok(ready)
+    Ok(())
 }
 
 fn group<'r>(row: &'r Row<'_>) -> Result<Option<&'r str>, QueueError> {
@@ -277,6 +330,51 @@ pub(super) fn hidden(db: &Connection, queue: QueueKey, now: i64) -> Result<Hidde
     Ok(statement.query_row(params![queue.0, now], |row| {
         Ok(Hidden { in_flight: row.get(0)?, delayed: row.get(1)? })
     })?)
+}
+
+/// The place of the latest message, among those of all queues.
+pub(super) fn last(db: &Connection) -> Result<i64, QueueError> {
+    let mut statement = db.prepare_cached("SELECT IFNULL(MAX(seq), 0) FROM messages")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+/// How many messages up to a place are visible or in flight.
+pub(super) fn unfinished(
+    db: &Connection,
+    queue: QueueKey,
+    now: i64,
+    until: i64,
+) -> Result<u64, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT COUNT(*) FROM messages
+         WHERE queue = ?1 AND seq <= ?3 AND (visible_at <= ?2 OR receives > 0)",
+    )?;
+    Ok(statement.query_row(params![queue.0, now, until], |row| row.get(0))?)
+}
+
+/// When the oldest message was sent that is visible or in flight.
+pub(super) fn oldest_sent_at(
+    db: &Connection,
+    queue: QueueKey,
+    now: i64,
+) -> Result<Option<i64>, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT MIN(sent_at) FROM messages WHERE queue = ?1 AND (visible_at <= ?2 OR receives > 0)",
+    )?;
+    Ok(statement.query_row(params![queue.0, now], |row| row.get(0))?)
+}
+
+/// When the first delayed message is to be handed out.
+pub(super) fn first_delayed_at(
+    db: &Connection,
+    queue: QueueKey,
+    now: i64,
+) -> Result<Option<i64>, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT MIN(visible_at) FROM messages INDEXED BY by_visibility
+         WHERE queue = ?1 AND visible_at > ?2 AND receives = 0",
+    )?;
+    Ok(statement.query_row(params![queue.0, now], |row| row.get(0))?)
 }
 
 /// When the first message is, or was, to be handed out.

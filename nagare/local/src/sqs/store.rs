@@ -9,8 +9,9 @@ use super::error::QueueError;
 use super::limits::{invalid_value, millis};
 use super::message::{MessageId, NewMessage, ReceivedMessage};
 use super::receipt::ReceiptHandle;
-use super::rows::{self, Ready};
+use super::rows::{self, QuietFrom, Ready};
 use super::schema::{self, QueueKey};
+use crate::engine::compact::rewrite;
 
 /// How many messages a queue holds, by what can be done with them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,17 +66,19 @@ pub(super) struct Store {
     file: Option<PathBuf>,
     /// How many pages messages may fill; a file has no limit of its own.
     max_pages: Option<u64>,
+    quiet_from: Option<QuietFrom>,
 }
 
 impl Store {
     pub(super) fn in_memory() -> Result<Self, QueueError> {
         let max_pages = Some(schema::MEMORY_PAGES);
-        Ok(Self { connection: schema::open_in_memory()?, file: None, max_pages })
+        let connection = schema::open_in_memory()?;
+        Ok(Self { connection, file: None, max_pages, quiet_from: None })
     }
 
     pub(super) fn open(path: &Path) -> Result<Self, QueueError> {
         let connection = schema::open_file(path).map_err(|error| error.in_file(Some(path)))?;
-        Ok(Self { connection, file: Some(path.to_owned()), max_pages: None })
+        Ok(Self { connection, file: Some(path.to_owned()), max_pages: None, quiet_from: None })
     }
 
     pub(super) fn register(&self, name: &str, now: i64) -> Result<(QueueKey, i64), QueueError> {
@@ -106,15 +109,18 @@ impl Store {
         delivery: &Delivery<'_>,
     ) -> Result<Delivered, QueueError> {
         let nonce = Uuid::new_v4().into_bytes();
-        self.transact(scope, |db| {
-            let (ready, moved) = next_after_moves(db, scope, delivery)?;
+        let mut quiet_from = self.quiet_from.take();
+        let delivered = self.transact(scope, |db| {
+            let (ready, moved) = next_after_moves(db, scope, delivery, &mut quiet_from)?;
             let deliver = |message: &Ready| {
                 let receipt = ReceiptHandle { queue: scope.queue, seq: message.seq, nonce };
                 rows::deliver(db, receipt, scope.now, delivery.visible_at)
             };
             let messages = ready.iter().map(deliver).collect::<Result<_, _>>()?;
             Ok(Delivered { messages, moved })
-        })
+        });
+        self.quiet_from = quiet_from;
+        delivered
     }
 
     pub(super) fn delete(
@@ -167,6 +173,30 @@ impl Store {
         })
     }
 
+    pub(super) fn compact(&self) -> Result<(), QueueError> {
+        match &self.file {
+            Some(file) => rewrite(&self.connection)
+                .map_err(|error| QueueError::from(error).in_file(Some(file))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn last(&self) -> Result<i64, QueueError> {
+        rows::last(&self.connection).map_err(|error| error.in_file(self.file.as_deref()))
+    }
+
+    pub(super) fn unfinished(&mut self, scope: Scope, until: i64) -> Result<u64, QueueError> {
+        self.transact(scope, |db| rows::unfinished(db, scope.queue, scope.now, until))
+    }
+
+    pub(super) fn oldest_sent_at(&mut self, scope: Scope) -> Result<Option<i64>, QueueError> {
+        self.transact(scope, |db| rows::oldest_sent_at(db, scope.queue, scope.now))
+    }
+
+    pub(super) fn first_delayed_at(&mut self, scope: Scope) -> Result<Option<i64>, QueueError> {
+        self.transact(scope, |db| rows::first_delayed_at(db, scope.queue, scope.now))
+    }
+
     pub(super) fn first_visible_at(&self, queue: QueueKey) -> Result<Option<i64>, QueueError> {
         let first = rows::first_visible_at(&self.connection, queue);
         first.map_err(|error| error.in_file(self.file.as_deref()))
@@ -209,10 +239,11 @@ fn next_after_moves(
     db: &Connection,
     scope: Scope,
     delivery: &Delivery<'_>,
+    quiet_from: &mut Option<QuietFrom>,
 ) -> Result<(Vec<Ready>, bool), QueueError> {
     let mut moved = false;
     loop {
-        let ready = rows::ready(db, scope.queue, scope.now, delivery.max)?;
+        let ready = rows::ready(db, scope.queue, scope.now, delivery.max, quiet_from)?;
         let Some(dead_letters) = &delivery.dead_letters else {
             return Ok((ready, moved));
         };

@@ -3,6 +3,8 @@
 use super::sizes::{self, Hit, ID};
 use super::work::{DAYS, Work, write_units};
 
+/// Voters at once from whom on the view of a poll is written again.
+const LISTED: f64 = 52.0;
 const CHOICE: f64 = 8.0;
 /// Bytes of a vote in the view of its poll (`shared::polls`).
 const VOTE: f64 = 5.0;
@@ -78,7 +80,8 @@ fn recorded(row: f64) -> Work {
     }
 }
 
-/// N votes of one poll that are counted at once: its view is read and written. Where the view is full its votes
+/// N votes of one poll that are counted at once: its view is read and written, and what it counts of each voter beyond those that it
+/// lists; if there are very many, it is written once more without them. Where the view is full its votes
 /// become a block, and both are written in a transaction, which takes twice the units.
 pub fn fold_votes(together: f64) -> Work {
     let before_full = (VOTES_IN_VIEW / (VOTE * together)).floor();
@@ -86,9 +89,10 @@ pub fn fold_votes(together: f64) -> Work {
     let share = 1.0 / (before_full + 1.0);
     let block = BLOCK + (before_full + 1.0) * together * VOTE;
     let with_block = 2.0 * (1.0 + write_units(block));
+    let again = f64::from(u8::from(together > LISTED));
     Work {
-        writes: with_block * share + (1.0 - share),
-        reads: 1.0,
+        writes: with_block * share + (1.0 - share) + together + again,
+        reads: 1.0 + again,
         rounds: 2.0,
         ledger_bytes: together * VOTE,
         ..Work::default()

@@ -33,7 +33,8 @@ impl LikeRates {
             changes: likes + undos,
             writing: like(viewer, activity) * likes + undo(viewer, activity) * undos,
             folding: fold_likes() * (likes / self.together)
-                + fold_undos() * (undos / self.together),
+                + fold_undos() * (undos / self.together)
+                + counted_part() * (likes + undos),
             folds: (likes + undos) / self.together,
         }
     }
@@ -76,6 +77,11 @@ pub fn fold_first_likes() -> Work {
 /// A publish, or the delete of what nobody likes: the projector looks whether anybody does.
 pub fn fold_publish() -> Work {
     Work { reads: 1.0, rounds: 1.0, ..Work::default() }
+}
+
+/// What the view counts of one person beyond those that it lists: noted once for each change, if an activity has more than 12 likes.
+pub fn counted_part() -> Work {
+    Work { writes: 1.0, ..Work::default() }
 }
 
 /// The same for undos, of which nobody is notified.

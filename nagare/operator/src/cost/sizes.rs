@@ -133,9 +133,12 @@ pub(super) fn listing(tagged: f64, activity: &Activity) -> f64 {
 /// The row of a viewer and an activity among the facts.
 pub(super) fn like(viewer: f64, activity: &Activity) -> f64 {
     let keys = KEY_NAMES + length("likes#") + viewer + activity.id;
-    let names =
-        length("liked") + length("changed_at") + length("first_liked_at") + length("moved_from");
-    keys + names + 1.0 + 3.0 * INSTANT
+    let names = length("liked")
+        + length("changed_at")
+        + length("first_liked_at")
+        + length("moved_from")
+        + length("liked_since");
+    keys + names + 1.0 + 4.0 * INSTANT + recorded_at()
 }
 
 /// The entry of a like in the list of what its viewer likes.
@@ -144,9 +147,14 @@ pub(super) fn liked(viewer: f64, activity: &Activity) -> f64 {
     keys + length("at") + INSTANT
 }
 
+/// When a like or a vote was recorded.
+fn recorded_at() -> f64 {
+    length("recorded_at") + INSTANT
+}
+
 /// The row of a viewer and a poll among the facts, after one vote.
 pub(super) fn vote(viewer: f64, poll: f64, choice: f64) -> f64 {
-    KEY_NAMES + length("votes#") + viewer + poll + INSTANT + choice
+    KEY_NAMES + length("votes#") + viewer + poll + INSTANT + choice + recorded_at()
 }
 
 /// A hit among the facts.

@@ -25,7 +25,7 @@
 //! * **Rooms.** A message is done when its claim and both its rows are there. A delete is done when its marker is there and both rows
 //!   are tombstones.
 //! * **Events.** An event is done when it is in its table. A message with several is done when each of them is there, or is refused.
-//! * **The dead letter.** It has the id of the message and its body.
+//! * **The dead letter.** It has the id of the message and its body. A refusal may be counted without one.
 //!
 //! A command may be in effect because the same command was sent before; then this one changes nothing. Nothing is ever concluded from
 //! time that has passed, or from an empty queue. If none of the above holds, the command is [`Pending`](CommandStatus::Pending).
@@ -63,6 +63,7 @@ use shared::likes::Likes;
 use shared::notifications::Notifications;
 use shared::polls::Polls;
 use shared::profiles::Profiles;
+use shared::refusals::Refusals;
 use shared::rooms::Rooms;
 use shared::runtime::clock::Clock;
 use shared::tags::Tags;
@@ -196,8 +197,21 @@ impl Effects {
     async fn letter(&self, message_id: &str, body: &str) -> Result<Option<CommandStatus>> {
         let letter = self.letters.get(message_id).await?;
         // Anybody who may send to the dead-letter queue can use any id.
-        let letter = letter.filter(|letter| letter.body == body);
-        Ok(letter.map(|l| CommandStatus::DeadLetter { reason: l.reason, detail: l.detail }))
+        if let Some(letter) = letter.filter(|letter| letter.body == body) {
+            return Ok(Some(CommandStatus::DeadLetter {
+                reason: letter.reason,
+                detail: letter.detail,
+            }));
+        }
+        // Of a subject with many letters, further refusals are only counted. A refusal with a letter is seen once that is there.
+        let Ok(origin) = message_id.parse() else { return Ok(None) };
+        let reason = Refusals::new(&self.ledger).unkept(&origin).await?;
+        Ok(reason.map(|reason| CommandStatus::DeadLetter {
+            reason: reason.to_string(),
+            detail:
+                "refused like many of the same person or tenant today, and counted without a letter"
+                    .to_owned(),
+        }))
     }
 }
 

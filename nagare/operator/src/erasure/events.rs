@@ -26,8 +26,6 @@
 mod archived;
 mod counted;
 
-use std::time::Duration;
-
 use futures::{StreamExt, TryStreamExt, stream};
 use nagare_client::failure::Failure;
 use shared::dynamo::DynamoError;
@@ -45,8 +43,6 @@ use crate::scan::{filtered, partition, scan};
 
 /// Events that are deleted at once.
 const AT_ONCE: usize = 16;
-/// The interval between two looks whether keepers are done.
-const PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]
 pub struct ErasedEvents {
@@ -144,9 +140,7 @@ impl EventErasure {
         for row in self.events.periods().newest_until(|_| false).await? {
             marked.extend(self.mark(row.period, &mut erased).await?);
         }
-        while let Some(longest) = self.keepers.at_work().await? {
-            tokio::time::sleep(PAUSE.min(longest)).await;
-        }
+        self.keepers.wait().await?;
         for row in marked {
             self.period(row, &mut erased).await?;
         }

@@ -16,7 +16,7 @@ use shared::ledger::FORGET_AT;
 use shared::likes::{self, Like, LikeList};
 use shared::notifications::keys;
 use shared::polls::erasure::Votes;
-use shared::polls::{BYTES, ERASED_AT, PollRow, VOTES, keys as polls};
+use shared::polls::{BYTES, ERASED_AT, PollRow, RECORDED_AT, VOTES, keys as polls};
 use shared::projection::redriven;
 use shared::values::{ActivityId, BattleId, PollId, Timestamp};
 
@@ -28,6 +28,9 @@ use crate::scan::scan;
 
 /// How many votes are taken out of a row at once: an expression has room for 4 KB.
 const VOTES_AT_ONCE: usize = 100;
+
+/// More likes than an activity ever has.
+const ALL_LIKES: u64 = 1 << 50;
 
 /// What is about the person because they published or opened it.
 #[derive(Default)]
@@ -69,6 +72,8 @@ impl Erasure {
     pub(super) async fn facts(&self, erased: &mut Erased) -> Result<Scope> {
         let activities = self.marks.all_activities(&self.actor).await?.into_iter().collect();
         let mut scope = Scope { activities, ..Scope::default() };
+        let activities: Vec<_> = scope.activities.iter().collect();
+        for_each(&activities, "marks closed", |activity| self.close_mark(activity)).await?;
         loop {
             let opened = scope.polls.len() + scope.battles.len();
             let found = self.facts_found(&mut scope).await?;
@@ -182,6 +187,26 @@ impl Erasure {
         Ok(is_theirs.then_some(kind))
     }
 
+    /// Has all of an activity marked as read, so that a command in progress, which has read the
+    /// view before, marks nothing.
+    async fn close_mark(&self, activity: &ActivityId) -> Result<()> {
+        let update = Update {
+            expression: "SET through = :all, behind = if_not_exists(behind, :none), \
+                         read_at = if_not_exists(read_at, :now), \
+                         #forget = if_not_exists(#forget, :until)",
+            condition: None,
+            names: vec![("#forget", FORGET_AT)],
+            values: vec![
+                (":all", number(ALL_LIKES)),
+                (":none", number(0)),
+                (":now", text(self.clock.now().to_string())),
+                (":until", number(self.until)),
+            ],
+        };
+        let key = keys::mark(&self.viewer, activity).into_item();
+        self.facts.table().update(key, update).await.map(|_| ())
+    }
+
     /// Erases a fact as it was read. A row that has changed since is found again by the next scan.
     async fn erase_fact(&self, Fact { key, kind }: &Fact) -> Result<()> {
         let expression = match kind {
@@ -213,7 +238,8 @@ impl Erasure {
             let list = LikeList::new(&self.marks.0);
             list.delete(&viewer, &Like { liked_at, activity_id }).await?;
         }
-        let undone = "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from";
+        let undone = "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from, \
+                      liked_since, recorded_at";
         let mut undo = marking(undone, "changed_at = :seen", self.until);
         undo.values.extend([(":no", truth(false)), (":seen", text(changed_at))]);
         self.facts.table().update(key.clone().into_item(), undo).await.map(|_| ())
@@ -250,8 +276,8 @@ impl Erasure {
         let placeholders: Vec<_> = (0..instants.len()).map(|place| format!("#v{place}")).collect();
         let mut removed: Vec<_> = placeholders.iter().map(String::as_str).collect();
         // How long what stays is together is found out when somebody votes.
-        removed.push("#bytes");
-        let mut names = vec![("#erased", ERASED_AT), ("#bytes", BYTES)];
+        removed.extend(["#bytes", "#recorded"]);
+        let mut names = vec![("#erased", ERASED_AT), ("#bytes", BYTES), ("#recorded", RECORDED_AT)];
         let (mut set, mut delete) = ("SET #erased = :at", "");
         let mut values = vec![(":at", text(erased_at.to_string()))];
         if let Some(elements) = last {

@@ -20,9 +20,11 @@
 //! that is delivered again is recognised. A change that is delivered for the first time was sent after the erasure. It is counted,
 //! and the view stays.
 //!
-//! A customer's first or last event may also have been the first or last of its name. Then the views of all other customers say which
-//! event is that now. The name first forgets its instants, so that whatever comes from then on counts, and then takes the instants of
-//! the others. A mark in the customer's view says that this has begun.
+//! A customer's first or last event may also have been the first or last of its name. Then the
+//! views of all other customers say which event is that now. The name first forgets its instants,
+//! so that whatever comes from then on counts, and then takes the instants of the others. What it
+//! counted before is in the views of customers, because the projector folds customers first. A mark
+//! in the customer's view says that this has begun.
 //!
 //! # What bounds it
 //!
@@ -183,6 +185,21 @@ impl EventErasure {
         writes.extend(names.cloned().map(Write::Delete));
         writes.push(view.with(state).until(self.forget_at()).write(key));
         self.written(writes).await
+    }
+
+    /// The life of the view of a customer. Alerts of earlier lives follow from what was erased. If
+    /// there is no view, its next life begins too, so that no decision in progress puts more of
+    /// them.
+    pub(super) async fn life(&self, customer: &Customer) -> Result<u64> {
+        let key = SummaryView::Customer(customer.clone()).key();
+        loop {
+            let views = self.summaries.table();
+            let view = views.read(key.clone(), View::<CustomerView>::read_from).await?;
+            if view.is_there() {
+                return Ok(view.state.life());
+            }
+            self.empty(customer, view, &[]).await?;
+        }
     }
 
     async fn delete_blocks(&self, state: &CustomerView, blocks: Vec<Key>) -> Result<()> {

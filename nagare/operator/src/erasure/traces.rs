@@ -194,7 +194,9 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>> {
         LedgerItem::Room(of) => message_of(person, of),
         LedgerItem::Activity(ActivityItem::Changes)
         | LedgerItem::Events(_)
-        | LedgerItem::Tenant(_) => None,
+        | LedgerItem::Receipts
+        | LedgerItem::Tenant(_)
+        | LedgerItem::Refusal(_) => None,
         // Listed by the person's own partitions and by the index.
         LedgerItem::Activity(ActivityItem::OutboxRow(_)) | LedgerItem::Edge(..) => None,
     })

@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, TransactWriteItem};
 use futures::TryStreamExt;
 use shared::battles::keys::{self as battles, BattleView};
 use shared::battles::{BattleState, erasure as hits};
@@ -22,7 +22,7 @@ use shared::polls::{ERASED_AT, PollTally, erasure, keys as polls};
 use shared::projection::{State, View, Write, waiting};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
-use shared::values::{PollId, Timestamp};
+use shared::values::{ActivityId, PollId, Timestamp, ViewerId};
 
 use super::facts::Scope;
 use super::marks::marking;
@@ -41,8 +41,9 @@ enum Found {
     Beside(Key),
     /// A notification of theirs, or what of a battle is theirs.
     Own(Key),
-    /// A notification of somebody else's, which was read and names them.
-    Read { item: Item, likes: AttributeValue },
+    /// A notification of somebody else's, which was read and names them, with its likes, and its
+    /// item without them; `None` if it has no other viewer.
+    Read { key: Key, likes: AttributeValue, without: Option<Item> },
     /// What belongs to a poll or a battle and names them: a block, or the view of a battle itself.
     Named { view: Key, item: Key },
 }
@@ -184,13 +185,20 @@ impl Erasure {
         Ok(match place {
             None => (is_own && !is_marked).then_some(Found::View(key)),
             Some(_) if is_own => Some(Found::Own(key)),
-            Some(place) if place.behind.is_some() => self.without_name(row, now)?,
+            Some(place) if place.behind.is_some() => {
+                self.without_name((key, &viewer, place.activity_id), row, now)?
+            }
             Some(_) => None,
         })
     }
 
     /// A notification of somebody else's without the person's name, if it has it.
-    fn without_name(&self, row: Row<'_>, now: Timestamp) -> Result<Option<Found>> {
+    fn without_name(
+        &self,
+        (key, viewer, activity): (Key, &ViewerId, ActivityId),
+        row: Row<'_>,
+        now: Timestamp,
+    ) -> Result<Option<Found>> {
         let Some(mut read) = ReadNotification::read(&row, now)? else { return Ok(None) };
         if !read.group.erase(self.viewer.as_str()) {
             return Ok(None);
@@ -198,7 +206,10 @@ impl Erasure {
         let mut item = row.item;
         let likes = AttributeValue::B(Blob::new(read.group.to_bytes()));
         let before = item.insert("likes".to_owned(), likes);
-        Ok(before.map(|likes| Found::Read { item, likes }))
+        // The latest like may have been theirs, and the key has its instant.
+        item.extend(read.position(&activity).key(viewer).into_item());
+        let without = (read.group.count > 0).then_some(item);
+        Ok(before.map(|likes| Found::Read { key, likes, without }))
     }
 
     async fn erase_view(&self, found: &Found) -> Result<()> {
@@ -210,9 +221,25 @@ impl Erasure {
                 table.update(key.clone().into_item(), update).await.map(|_| ())
             }
             Found::Own(key) => table.delete(key.clone().into_item(), None).await.map(|_| ()),
-            Found::Read { item, likes } => {
+            Found::Read { key, likes, without } => {
                 let unchanged = Condition::new("likes = :seen").value(":seen", likes.clone());
-                table.put_if(item.clone(), unchanged).await.map(|_| ())
+                let is_moved = |item: &Item| item.get("sk") != Some(&text(key.sk.as_str()));
+                match without {
+                    Some(item) if is_moved(item) => {
+                        let delete = Delete::builder()
+                            .table_name(table.name())
+                            .set_key(Some(key.clone().into_item()))
+                            .condition_expression("likes = :seen")
+                            .expression_attribute_values(":seen", likes.clone());
+                        let delete = TransactWriteItem::builder().delete(delete.build()?).build();
+                        let put = self.views.transaction(vec![Write::Put(item.clone())])?;
+                        table.transact([vec![delete], put].concat()).await.map(|_| ())
+                    }
+                    Some(item) => table.put_if(item.clone(), unchanged).await.map(|_| ()),
+                    None => {
+                        table.delete(key.clone().into_item(), Some(unchanged)).await.map(|_| ())
+                    }
+                }
             }
             Found::Named { view, item } => self.take_name_out(view, item).await,
         }

@@ -21,6 +21,7 @@ pub struct Faults {
     pub hangs: f64,
     pub missing: f64,
     pub denied: f64,
+    pub queue_denied: f64,
     pub queue_errors: f64,
     pub queue_resets: f64,
     pub panics: f64,
@@ -95,7 +96,7 @@ enum Kind {
 }
 
 /// How many settings there are.
-pub(super) const NUMBER: usize = 29;
+pub(super) const NUMBER: usize = 30;
 /// All settings.
 pub const SETTINGS: [Setting; NUMBER] = [
     share("throttles", "a call is refused for lack of capacity", |f| &mut f.throttles, 1.0),
@@ -117,7 +118,13 @@ pub const SETTINGS: [Setting; NUMBER] = [
     share("cuts", "a call is done, and half of its answer arrives", |f| &mut f.cuts, 1.0),
     share("hangs", "a call is done, and never answered", |f| &mut f.hangs, 0.1),
     share("missing", "the table, the queue or the event bus is not there", |f| &mut f.missing, 0.0),
-    share("denied", "access is denied", |f| &mut f.denied, 0.0),
+    share("denied", "access is denied, except to a queue", |f| &mut f.denied, 0.0),
+    share(
+        "queue-denied",
+        "access to a queue is denied: what gives up loses its cause",
+        |f| &mut f.queue_denied,
+        0.0,
+    ),
     share(
         "panics",
         "the handler panics in the middle of a call: its batch comes again, a reader is answered 500",

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use aws_sdk_dynamodb::types::KeysAndAttributes;
+use aws_sdk_dynamodb::types::{Get, KeysAndAttributes, TransactGetItem};
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn values() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn asks_and_reads_as_the_sdk_does(
-        keys in vec(("[A-Za-z0-9#._:@-]{1,64}", ".{0,64}"), 1..=BATCH_GET),
+        keys in vec(("[A-Za-z0-9#._:@|+-]{1,64}", ".{0,64}"), 1..=BATCH_GET),
         stored in vec(hash_map("[a-z_]{1,8}", values(), 0..6), 0..8),
     ) {
         let keys: Vec<_> = keys.iter().map(|(pk, sk)| key(pk, sk)).collect();
@@ -96,4 +96,40 @@ fn what_is_no_answer_is_no_success() {
         let error = read(&Wiretap::answering(answer), vec![key("a", "b")]).unwrap_err();
         assert!(error.is_retryable(), "{answer}: {error:?}");
     }
+}
+
+/// What is there of some keys at one moment.
+fn snapshot(tap: &Wiretap, keys: Vec<Item>) -> Result<Option<Vec<Item>>, DynamoError> {
+    let table = Dynamo::new(tap.client()).table(TABLE);
+    run(async { Ok(table.snapshot(keys).await?.map(items)) })
+}
+
+#[test]
+fn a_snapshot_is_asked_for_as_the_sdk_does() {
+    let keys = [key("a", "b"), key("c", "d")];
+    let stored = json!({"pk": {"S": "a"}});
+    let tap = Wiretap::answering(json!({"Responses": [{"Item": stored}, {}]}));
+    let ours = snapshot(&tap, keys.to_vec()).unwrap().unwrap();
+    assert_eq!(ours, [Item::from([("pk".to_owned(), text("a"))])]);
+    let our_body = sent(&tap);
+    let gets = keys.map(|key| {
+        let get = Get::builder().table_name(TABLE).set_key(Some(key)).build().unwrap();
+        TransactGetItem::builder().get(get).build()
+    });
+    let call = tap.client().transact_get_items().set_transact_items(Some(gets.to_vec()));
+    run(call.send()).unwrap();
+    assert_eq!(our_body, sent(&tap));
+}
+
+#[test]
+fn a_snapshot_that_meets_a_write_is_none() {
+    let cancelled = |code: &str| {
+        let reasons = json!([{"Code": "None"}, {"Code": code}]);
+        let code = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
+        Wiretap::failing(400, json!({"__type": code, "CancellationReasons": reasons}))
+    };
+    let read = |code| snapshot(&cancelled(code), vec![key("a", "b"), key("c", "d")]);
+    assert_eq!(read("TransactionConflict").unwrap(), None);
+    assert!(matches!(read("ProvisionedThroughputExceeded"), Err(DynamoError::Throttled)));
+    assert!(read("ValidationError").unwrap_err().is_refusal());
 }

@@ -84,7 +84,7 @@ fn entry((partition, sort, put): &Words) -> Write<'_> {
 }
 
 fn words() -> impl Strategy<Value = Vec<Words>> {
-    let id = || "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]";
+    let id = || "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]";
     // Ids are plain; whatever else comes is escaped. Some items differ in nothing but their partition.
     let rests = (".{0,64}", proptest::option::of((id(), any::<i64>())));
     let rests = proptest::collection::vec(rests, 3);

@@ -201,14 +201,21 @@ impl Failed {
     /// [`DynamoError`] for any other reason.
     pub(super) fn cancelled_by_condition(self) -> Result<(), DynamoError> {
         let details = self.details();
+        let mut codes = details.cancellations.iter().map(|reason| reason.code.as_str());
+        match codes.any(|code| code == "ConditionalCheckFailed") {
+            true => Ok(()),
+            false => Err(self.of_transaction().error),
+        }
+    }
+
+    /// The failure of a transaction, by the reasons of its parts.
+    pub(super) fn of_transaction(self) -> Self {
+        let details = self.details();
         if details.code != "TransactionCanceledException" {
-            return Err(self.error);
+            return self;
         }
-        let codes = || details.cancellations.iter().map(|reason| reason.code.as_str());
-        if codes().any(|code| code == "ConditionalCheckFailed") {
-            return Ok(());
-        }
-        Err(DynamoError::of_cancellation(codes()))
+        let codes = details.cancellations.iter().map(|reason| reason.code.as_str());
+        Self { error: DynamoError::of_cancellation(codes), ..self }
     }
 
     /// True if a call was throttled by its partition, or for an unknown reason.

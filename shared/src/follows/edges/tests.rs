@@ -53,7 +53,7 @@ fn in_the_sdks_words(tap: &Wiretap, asked: &EdgeSelection<'_>) -> Value {
 proptest! {
     #[test]
     fn asks_as_the_sdk_would(
-        followee in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]",
+        followee in "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]",
         [first, last] in [".{0,40}", ".{0,40}"],
         after in proptest::option::of(".{0,40}"),
         limit in proptest::option::of(any::<u16>()),
@@ -72,7 +72,7 @@ proptest! {
 
     #[test]
     fn reads_every_edge(
-        edges in proptest::collection::vec(("[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", any::<bool>()), 0..20),
+        edges in proptest::collection::vec(("[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]", any::<bool>()), 0..20),
         more in any::<bool>(),
     ) {
         let actor = ActorId::new("anna").unwrap();

@@ -69,6 +69,42 @@ proptest! {
         prop_assert_eq!(said(some.all()), group(&left));
     }
 
+    /// Erased one after the other, with or without a name: what is left is what there would be
+    /// without them.
+    #[test]
+    fn whoever_is_erased_was_never_there(
+        n in 1_u64..200,
+        erased in prop::collection::btree_set(0_u64..200, 0..60),
+        cut in 0_u64..200,
+    ) {
+        let likers: Vec<_> = (0..n).map(|n| liker(n, i64::try_from(n).expect("small"))).collect();
+        let mut some = unread(&likers);
+        some.compact();
+        let read = some.cut(cut);
+        let (mut read, through) = (Unread(read.into_iter().collect()), cut.min(n));
+        for n in erased.iter().filter(|it| **it < n) {
+            let Liker { at, viewer_id } = liker(*n, i64::try_from(*n).expect("small"));
+            let is_erased = some.erase(viewer_id.as_str())
+                || read.erase(viewer_id.as_str())
+                || some.erase_unnamed(at)
+                || read.erase_unnamed(at);
+            prop_assert!(is_erased);
+            some = Unread::from_bytes(&some.to_bytes()).expect("what was stored");
+        }
+        let left = likers.iter().enumerate().filter(|(n, _)| !erased.contains(&(*n as u64)));
+        prop_assert_eq!(some.count() + read.count(), left.clone().count() as u64);
+        prop_assert_eq!((read.places(), some.places()), (through, n - through));
+        if n <= 18 {
+            let [first, rest] = [true, false].map(|is_read| {
+                let part = left.clone().filter(|(n, _)| ((*n as u64) < through) == is_read);
+                part.map(|(_, liker)| liker.clone()).collect::<Vec<_>>()
+            });
+            let of = |unread: &Unread| said(unread.all()).filter(|(count, ..)| *count > 0);
+            prop_assert_eq!(of(&some), group(&rest));
+            prop_assert_eq!(of(&read).map(|it| it.0), group(&first).map(|it| it.0));
+        }
+    }
+
     #[test]
     fn an_earlier_like_moves_its_viewer(likers in likers(18), n in 0_usize..18, at in 0_i64..1_000) {
         prop_assume!(n < likers.len());
@@ -88,12 +124,11 @@ proptest! {
 }
 
 #[test]
-fn names_go_and_numbers_stay() {
+fn viewers_go_and_places_stay() {
     let mut some = unread(&[liker(1, 10), liker(2, 20), liker(3, 30)]);
-    some.erase("viewer-3");
-    let all = some.all().expect("three likes");
-    assert_eq!(all.count, 3);
-    assert_eq!(all.viewers().map(ViewerId::as_str).collect::<Vec<_>>(), ["viewer-2", "viewer-1"]);
+    assert!(some.erase("viewer-3") && !some.erase("viewer-3"));
+    assert_eq!((some.count(), some.places(), some.erased()), (2, 3, 1));
+    assert_eq!(said(some.all()), group(&[liker(1, 10), liker(2, 20)]));
     assert_eq!(Unread::from_bytes(&some.to_bytes()), Some(some));
 }
 

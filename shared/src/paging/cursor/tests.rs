@@ -21,9 +21,8 @@ fn instants() -> impl Strategy<Value = Timestamp> {
 }
 
 fn keys() -> impl Strategy<Value = SortKey> {
-    (instants(), "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]").prop_map(|(published_at, id)| SortKey {
-        published_at,
-        activity_id: ActivityId::new(id).expect("an id"),
+    (instants(), "[A-Za-z0-9._:@|+-]{0,127}[A-Za-z0-9_:@|+-]").prop_map(|(published_at, id)| {
+        SortKey { published_at, activity_id: ActivityId::new(id).expect("an id") }
     })
 }
 

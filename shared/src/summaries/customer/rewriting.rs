@@ -9,11 +9,16 @@ use crate::summaries::{CustomerSummary, keys};
 use crate::values::EventName;
 
 impl CustomerView {
-    /// The view of a customer of whom nothing is left: no name, no day, no block that counts.
+    /// The view of a customer of whom nothing is left: no name, no day, no block that counts. Its
+    /// next life begins.
     #[must_use]
     pub fn emptied(&self) -> Self {
-        let (blocks, bounds) = (self.blocks, self.bounds);
-        Self { blocks, first_block: blocks, bounds, ..Self::default() }
+        Self { life: self.life + 1, ..self.cleared() }
+    }
+
+    fn cleared(&self) -> Self {
+        let (blocks, bounds, life) = (self.blocks, self.bounds, self.life);
+        Self { blocks, first_block: blocks, bounds, life, ..Self::default() }
     }
 
     /// Whether a block beside it, by its sort key, says nothing any more.
@@ -72,7 +77,7 @@ impl CustomerView {
     /// # Errors
     /// What was expected instead.
     pub fn rebuilt(&self, summary: &CustomerSummary) -> Result<Self, &'static str> {
-        let mut view = self.emptied();
+        let mut view = self.cleared();
         view.buckets = (0..BUCKETS).map(|bucket| (bucket, Bucket::default())).collect();
         for (name, tally) in &summary.names {
             view.add(name, *tally)?;

@@ -1,5 +1,6 @@
 //! The last decisions on a customer, one for each definition: one row, which is written only when something changes.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::primitives::Blob;
@@ -10,7 +11,7 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number};
 use crate::events::Customer;
 use crate::summaries::{CustomerSummary, Day};
-use crate::tenants::Alert;
+use crate::tenants::{Alert, LIFE};
 use crate::values::{Packer, Timestamp, Unpacker};
 
 /// The last decisions on a customer.
@@ -18,6 +19,8 @@ use crate::values::{Packer, Timestamp, Unpacker};
 pub struct Decisions {
     /// Zero if there is no row.
     pub(super) version: i64,
+    /// The life of the customer's view.
+    pub(super) life: u64,
     /// By the name of the definition in the row.
     by_definition: BTreeMap<String, Decision>,
 }
@@ -33,6 +36,18 @@ struct Decision {
 }
 
 impl Decisions {
+    /// These decisions, or none if they follow from an earlier life of the customer's view. `None`
+    /// if they follow from a later one.
+    pub(super) fn in_life(self, life: u64) -> Option<Self> {
+        match self.life.cmp(&life) {
+            Ordering::Less => {
+                Some(Self { version: self.version, life, by_definition: BTreeMap::new() })
+            }
+            Ordering::Equal => Some(self),
+            Ordering::Greater => None,
+        }
+    }
+
     /// Decides for a day. Returns the new decisions, or `None` if nothing changes.
     ///
     /// A decision for this day or a later one stays, because each day is decided once. If something changes, older decisions that a
@@ -61,7 +76,8 @@ impl Decisions {
             next.insert(name, decision);
             is_changed = true;
         }
-        is_changed.then_some(Self { version: self.version + 1, by_definition: next })
+        let version = self.version + 1;
+        is_changed.then_some(Self { version, life: self.life, by_definition: next })
     }
 
     /// The alerts of a day: one for each definition that has begun to hold on it.
@@ -76,7 +92,8 @@ impl Decisions {
             let is_given =
                 there.holds && there.day == day && there.fingerprint == definition.fingerprint();
             let (at, events) = (there.decided_at, there.events);
-            is_given.then(|| Alert::of_day(definition, customer, period(day), events, at))
+            let of = (customer, self.life);
+            is_given.then(|| Alert::of_day(definition, of, period(day), events, at))
         });
         given.collect()
     }
@@ -96,6 +113,7 @@ impl Decisions {
         let decisions = AttributeValue::B(Blob::new(packer.into_bytes()));
         Item::from([
             ("version".to_owned(), number(self.version)),
+            (LIFE.to_owned(), number(self.life)),
             ("decisions".to_owned(), decisions),
         ])
     }
@@ -104,7 +122,7 @@ impl Decisions {
         let expected = "decisions by definition";
         let by_definition = row.packed("decisions", expected, unpack)?;
         let by_definition = by_definition.ok_or_else(|| row.corrupt("decisions", expected))?;
-        Ok(Self { version: row.number("version")?, by_definition })
+        Ok(Self { version: row.number("version")?, life: row.count(LIFE)?, by_definition })
     }
 }
 
@@ -201,7 +219,7 @@ mod tests {
                 let decided_at = Timestamp::from_unix_millis(i64::from(day));
                 (name, Decision { fingerprint, holds, day, decided_at, events: u64::from(events) })
             });
-            let decisions = Decisions { version: 3, by_definition: by_definition.collect() };
+            let decisions = Decisions { version: 3, life: 1, by_definition: by_definition.collect() };
             let stored = decisions.attributes();
             let bytes = stored["decisions"].as_b().expect("bytes").as_ref().to_vec();
             prop_assert_eq!(unpack(&bytes), Some(decisions.by_definition));

@@ -31,8 +31,10 @@
 //!
 //! # Which tenants
 //!
-//! A tenant is registered before its first daily definition is written, so it is known without a scan, and stays registered: a row of
-//! 256 bytes for each tenant that ever had one.
+//! A tenant is registered by the command that writes a daily definition, so it is known without a
+//! scan, and stays registered: a row of 256 bytes for each tenant that ever had one. The definition
+//! is written first. An erasure deletes the row first, so it leaves no definition of a tenant that
+//! is not registered.
 //!
 //! # What bounds it
 //!
@@ -55,7 +57,7 @@ use crate::dynamo::{Changed, Condition, Dynamo, DynamoError, Put, Query, Update}
 use crate::events::Customer;
 use crate::ledger::Ledger;
 use crate::outbound::Bus;
-use crate::summaries::{CustomerSummary, CustomerView, Day, Summaries, day_of, start_of};
+use crate::summaries::{CustomerView, Day, Snapshot, Summaries, day_of, start_of};
 use crate::values::{CustomerId, TenantId, Timestamp};
 
 /// The delay between the end of a day and its decision, in milliseconds.
@@ -215,37 +217,39 @@ impl Daily {
     }
 
     /// The summary of a view for the days that the definitions of a day need.
-    pub async fn summary(
+    pub async fn snapshot(
         summaries: &Summaries,
-        customer: &Customer,
+        customer: Customer,
         view: CustomerView,
         due: &DueDay,
-    ) -> Result<CustomerSummary, DynamoError> {
-        let DueDay { day, definitions, .. } = due;
+    ) -> Result<Snapshot, DynamoError> {
+        let (DueDay { day, definitions, .. }, life) = (due, view.life());
         if !view.has_blocks() {
-            return Ok(view.into_summary());
+            return Ok(Snapshot { customer, summary: view.into_summary(), life });
         }
         let without = view.clone().into_summary();
         let looking = definitions.iter().filter(|definition| !definition.is_plain(&without, *day));
-        match looking.map(|definition| definition.first_day(*day)).min() {
-            None => Ok(without),
-            since => summaries.since(customer, view, since).await,
-        }
+        let summary = match looking.map(|definition| definition.first_day(*day)).min() {
+            None => without,
+            since => summaries.since(&customer, view, since).await?,
+        };
+        Ok(Snapshot { customer, summary, life })
     }
 
-    /// Decides on a customer for a day now, and gives the alerts. What was decided before is as it was read.
+    /// Decides on a customer for a day now, and gives the alerts. `before` are the decisions as
+    /// they were read. Decides nothing if the customer was erased since the snapshot.
     ///
     /// # Errors
     /// [`DecideError`]; some may have been given. Deciding again completes it.
     pub async fn decide(
         &self,
         due: &DueDay,
-        customer: &Customer,
-        summary: &CustomerSummary,
-        mut before: Decisions,
+        Snapshot { customer, summary, life }: &Snapshot,
+        before: Decisions,
         now: Timestamp,
     ) -> Result<(), DecideError> {
         let DueDay { day, definitions, .. } = due;
+        let Some(mut before) = before.in_life(*life) else { return Ok(()) };
         for _ in 0..MOST_ROUNDS {
             let Some(next) = before.decide(definitions, summary, *day, now) else { break };
             match self.write(customer, &next).await? {
@@ -253,7 +257,10 @@ impl Daily {
                     before = next;
                     break;
                 }
-                Some(there) => before = there,
+                Some(there) => match there.in_life(*life) {
+                    Some(there) => before = there,
+                    None => return Ok(()),
+                },
             }
         }
         let alerts = before.alerts(definitions, customer, *day);
@@ -274,7 +281,7 @@ impl Daily {
         let put = self.ledger.replace(key, next.attributes(), &[], Some(unchanged));
         Ok(match put.await? {
             Put::Done => None,
-            // A customer who was erased meanwhile has no row.
+            // A customer who was erased meanwhile may have no row.
             Put::Refused(there) if there.is_empty() => Some(Decisions::default()),
             Put::Refused(there) => Some(Decisions::read(&self.ledger.table().row(there))?),
         })

@@ -40,7 +40,7 @@ pub(super) async fn read(stage: &Stage, plan: &Plan) -> Result<Read, Failure> {
         let begun = Instant::now();
         counted = match &plan.opening {
             Opening::Poll(opened) => {
-                let poll = polls.poll(&opened.poll_id, None).await?;
+                let poll = polls.poll(&opened.poll_id, None, stage.clock.now()).await?;
                 poll.map_or(0, |poll| poll.votes.iter().sum())
             }
             Opening::Battle(opened) => {

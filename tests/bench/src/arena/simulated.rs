@@ -37,8 +37,9 @@ async fn hits_of_one_battle_are_not_bound_to_one_partition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn votes_of_one_poll_cost_little_more_than_their_facts() {
+async fn votes_of_one_poll_cost_little_more_than_their_facts_and_counted_parts() {
     let [_, nagare] = both(Game::Votes, 6_000).await;
-    assert!(nagare.write_units_each < 1.2, "{nagare:?}");
+    // A unit for the vote, and one for what the view counts of its viewer.
+    assert!(nagare.write_units_each < 2.2, "{nagare:?}");
     assert_eq!(nagare.counted, nagare.truth);
 }

@@ -8,7 +8,7 @@ use nagare_operator::cost::prices::Prices;
 use nagare_telemetry::numbers::COMMANDS;
 
 use super::{Kind, Line, Plot, Report};
-use crate::cloudwatch::{CallError, CloudWatch, HOUR, Minutes, Statistic, Wanted};
+use crate::cloudwatch::{CallError, CloudWatch, HOUR, Minutes, Source, Statistic, Wanted};
 use crate::numbers::Cost;
 
 /// How often a page asks again. CloudWatch is asked once a minute at most.
@@ -72,11 +72,11 @@ fn wanted(tables: &[String]) -> Vec<Wanted> {
 }
 
 fn counted(name: &'static str, statistic: Statistic) -> Wanted {
-    Wanted { name, table: None, statistic }
+    Wanted { name, source: Source::Functions, statistic }
 }
 
 fn units(name: &'static str, table: &str) -> Wanted {
-    Wanted { name, table: Some(table.to_owned()), statistic: Statistic::Sum }
+    Wanted { name, source: Source::Table(table.to_owned()), statistic: Statistic::Sum }
 }
 
 impl Hour<'_> {

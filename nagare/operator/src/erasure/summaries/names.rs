@@ -1,7 +1,6 @@
 //! Names and witnesses of a tenant: sums of parts, which all customers are in.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use shared::dynamo::item::{Key, text};
 use shared::events::{Customer, Period};
@@ -20,8 +19,6 @@ use crate::audit::summaries::names::{parts_of_witness, sum_of_names, sum_of_witn
 use crate::scan::{filtered, partition, scan};
 use crate::{Result, progress};
 
-/// The longest time between the first and the last view of an event that one delivery writes.
-const DELIVERY: Duration = Duration::from_secs(2);
 const PAGE: usize = 100;
 
 impl EventErasure {
@@ -61,22 +58,23 @@ impl EventErasure {
         Ok(true)
     }
 
-    /// Makes names forget their first and last instants, and then takes these from all customers but one.
+    /// Makes names forget their first and last instants, and then takes these from all customers
+    /// but one. An event that a name counted before is in its customer's view, because customers
+    /// are folded first. One that it counts later brings its instant along.
     async fn relearn(&self, but: &Customer, names: &BTreeSet<EventName>) -> Result<()> {
         let tenant = &but.tenant_id;
         for name in names {
             self.name_changed(tenant, name, NameView::forget_instants).await?;
         }
-        tokio::time::sleep(DELIVERY).await;
         let (mut known, mut after) = (BTreeMap::<EventName, NameTally>::new(), None);
         let bar = progress::counter("customers");
         loop {
             let page = self.summaries.customers(tenant, after.as_ref(), PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(last.clone());
+            let Some(last) = page.last() else { break };
+            after = Some(last.customer.customer_id.clone());
             bar.inc(page.len() as u64);
-            for (_, summary) in page.iter().filter(|(id, _)| *id != but.customer_id) {
-                for (name, tally) in summary.names().filter(|(name, _)| names.contains(*name)) {
+            for on in page.iter().filter(|on| on.customer != *but) {
+                for (name, tally) in on.summary.names().filter(|(name, _)| names.contains(*name)) {
                     let sum = known.get(name).copied();
                     let sum = NameTally::sum(sum.into_iter().chain([tally]));
                     known.extend(sum.map(|sum| (name.clone(), sum)));

@@ -1,0 +1,173 @@
+//! The share that one person has in the time of a process.
+//!
+//! The command queue keeps no order between people: what one person sends stands before whatever
+//! others send after it. So commands of a person beyond [`Shares::a_second`] go back to the queue
+//! in a message group of that person's own, without being applied. Fair queues let others through
+//! before a group that has many messages in flight. A message that is in its person's group already
+//! is applied.
+//!
+//! Several commands about one register at the same time refuse each other's writes, and wait for
+//! each other's holds. So at most [`IN_FLIGHT`] of them are applied at once. Another one goes back
+//! to the queue, a second later: by then one of them has won, and those that come back together are
+//! [merged](crate::merging).
+//!
+//! Only the first delivery of a message is sent back, which has changed nothing. A process knows
+//! only its own messages, so a person's share is multiplied by the number of processes, which the
+//! concurrency of the function bounds.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use shared::command::Command;
+use shared::message::CommandPayload;
+use tokio::time::Instant;
+
+use crate::merging::target;
+
+/// Commands about one register that a process applies at once.
+const IN_FLIGHT: usize = 2;
+/// The delay of a command that has to wait for others about its register.
+const DELAY_SECONDS: u16 = 1;
+/// The length of the window in which commands are counted.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// The shares of people. Clones share what was counted.
+#[derive(Debug, Clone)]
+pub struct Shares {
+    /// Commands of a person that a process takes a second, outside of that person's message group.
+    pub a_second: usize,
+    counted: Arc<Mutex<Counted>>,
+}
+
+#[derive(Debug)]
+struct Counted {
+    since: Instant,
+    /// Commands since then, by person.
+    commands: HashMap<String, usize>,
+    /// Commands that are being applied, by the register they change.
+    in_flight: HashMap<String, usize>,
+}
+
+/// Whether a command is applied now.
+#[derive(Debug)]
+pub(crate) enum Admission {
+    /// Yes. It is in flight until this is dropped.
+    Now { _in_flight: Option<InFlight> },
+    /// It goes back to the queue.
+    Back { group: String, delay_seconds: Option<u16> },
+}
+
+impl Admission {
+    /// Of a command that nothing is counted of.
+    pub(crate) const NOW: Self = Self::Now { _in_flight: None };
+
+    pub(crate) fn is_back(&self) -> bool {
+        matches!(self, Self::Back { .. })
+    }
+}
+
+/// A command that is being applied.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    counted: Arc<Mutex<Counted>>,
+    register: String,
+}
+
+impl Default for Shares {
+    /// More than a person sends by hand, and a fraction of what a process can apply.
+    fn default() -> Self {
+        Self::new(50)
+    }
+}
+
+impl Shares {
+    #[must_use]
+    pub fn new(a_second: usize) -> Self {
+        let (commands, in_flight) = Default::default();
+        let counted = Counted { since: Instant::now(), commands, in_flight };
+        Self { a_second, counted: Arc::new(Mutex::new(counted)) }
+    }
+
+    /// Shares that bound nothing.
+    #[must_use]
+    pub fn unbounded() -> Self {
+        Self::new(usize::MAX)
+    }
+
+    /// Counts a command that came in a message group, or in none. The work of the writer itself is
+    /// not counted.
+    pub(crate) fn admit(&self, command: &Command, group: Option<&str>) -> Admission {
+        let Some(person) = person(command).filter(|_| self.a_second < usize::MAX) else {
+            return Admission::NOW;
+        };
+        let mut counted = lock(&self.counted);
+        if counted.since.elapsed() >= WINDOW {
+            counted.since = Instant::now();
+            counted.commands.clear();
+        }
+        let commands = counted.commands.entry(person.to_owned()).or_default();
+        *commands += 1;
+        if *commands > self.a_second && group != Some(person) {
+            return Admission::Back { group: person.to_owned(), delay_seconds: None };
+        }
+        let Some((kind, one, other)) = target(command) else { return Admission::NOW };
+        let register = format!("{kind}#{one}#{other}");
+        let in_flight = counted.in_flight.entry(register.clone()).or_default();
+        if *in_flight >= IN_FLIGHT {
+            return Admission::Back {
+                group: person.to_owned(),
+                delay_seconds: Some(DELAY_SECONDS),
+            };
+        }
+        *in_flight += 1;
+        let in_flight = InFlight { counted: Arc::clone(&self.counted), register };
+        Admission::Now { _in_flight: Some(in_flight) }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut counted = lock(&self.counted);
+        if let Some(in_flight) = counted.in_flight.get_mut(&self.register) {
+            *in_flight -= 1;
+            if *in_flight == 0 {
+                counted.in_flight.remove(&self.register);
+            }
+        }
+    }
+}
+
+/// A panic under the lock leaves only counts.
+fn lock(counted: &Mutex<Counted>) -> MutexGuard<'_, Counted> {
+    counted.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The person, or the tenant, whose command it is; `None` for the writer's own.
+fn person(command: &Command) -> Option<&str> {
+    Some(match command {
+        Command::Publish(it) => it.actor_id.as_str(),
+        Command::Update(it) => it.actor_id.as_str(),
+        Command::Delete(it) => it.actor_id.as_str(),
+        Command::Follow(it) => it.follower_id.as_str(),
+        Command::Profile(it) => it.viewer_id.as_str(),
+        Command::Like(it) => it.viewer_id.as_str(),
+        Command::MarkRead(it) => it.viewer_id.as_str(),
+        Command::OpenPoll(it) => it.actor_id.as_str(),
+        Command::ClosePoll(it) => it.actor_id.as_str(),
+        Command::Vote(it) => it.viewer_id.as_str(),
+        Command::OpenBattle(it) => it.actor_id.as_str(),
+        Command::Hit(it) => it.viewer_id.as_str(),
+        Command::Tag(it) => it.tagged_id.as_str(),
+        Command::Post(it) => it.key.author_id.as_str(),
+        Command::DeleteMessage(it) => it.key.author_id.as_str(),
+        Command::Membership(it) => it.viewer_id.as_str(),
+        Command::RecordEvent(it) => it.0.key.customer.tenant_id.as_str(),
+        Command::RecordEvents(it) => it.group(),
+        Command::UpdateCustomer(it) => it.customer.tenant_id.as_str(),
+        Command::Rule(it) => it.tenant_id.as_str(),
+        Command::Score(it) => it.tenant_id.as_str(),
+        Command::ReadAlerts(it) => it.tenant_id.as_str(),
+        Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => return None,
+    })
+}
