@@ -96,7 +96,6 @@ BAD_IDS = {
     "a zero": "a\0b",
     "a space": "a b",
     "a slash": "a/b",
-    "a plus": "a+b",
     "a percent sign": "a%20b",
     "a comma": "a,b",
     "a quote": 'a"b',

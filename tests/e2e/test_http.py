@@ -462,7 +462,7 @@ def test_a_bad_parameter_is_400_and_named(stack, parameter, query):
 
 
 BAD_VIEWERS = [
-    "a%23b", "a%20b", "a+b", "a%2Fb", "a%2fb", "a%00b", "a%0Ab", "a%25b", "a%2520b", "%", "%zz", "a%C3%28", "%ff",
+    "a%23b", "a%20b", "a%2Fb", "a%2fb", "a%00b", "a%0Ab", "a%25b", "a%2520b", "%", "%zz", "a%C3%28", "%ff",
     quote("😀"), quote("caf\u00e9"), quote("cafe\u0301"), "v" * 129, "v" * 8000, "a%3Fb", "a,b", "a;b", "a*b", "~a",
     "%e2%80%8b",
 ]

@@ -235,7 +235,7 @@ def check_endless(stack, said, *args, stdin=None):
 
 def test_a_line_without_an_end_is_an_error_with_its_number(stack, tmp_path):
     edges, commands = b"follower,followee\nbob,anna\n", json.dumps(follow("bob", "anna")).encode() + b"\n"
-    long_csv, long_gzip = "line 3: longer than 65536 bytes", bomb(tmp_path / "edges.csv.gz", edges)
+    long_csv, long_gzip = "line 3: longer than 1048576 bytes", bomb(tmp_path / "edges.csv.gz", edges)
     plain = sparse(tmp_path / "edges.csv", edges)
     check_endless(stack, long_csv, "follows", "import", plain)
     check_endless(stack, long_csv, "follows", "import", long_gzip)
@@ -243,7 +243,7 @@ def test_a_line_without_an_end_is_an_error_with_its_number(stack, tmp_path):
     for file in (plain, long_gzip):
         with file.open("rb") as stdin:
             check_endless(stack, long_csv, "follows", "import", "-", stdin=stdin)
-    check_endless(stack, "line 2: longer than 65536 bytes", "replay", bomb(tmp_path / "posts.csv.gz", b"t,author,kind\n"))
+    check_endless(stack, "line 2: longer than 1048576 bytes", "replay", bomb(tmp_path / "posts.csv.gz", b"t,author,kind\n"))
     check_endless(stack, "line 2: longer than 1048576 bytes", "publish", "--file", sparse(tmp_path / "c.jsonl", commands))
     assert stack.waiting() == 0
 

@@ -69,7 +69,7 @@ def examples(part):
         named = [one["value"] for one in part.get("examples", {}).values()]
         single = [part["example"]] if "example" in part else []
         yield from ((part["schema"], value) for value in named + single)
-    elif "examples" in part:
+    elif isinstance(part.get("examples"), list):
         yield from ((part, value) for value in part["examples"])
     for inner in part.values():
         yield from examples(inner)

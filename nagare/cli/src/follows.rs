@@ -70,7 +70,7 @@ impl Reading {
         self,
         input: &Input,
     ) -> Result<impl Iterator<Item = Result<Command, RowError>> + use<>, Failure> {
-        self.checked(self.at).map_err(Failure::Usage)?;
+        self.checked(self.at).map_err(|problem| Failure::Usage(format!("--at: {problem}")))?;
         Ok(input.table(COLUMNS)?.map(move |row| self.follow(&row?)))
     }
 

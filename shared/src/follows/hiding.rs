@@ -17,8 +17,6 @@ pub(super) struct Hiding {
     pub(super) has_marks: bool,
     /// The edge that was read.
     pub(super) edge: Option<EdgeState>,
-    /// True if the viewer is shown the actor: the backfill of the follow in the edge is complete.
-    pub(super) is_shown: bool,
 }
 
 /// The next step of the command.
@@ -55,8 +53,7 @@ impl Follows {
             let hidden = row.as_ref().map_or(Ok(HiddenActors::default()), HiddenActors::read)?;
             let edge = self.edge_state(viewer, actor).await?;
             let has_marks = hidden.is_joining_up_to(actor, state.changed_at);
-            let is_shown = edge.is_some_and(EdgeState::shows) && !hidden.hides(actor);
-            let done = |outcome| Ok(Hiding { outcome, has_marks, edge, is_shown });
+            let done = |outcome| Ok(Hiding { outcome, has_marks, edge });
             if let Some(edge) = edge.filter(|edge| edge.state >= *state) {
                 return done(Outcome::Overtaken(edge));
             }

@@ -29,7 +29,7 @@ pub use hidden::{HiddenActors, HiddenChange, marks_of};
 pub use keys::{FollowerRange, FollowerRangeError};
 pub use lists::{ListPage, Listed};
 pub use parking::{Parking, Presence, ReturnPosition, Standing};
-pub use store::{EDGE, EdgeState};
+pub use store::{EDGE, EdgeState, Recorded};
 
 use crate::ledger::Ledger;
 

@@ -11,8 +11,7 @@ use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
 impl Follows {
-    /// Records a follow or an unfollow, unless a later one is on record. Returns the state in force: this one or the later one. The
-    /// actor is [hidden](super::HiddenActors) from the follower before. The command that has completed the timeline for a follow
+    /// Records a follow or an unfollow, unless a later one is on record. The actor is [hidden](super::HiddenActors) from the follower before. The command that has completed the timeline for a follow
     /// [shows](Self::show) the actor again.
     ///
     /// A page may read who is hidden just before that, and entries just after the edge of a follow has let some in. So a hold passes
@@ -26,7 +25,7 @@ impl Follows {
         now: Timestamp,
         retention: Retention,
         hold: Hold,
-    ) -> Result<EdgeState, DynamoError> {
+    ) -> Result<Recorded, DynamoError> {
         let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
         let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
         let (hiding, edge) = loop {
@@ -43,7 +42,7 @@ impl Follows {
             self.end_joining(viewer, actor, in_force.changed_at).await?;
         }
         self.list_followee(change, in_force, now).await?;
-        Ok(edge)
+        Ok(Recorded { edge, is_repeated: !matches!(hiding.outcome, Outcome::Hidden(_)) })
     }
 
     /// Writes the edge of a hidden actor. Returns the state in force; `None` if a follow has found another edge than the one by which
@@ -57,10 +56,7 @@ impl Follows {
         let state = change.state;
         let marked = match hiding.outcome {
             // An earlier delivery may have died between the edge and what comes after it.
-            Outcome::Overtaken(edge) => {
-                let is_complete = edge.is_complete || hiding.is_shown;
-                return Ok(Some(EdgeState { is_complete, ..edge }));
-            }
+            Outcome::Overtaken(edge) => return Ok(Some(edge)),
             Outcome::Hidden(marked) => Some(marked),
             Outcome::NotNeeded => None,
         };
@@ -76,9 +72,7 @@ impl Follows {
             // Nothing leaves the timeline between two follows.
             is_complete: marked.is_none() && hiding.edge.is_some_and(|edge| edge.is_complete),
         };
-        let mut edge = self.put_edge(change, edge, seen).await?;
-        // The edge that was replaced was complete.
-        edge.is_complete |= marked.is_none() && edge.state == state;
+        let edge = self.put_edge(change, edge, seen).await?;
         if marked.is_none() {
             // Otherwise a late unfollow from before would not notice it, and would hide the actor.
             self.touch_hidden(&change.follower_id).await?;
@@ -175,13 +169,23 @@ fn complete_for(state: &Register) -> String {
     format!("{}#{}", state.changed_at, state.on)
 }
 
+/// The result of [`Follows::record`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// The state in force: that of the command, or a later one.
+    pub edge: EdgeState,
+    /// True if the command has found nothing to hide: the viewer follows already, or a command of its instant or a later one is on
+    /// record.
+    pub is_repeated: bool,
+}
+
 /// What an edge says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeState {
     pub state: Register,
     /// True until the backfill of the follow is complete.
     pub is_joining: bool,
-    /// True if the viewer's timeline is known to agree with the state.
+    /// True if the viewer's timeline is noted to agree with the state.
     pub is_complete: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use shared::command::Command;
 use shared::fanout::Reconciliation;
-use shared::follows::FollowChange;
+use shared::follows::{FollowChange, Recorded};
 use shared::outbound::Happened;
 use shared::timelines::Step;
 
@@ -14,7 +14,8 @@ use crate::{Context, Disposition, Failure};
 pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposition, Failure> {
     let (fan_outs, delivery) = (&cx.fan_outs, &cx.delivery);
     let (now, retention) = (cx.clock.now(), cx.retention);
-    let edge = cx.follows.record(&change, now, retention, cx.hold).await?;
+    let Recorded { edge, is_repeated } =
+        cx.follows.record(&change, now, retention, cx.hold).await?;
     let (viewer, actor) = (&change.follower_id, &change.followee_id);
     let reconciliation = Reconciliation { viewer, actor, origin: &delivery.origin };
     let position = match delivery.may_have_progress() {
@@ -39,9 +40,9 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
             return cx.hand_on(Command::Follow(change)).await;
         }
     }
-    // That a follow is complete is known by the actor being shown, and is only noted if it took long.
-    let repeats = if pair.state.on { cx.limits.repeated } else { 0 };
-    if noted || pair.passed > repeats {
+    // A command that comes once costs no write for this, unless it took long.
+    let noted_beyond = if is_repeated { 0 } else { cx.limits.repeated };
+    if noted || pair.passed > noted_beyond {
         cx.follows.note_complete(viewer, actor, pair.state).await?;
     }
     if noted {

@@ -52,8 +52,8 @@ impl Erasure {
             let (follower_id, followee_id) = (self.viewer.clone(), followee.clone());
             let change = FollowChange { follower_id, followee_id, state };
             let (now, hold) = (self.clock.now(), Hold::default());
-            let edge = self.follows.record(&change, now, self.retention, hold).await?;
-            Ok(edge.state)
+            let recorded = self.follows.record(&change, now, self.retention, hold).await?;
+            Ok(recorded.edge.state)
         });
         let unfollowed = unfollowed.await?;
         self.reconciler.reconcile(&self.viewer, followee, unfollowed).await?;

@@ -119,7 +119,7 @@ mod tests {
             FollowChange { follower_id: viewer.clone(), followee_id: actor.clone(), state };
         let retention = Retention::default();
         let recorded = follows.record(&change, at, retention, Hold::NONE).await;
-        assert_eq!(recorded.expect("recorded").state, state);
+        assert_eq!(recorded.expect("recorded").edge.state, state);
         let recorded = stored();
         engine.import(&schema::names().ledger, vec![edge(&viewer, &actor, at)]).expect("loaded");
         let loaded = stored();
