@@ -305,7 +305,7 @@ KNOWN = {
             "read all": set(),
             "poll poll": {"actor", "choices", "opens_at", "closes_at", "payload"},
             "poll end": {"at"},
-            "votes": {"an instant", "votes", "bytes", "erased_at"},
+            "votes": {"an instant", "votes", "bytes", "erased_at", "recorded_at"},
             "battle battle": {"actor", "hp", "at", "payload"},
             "hit": {"viewer", "damage", "at"},
             "barrier": set(),
