@@ -10,7 +10,10 @@ from conftest import NAGARE, clean_environment
 
 
 # Which stack it is, but for what is secret.
-NAMED = {"NAGARE_DEAD_LETTERS_TABLE": "nagare-dead-letters", "NAGARE_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/123456789012/q"}
+NAMED = {
+    "NAGARE_DEAD_LETTERS_TABLE": "nagare-dead-letters", "NAGARE_LEDGER_TABLE": "nagare-ledger",
+    "NAGARE_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/123456789012/q",
+}
 
 
 @pytest.fixture
