@@ -1,4 +1,4 @@
-//! The row of how a viewer voted in a poll: its bound, and votes that an earlier version recorded.
+//! The row of how a viewer voted in a poll: its bound, and its erasure.
 
 use serde_json::{Value, json};
 use shared::bounds::Kind;
@@ -47,15 +47,6 @@ async fn shown(world: &World, viewer: &str) -> [Value; 3] {
 fn call(world: &World, operation: &str, request: &Value) {
     let (status, answer) = world.engine.call(operation, request.to_string().as_bytes());
     assert_eq!(status, 200, "{answer}");
-}
-
-/// A row as an earlier version wrote it: an attribute for each instant.
-fn of_earlier_version(world: &World, viewer: &str, votes: impl Iterator<Item = usize>) {
-    let mut item = json!({"pk": {"S": format!("votes#{viewer}")}, "sk": {"S": "p"}});
-    for vote in votes.map(|n| vote(viewer, n)) {
-        item[vote["at"].as_str().unwrap()] = json!({"SS": [vote["choice"]]});
-    }
-    call(world, "PutItem", &json!({"TableName": "nagare-facts", "Item": item}));
 }
 
 /// Sends votes one by one. The numbers of those that became dead letters.
@@ -179,36 +170,13 @@ async fn a_change_of_a_full_row_comes_back() {
     assert!((120_000..Kind::Changed.bound()).contains(&bytes), "{bytes}");
 }
 
-#[tokio::test]
-async fn votes_of_an_earlier_version_count_and_take_room() {
-    let world = small();
-    // An attribute of an instant takes 27 bytes with red, and 28 with blue.
-    of_earlier_version(&world, "bob", 0..6);
-    let refused_of = refused(&world, "bob", 0..20).await;
-    // The first six are there. Of the others ten fit into what is left: 288 - 165.
-    assert_eq!(refused_of, (16..20).collect::<Vec<_>>());
-    // More than there is room for.
-    of_earlier_version(&world, "eve", 0..20);
-    assert_eq!(refused(&world, "eve", 18..22).await, [20, 21]);
-    world.done(&[open("2026-11-20T11:59:00.000Z")]).await;
-    world.project("a").await;
-    assert_eq!(shown(&world, "bob").await, [json!(0), json!(2), json!("blue")]);
-    let end = vote("bob", 5)["at"].clone();
-    world
-        .done(&[json!({"type": "poll.closed", "poll_id": "p", "actor_id": "anna", "at": end})])
-        .await;
-    world.project("a").await;
-    assert_eq!(shown(&world, "bob").await, [json!(2), json!(0), json!("red")]);
-}
-
-/// Votes of both versions are erased alike. What is older is recorded no more, and the row begins again with what is later.
+/// Votes from before the erasure are no longer recorded, and the row begins again with later ones.
 #[tokio::test]
 async fn an_erased_row_begins_again() {
     let world = World::new();
     world.done(&[open("2026-11-20T12:30:00.000Z")]).await;
-    of_earlier_version(&world, "bob", 0..150);
     assert_eq!(refused(&world, "bob", 150..170).await, [0_usize; 0]);
-    assert_eq!(row(&world, "bob").await.len(), 2 + 150 + 3);
+    assert_eq!(row(&world, "bob").await.len(), 2 + 3);
     world.project("a").await;
     assert_eq!(shown(&world, "bob").await, [json!(0), json!(1), json!("blue")]);
     projecting(&world, erasure(&world, "bob").run()).await.unwrap();

@@ -2,37 +2,27 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::history::{VOTES, instants};
+use super::history::VOTES;
 use super::{PollRow, element};
 use crate::dynamo::item::Item;
 use crate::projection::Change;
 use crate::values::{Timestamp, ViewerId};
 
-/// The votes in a row, whether they can be read or not.
+/// The votes in a row, whether they can be read or not: the elements of its set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Votes {
-    /// The elements of the set of votes.
-    pub elements: Vec<String>,
-    /// The names of the attributes that are votes of one instant each, as an earlier version wrote them.
-    pub instants: Vec<String>,
-}
+pub struct Votes(pub Vec<String>);
 
 impl Votes {
     #[must_use]
     pub fn of(row: &Item) -> Self {
         let elements = row.get(VOTES).and_then(|votes| votes.as_ss().ok());
-        Self {
-            elements: elements.cloned().unwrap_or_default(),
-            instants: instants(row).map(ToOwned::to_owned).collect(),
-        }
+        Self(elements.cloned().unwrap_or_default())
     }
 
     /// The instant of the latest vote.
     #[must_use]
     pub fn last(&self) -> Option<Timestamp> {
-        let elements = self.elements.iter().filter_map(|it| Some(element::read(it)?.0));
-        let instants = self.instants.iter().filter_map(|name| Timestamp::parse(name).ok());
-        elements.chain(instants).max()
+        self.0.iter().filter_map(|it| Some(element::read(it)?.0)).max()
     }
 }
 
@@ -55,12 +45,9 @@ pub fn without_votes(
     let is_later = |at: Timestamp| until.is_some_and(|until| at > until);
     let mut says_something = false;
     for image in [&mut change.before, &mut change.after].into_iter().flatten() {
-        let Votes { mut elements, instants } = Votes::of(image);
+        let Votes(mut elements) = Votes::of(image);
         elements.retain(|it| element::read(it).is_some_and(|(at, _)| is_later(at)));
-        let is_later = |name: &String| Timestamp::parse(name).is_ok_and(is_later);
-        let (stay, gone): (Vec<_>, Vec<_>) = instants.into_iter().partition(is_later);
-        gone.iter().for_each(|name| drop(image.remove(name)));
-        says_something |= !stay.is_empty() || !elements.is_empty();
+        says_something |= !elements.is_empty();
         match elements.is_empty() {
             true => drop(image.remove(VOTES)),
             false => drop(image.insert(VOTES.to_owned(), AttributeValue::Ss(elements))),
@@ -81,19 +68,11 @@ mod tests {
     }
 
     fn change(key: Key, before: &[i64], after: &[i64]) -> Change {
-        // Odd seconds are of an earlier version.
         let image = |votes: &[i64]| {
-            let (earlier, now): (Vec<&i64>, Vec<&i64>) =
-                votes.iter().partition(|second| *second % 2 > 0);
-            let red = || AttributeValue::Ss(vec!["red".to_owned()]);
-            let mut image: Item =
-                earlier.into_iter().map(|second| (at(*second).to_string(), red())).collect();
             let element = |second: &i64| element::write(at(*second), &Cast::Withdrawn);
-            if !now.is_empty() {
-                let votes = now.into_iter().map(element).collect();
-                image.insert(VOTES.to_owned(), AttributeValue::Ss(votes));
-            }
-            image
+            let votes = (!votes.is_empty()).then(|| votes.iter().map(element).collect());
+            let votes = votes.map(|votes| (VOTES.to_owned(), AttributeValue::Ss(votes)));
+            Item::from_iter(votes)
         };
         Change {
             key,

@@ -8,9 +8,6 @@
 //! A vote is one write that adds to the set. It is idempotent and order-independent. Several votes of one instant are all kept: the
 //! greatest one counts, if the poll has that choice.
 //!
-//! Earlier versions wrote an attribute for each instant, with the instant as its name and a set of choices. A row may have votes of
-//! both kinds. All code reads votes through this module, so nothing else has to know either.
-//!
 //! # The bound
 //!
 //! A row has room for elements of 72% of [`Limits::row_bytes`], 47,160 bytes: about four thousand votes for choices of three or four
@@ -21,17 +18,15 @@
 //! room for it and that it is not there yet. So a repeated vote adds nothing, and counts as recorded. No writer weighs a row before it
 //! writes, so votes in flight cannot exceed the bound.
 //!
-//! `bytes` is missing if the row was written by an earlier version or was erased, and is too high if an erasure removed something at
-//! the same moment. So before a vote is refused permanently, the row in the refusal is weighed, and `bytes` is corrected if it is too
+//! `bytes` is missing if the row was erased, and is too high if an erasure removed something at the same moment. So before a vote is refused permanently, the row in the refusal is weighed, and `bytes` is corrected if it is too
 //! high and nobody has changed it since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::element;
 use crate::dynamo::item::{Item, Row};
-use crate::dynamo::limits::{item_bytes, value_bytes};
+use crate::dynamo::limits::value_bytes;
 use crate::dynamo::{DynamoError, Limits};
-use crate::ledger::FORGET_AT;
 use crate::values::{Choice, Timestamp};
 
 /// A withdrawal in a row. No choice can have this text.
@@ -94,12 +89,6 @@ impl History {
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let mut votes: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        for name in instants(&row.item) {
-            let at = Timestamp::parse(name).map_err(|_| row.corrupt(name, "an instant"))?;
-            let set = row.item.get(name).and_then(|value| value.as_ss().ok());
-            let cast = set.and_then(|set| set.iter().map(|text| Cast::parse(text)).collect());
-            votes.insert(at, cast.ok_or_else(|| row.corrupt(name, "a set of choices"))?);
-        }
         if let Some(set) = row.item.get(VOTES) {
             let set = set.as_ss().ok();
             let read = set.and_then(|set| set.iter().map(|it| element::read(it)).collect());
@@ -142,36 +131,29 @@ impl History {
     }
 }
 
-/// The names of the attributes that are votes of one instant each, as an earlier version wrote them.
-pub(super) fn instants(row: &Item) -> impl Iterator<Item = &str> {
-    let names = row.keys().map(String::as_str);
-    let others = ["pk", "sk", VOTES, BYTES, ERASED_AT, RECORDED_AT, FORGET_AT];
-    names.filter(move |name| !others.contains(name))
-}
-
 /// The bytes of votes that a row has room for.
 pub(super) fn max_bytes(limits: &Limits) -> usize {
     limits.row_bytes / 100 * 72
 }
 
-/// The bytes of the votes of a row, whichever version wrote them.
+/// The bytes of the votes of a row.
 pub(super) fn bytes(row: &Item) -> usize {
-    let instants = instants(row).filter_map(|name| Some((name.to_owned(), row.get(name)?.clone())));
-    row.get(VOTES).map_or(0, value_bytes) + item_bytes(&instants.collect())
+    row.get(VOTES).map_or(0, value_bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use aws_sdk_dynamodb::types::AttributeValue;
-    use proptest::prelude::*;
 
     fn history(votes: &[(i64, &[&str])]) -> History {
-        let item = votes.iter().map(|(at, votes)| {
-            let votes = votes.iter().map(|vote| (*vote).to_owned()).collect();
-            (Timestamp::from_unix_millis(*at).to_string(), AttributeValue::Ss(votes))
-        });
-        History::read(&Row { table: "facts", item: item.collect() }).expect("a history")
+        let element = |at, text| {
+            element::write(Timestamp::from_unix_millis(at), &Cast::parse(text).expect("a vote"))
+        };
+        let elements =
+            votes.iter().flat_map(|(at, votes)| votes.iter().map(|text| element(*at, text)));
+        let item = Item::from([(VOTES.to_owned(), AttributeValue::Ss(elements.collect()))]);
+        History::read(&Row { table: "facts", item }).expect("a history")
     }
 
     #[test]
@@ -195,42 +177,6 @@ mod tests {
         assert_eq!(vote(0, 41), None, "withdrawn");
         assert_eq!(vote(41, 0), None);
         assert!(votes.has(at(10), &Cast::For(blue)) && !votes.has(at(11), &Cast::Withdrawn));
-    }
-
-    fn set(elements: impl IntoIterator<Item = String>) -> AttributeValue {
-        AttributeValue::Ss(elements.into_iter().collect())
-    }
-
-    proptest! {
-        /// Whichever version wrote a vote, it is the same vote, and takes room.
-        #[test]
-        fn a_row_of_two_versions_is_one_history(
-            votes in prop::collection::btree_map(
-                (0_i64..40, prop::sample::select(vec!["red", "blue", "~"])), (any::<bool>(), any::<bool>()), 0..30),
-        ) {
-            let at = |millis: &i64| Timestamp::from_unix_millis(1_790_000_000_000 + millis);
-            let (mut earlier, mut now) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
-            let mut expected = History::default();
-            for ((millis, text), (is_earlier, is_now)) in &votes {
-                let cast = Cast::parse(text).expect("a vote");
-                if *is_earlier || !is_now {
-                    earlier.entry(at(millis).to_string()).or_default().push((*text).to_owned());
-                }
-                if *is_now {
-                    now.push(element::write(at(millis), &cast));
-                }
-                expected.0.entry(at(millis)).or_default().insert(cast);
-            }
-            let length: usize = now.iter().map(String::len).sum();
-            let mut item: Item = earlier.into_iter().map(|(name, votes)| (name, set(votes))).collect();
-            let of_earlier = item_bytes(&item);
-            if !now.is_empty() {
-                item.insert(VOTES.to_owned(), set(now));
-            }
-            prop_assert_eq!(bytes(&item), length + of_earlier);
-            item.insert(BYTES.to_owned(), crate::dynamo::item::number(length));
-            prop_assert_eq!(History::read(&Row { table: "facts", item }).expect("a history"), expected);
-        }
     }
 
     #[test]

@@ -26,9 +26,6 @@ use super::{Erased, Erasure, for_each};
 use crate::Result;
 use crate::scan::scan;
 
-/// How many votes are taken out of a row at once: an expression has room for 4 KB.
-const VOTES_AT_ONCE: usize = 100;
-
 /// More likes than an activity ever has.
 const ALL_LIKES: u64 = 1 << 50;
 
@@ -256,45 +253,24 @@ impl Erasure {
         // Up to the latest vote, because votes may lie ahead of the clock.
         let latest = votes.last().into_iter().chain(before);
         let erased_at = latest.fold(self.clock.now(), Timestamp::max);
-        let mut chunks: Vec<_> = votes.instants.chunks(VOTES_AT_ONCE).collect();
-        let last = chunks.pop().unwrap_or_default();
-        for chunk in chunks {
-            self.take_out(key, chunk, erased_at, None).await?;
-        }
-        self.take_out(key, last, erased_at, Some(votes.elements)).await
-    }
-
-    /// Takes out attributes of instants, and with the last of them elements of the set, of which there are no more than
-    /// one row has.
-    async fn take_out(
-        &self,
-        key: &Key,
-        instants: &[String],
-        erased_at: Timestamp,
-        last: Option<Vec<String>>,
-    ) -> Result<()> {
-        let placeholders: Vec<_> = (0..instants.len()).map(|place| format!("#v{place}")).collect();
-        let mut removed: Vec<_> = placeholders.iter().map(String::as_str).collect();
-        // How long what stays is together is found out when somebody votes.
-        removed.extend(["#bytes", "#recorded"]);
-        let mut names = vec![("#erased", ERASED_AT), ("#bytes", BYTES), ("#recorded", RECORDED_AT)];
-        let (mut set, mut delete) = ("SET #erased = :at", "");
-        let mut values = vec![(":at", text(erased_at.to_string()))];
-        if let Some(elements) = last {
-            set = "SET #erased = :at, #forget = :until";
-            names.push(("#forget", FORGET_AT));
-            values.push((":until", number(self.until)));
-            if !elements.is_empty() {
-                delete = " DELETE #votes :votes";
-                names.push(("#votes", VOTES));
-                values.push((":votes", AttributeValue::Ss(elements)));
+        let expression = match votes.0.is_empty() {
+            true => "SET #erased = :at, #forget = :until REMOVE #bytes, #recorded",
+            false => {
+                "SET #erased = :at, #forget = :until REMOVE #bytes, #recorded DELETE #votes :votes"
             }
+        };
+        let mut update = marking(expression, "attribute_exists(pk)", self.until);
+        // How long what stays is together is found out when somebody votes.
+        update.names.extend([
+            ("#erased", ERASED_AT),
+            ("#bytes", BYTES),
+            ("#recorded", RECORDED_AT),
+        ]);
+        update.values.push((":at", text(erased_at.to_string())));
+        if !votes.0.is_empty() {
+            update.names.push(("#votes", VOTES));
+            update.values.push((":votes", AttributeValue::Ss(votes.0)));
         }
-        let expression = format!("{set} REMOVE {}{delete}", removed.join(", "));
-        names
-            .extend(placeholders.iter().zip(instants).map(|(p, name)| (p.as_str(), name.as_str())));
-        let condition = Some("attribute_exists(pk)");
-        let update = Update { expression: &expression, condition, names, values };
-        self.facts.table().update(key.clone().into_item(), update).await.map(|_| ())
+        table.update(key.clone().into_item(), update).await.map(|_| ())
     }
 }
