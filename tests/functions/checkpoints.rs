@@ -63,7 +63,7 @@ async fn view(world: &World) -> Item {
     world.tables.views.table().get(key).await.unwrap().unwrap().item
 }
 
-/// Whether the poll's view has dropped marks: an earlier version cannot read the rest.
+/// Whether the poll's view has dropped marks, and says when.
 async fn is_pruned(world: &World) -> bool {
     view(world).await["marks"].as_b().unwrap().as_ref().len() % 32 != 0
 }

@@ -159,9 +159,9 @@ async fn a_row_that_is_an_hour_old_costs_no_further_read() {
     assert_eq!((young.reads, young.calls), (old.reads + 1.0, old.calls + 1));
 }
 
-/// An earlier version folds on and carries along what it does not know.
+/// Another version folds on, and carries the list along without changing it.
 #[tokio::test]
-async fn what_an_earlier_version_carried_along_is_not_believed() {
+async fn what_another_version_carried_along_is_not_believed() {
     let (world, mut seen) = (World::new(), 0);
     world.done(&[publish("anna", "a", AT)]).await;
     world.done(&[like("bob", true, 1), like("eve", true, 1)]).await;

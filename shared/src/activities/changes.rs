@@ -24,9 +24,6 @@
 //! other marks, whatever was changed. A table that has not reached that count yet is behind what its reader has seen before the
 //! request, which is impossible for one table.
 //!
-//! A mark is an entry of 32 bits, so readers that do not know marks take it for the fingerprint of an activity that is not cached.
-//! If the latest entry was appended by an earlier version, it is a fingerprint, and that is compared.
-//!
 //! # Bounds
 //!
 //! The log does not grow. An append is refused if the list would have more entries than fit into 1 KB (`appending.rs`). Entries

@@ -14,7 +14,6 @@
 //!   checkpoint: if it cannot be written, marks stay for two days as before.
 //! * **A checkpoint outlives its use.** A view remembers for two days that it has dropped marks, a checkpoint stays for
 //!   three after the last batch, and the stream keeps changes for one.
-//! * **An earlier version** cannot read the marks of a view that has dropped some. Its changes of that view become dead letters.
 //!
 //! A batch writes a checkpoint only if one of its views has dropped marks, or has three quarters of the marks that it may have,
 //! because many shards change it. Eight marks are 256 bytes, so a view is less than a kilobyte with them, and one write unit; one

@@ -10,8 +10,8 @@ use crate::dynamo::{AnsweredItem, to_json};
 use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
 use crate::values::Timestamp;
 
-/// The longest image, in bytes of JSON. Two images, the keys and the rest stay below the bound of items with many small parts. Only rows of votes that an
-/// earlier version wrote can be longer.
+/// The longest image, in bytes of JSON. Two images, the keys and the rest stay below the bound of items with many small parts. This
+/// version writes no row with a longer one.
 const MAX_IMAGE: usize = 64_000;
 /// Replaces a longer image. It is not an item, so the writer refuses it.
 const TOO_LONG: &str = "\"too long\"";

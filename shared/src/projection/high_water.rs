@@ -20,8 +20,7 @@ pub struct HighWaterMarks {
 
 /// Shard, sequence number, hour.
 const ENTRY: usize = 8 + Sequence::BYTES + 4;
-/// The hour in which marks were dropped, after all entries. A version that does not know of checkpoints cannot read it, so
-/// it folds nothing twice.
+/// The hour in which marks were dropped, after all entries.
 const PRUNED: usize = 4;
 const HOUR: i64 = 3_600_000;
 
@@ -170,7 +169,6 @@ mod tests {
         let now = Timestamp::from_unix_millis(3 * HOUR);
         marks.prune(&[(one, sequence(6))].into(), now);
         assert!(marks.knows(one) && !marks.is_pruned());
-        // An earlier version reads what is a multiple of 32 bytes.
         assert_eq!(marks.to_bytes().len() % ENTRY, 0);
         marks.prune(&[(one, sequence(7)), (other, sequence(8))].into(), now);
         assert_eq!([one, other, third].map(|shard| marks.knows(shard)), [false, false, true]);

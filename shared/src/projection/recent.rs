@@ -25,8 +25,8 @@
 //! come. Even one that makes no difference now may make one once the poll is closed early. Such a
 //! person is listed, and has a note, as unknown.
 //!
-//! The list is bound to the version of the view. A version of this software that does not know the
-//! list carries it along and folds on; then the list is no longer valid, and neither are the notes.
+//! The list is bound to the version of the view. Another version of this software may write the view
+//! and carry the list along without changing it. Then neither the list nor the notes are valid.
 //!
 //! Nobody is named: 48 bits of a digest stand for an id. Two people with the same bits, one pair in
 //! 18 million million, are taken for each other. What is counted of a person who is erased is

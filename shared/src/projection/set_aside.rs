@@ -31,8 +31,6 @@ struct Run {
 const MAX_RUNS: usize = 128;
 /// Shard, first and last sequence number.
 const RUN: usize = 8 + 2 * Sequence::BYTES;
-/// As an earlier version stored each change: shard, sequence number.
-const CHANGE: usize = 8 + Sequence::BYTES;
 
 impl SetAside {
     /// True if nothing is noted.
@@ -111,17 +109,6 @@ impl SetAside {
         });
         runs.collect::<Option<_>>().map(Self)
     }
-
-    /// Adds what an earlier version stored; `None` if that is malformed.
-    #[must_use]
-    pub fn with_changes(mut self, bytes: &[u8]) -> Option<Self> {
-        for change in bytes.chunks(CHANGE) {
-            let (shard, sequence) = change.split_first_chunk::<8>()?;
-            let sequence = Sequence::from_bytes(sequence.try_into().ok()?)?;
-            self.insert(Shard(*shard), None, sequence);
-        }
-        Some(self)
-    }
 }
 
 #[cfg(test)]
@@ -153,20 +140,6 @@ mod tests {
         let has = |number| aside.has(one, sequence(number));
         assert_eq!([2, 3, 4, 6, 7, 8].map(has), [false, true, true, true, false, true]);
         assert!(!aside.has(other, sequence(4)));
-    }
-
-    #[test]
-    fn what_an_earlier_version_stored_is_read() {
-        let one = Shard::of("one");
-        let stored: Vec<u8> = [3, 7]
-            .into_iter()
-            .flat_map(|number| {
-                one.0.into_iter().chain(sequence(number).to_bytes()).collect::<Vec<_>>()
-            })
-            .collect();
-        let aside = SetAside::default().with_changes(&stored);
-        assert_eq!(aside, Some(noted(&[("one", 3), ("one", 7)])));
-        assert_eq!(SetAside::default().with_changes(&stored[1..]), None);
     }
 
     #[test]

@@ -16,20 +16,17 @@ use crate::values::Timestamp;
 const MARKS: &str = "marks";
 /// The attribute with the changes that were set aside.
 const SET_ASIDE: &str = "set_aside_runs";
-/// The changes that were set aside, as an earlier version wrote them.
-const SET_ASIDE_BEFORE: &str = "set_aside";
 /// The reason noted for a change that is set aside although it could be folded.
 const NO_ROOM: &str =
     "one before it was set aside, and there is no room to note that of single changes";
 /// The attribute with the version: it is raised by each write.
 pub(crate) const VERSION: &str = "version";
 /// The attributes of every view.
-const OURS: [&str; 8] =
-    ["pk", "sk", MARKS, SET_ASIDE, SET_ASIDE_BEFORE, VERSION, FORGET_AT, RECENT];
+const OURS: [&str; 7] = ["pk", "sk", MARKS, SET_ASIDE, VERSION, FORGET_AT, RECENT];
 
 /// The state of a view.
 pub trait State: Default {
-    /// The attributes that this or an earlier version writes. Unknown attributes are of a later version, and are kept.
+    /// The attributes of the state. Unknown attributes are of a later version, and are kept.
     const ATTRIBUTES: &'static [&'static str];
 
     /// Reads it.
@@ -154,15 +151,13 @@ impl<S: State> View<S> {
         let marks =
             row.packed(MARKS, "the high-water marks of a view", HighWaterMarks::from_bytes)?;
         let expected = "changes that were set aside";
-        let runs = row.packed(SET_ASIDE, expected, SetAside::from_bytes)?.unwrap_or_default();
-        let set_aside =
-            row.packed(SET_ASIDE_BEFORE, expected, |bytes| runs.clone().with_changes(bytes))?;
+        let set_aside = row.packed(SET_ASIDE, expected, SetAside::from_bytes)?;
         let is_known = |name: &str| OURS.contains(&name) || S::ATTRIBUTES.contains(&name);
         let unknown = row.item.iter().filter(|(name, _)| !is_known(name));
         Ok(Self {
             state: S::default(),
             marks: marks.unwrap_or_default(),
-            set_aside: set_aside.unwrap_or(runs),
+            set_aside: set_aside.unwrap_or_default(),
             version: row.number(VERSION)?,
             forget_at: row.item.get(FORGET_AT).cloned(),
             wants_checkpoint: false,
@@ -278,7 +273,7 @@ impl<S: State> View<S> {
         item.extend(key.into_item());
         let marks = (!self.marks.is_empty()).then(|| bytes(self.marks.to_bytes()));
         let set_aside = (!self.set_aside.is_empty()).then(|| bytes(self.set_aside.to_bytes()));
-        for (name, value) in [(MARKS, marks), (SET_ASIDE, set_aside), (SET_ASIDE_BEFORE, None)] {
+        for (name, value) in [(MARKS, marks), (SET_ASIDE, set_aside)] {
             item.remove(name);
             item.extend(value.map(|value| (name.to_owned(), value)));
         }
