@@ -29,7 +29,7 @@ def put(stack, letters):
 
 def stored(letter):
     values = {"part": "letter", "message_id": letter["id"], "detail": "a detail", "sent_at": letter["stored_at"], "digest": "d", "evidence": "redrive", **letter}
-    numbers = {"receive_count": {"N": "5"}, "parts": {"N": "1"}, "verified": {"BOOL": True}}
+    numbers = {"receive_count": {"N": "5"}, "parts": {"N": "1"}}
     return {name: {"S": value} for name, value in values.items()} | numbers
 
 

@@ -258,8 +258,8 @@ def test_nothing_is_left_but_tombstones(stack, others, life):
 # What every item of every table may hold, by kind. A kind or an attribute that is not here may hold an id of which
 # nothing below knows: add it here, and a place to PLACES.
 ENTRY = {"viewer_id", "sort_key", "actor_id", "expires_at"}
-LETTER = {"id", "part", "message_id", "reason", "detail", "verified", "evidence", "receive_count", "sent_at", "stored_at",
-          "parts", "group_id", "body", "digest"}
+LETTER = {"id", "part", "message_id", "reason", "detail", "evidence", "receive_count", "sent_at", "stored_at", "parts",
+          "group_id", "body", "digest"}
 RECORD = {"revision", "published_at", "kind", "payload", "deleted", "edited_payload", "edited_payload_at", "edited_kind",
           "edited_kind_at"}
 KNOWN = {
@@ -413,7 +413,7 @@ def places(person, other):
     # Refused, overtaken or interrupted: parts of a body whose letter is not there, or of another message.
     for n, id in enumerate((f"{other}-kept", f"{other}-gone")):
         yield letters, {"id": id, "part": "body#other-message#0000", "body": f"{{{person}", "stored_at": old}
-        yield letters, {"id": id, "part": "body#other-message#0001", "body": "what they said"}
+        yield letters, {"id": id, "part": "body#other-message#0001", "body": "what they said", "stored_at": old}
 
 
 def typed(value):

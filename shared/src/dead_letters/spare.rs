@@ -17,8 +17,7 @@ use crate::values::Timestamp;
 pub struct SparePart {
     id: String,
     part: String,
-    /// When it was stored; `None` for parts that are older than this attribute.
-    pub stored_at: Option<Timestamp>,
+    pub stored_at: Timestamp,
 }
 
 /// A key of the table, and the message of a letter.
@@ -26,7 +25,7 @@ struct Key {
     id: String,
     part: String,
     message_id: Option<String>,
-    stored_at: Option<Timestamp>,
+    stored_at: Timestamp,
 }
 
 impl DeadLetters {
@@ -66,12 +65,8 @@ impl DeadLetters {
         if message == message_of(&part.part) {
             return Ok(false);
         }
-        let seen = match part.stored_at {
-            None => Condition::new("attribute_not_exists(stored_at)"),
-            Some(seen) => {
-                Condition::new("stored_at = :seen").value(":seen", text(seen.to_string()))
-            }
-        };
+        let seen = Condition::new("stored_at = :seen");
+        let seen = seen.value(":seen", text(part.stored_at.to_string()));
         self.table.delete(part_key(&part.id, &part.part), Some(seen)).await
     }
 }
@@ -81,7 +76,7 @@ fn read_key(row: &Row<'_>) -> Result<Key, DynamoError> {
         id: row.text("id")?.to_owned(),
         part: row.text("part")?.to_owned(),
         message_id: row.optional_text("message_id")?.map(ToOwned::to_owned),
-        stored_at: row.optional("stored_at", "an instant")?,
+        stored_at: row.parsed("stored_at", "an instant")?,
     })
 }
 

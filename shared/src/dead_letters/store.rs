@@ -15,7 +15,7 @@
 
 use super::{DeadLetters, Evidence};
 use crate::crypto::hash::sha256;
-use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::dynamo::item::{Item, Row, number, text};
 use crate::dynamo::{Condition, DynamoError, Put, Update};
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
@@ -136,7 +136,6 @@ impl DeadLetters {
     /// # Errors
     /// [`DynamoError`]; it may have been removed.
     pub async fn remove(&self, letter: &DeadLetter) -> Result<bool, DynamoError> {
-        // Parts were larger in an earlier version: if there are fewer than this, the rest of the deletes have no effect.
         let parts = split(&letter.body).len();
         self.remove_parts(letter, if parts > 1 { parts } else { 0 }).await
     }
@@ -223,8 +222,6 @@ fn write_letter(letter: &DeadLetter, parts: usize) -> Item {
         ("message_id".to_owned(), text(&letter.message_id)),
         ("reason".to_owned(), text(&letter.reason)),
         ("detail".to_owned(), text(&letter.detail)),
-        // For versions that do not know of evidence.
-        ("verified".to_owned(), truth(letter.is_verified())),
         ("receive_count".to_owned(), number(letter.receive_count)),
         ("sent_at".to_owned(), text(letter.sent_at.to_string())),
         ("stored_at".to_owned(), text(letter.stored_at.to_string())),
@@ -248,7 +245,6 @@ pub(super) fn read_letter(row: &Row<'_>) -> Result<DeadLetter, DynamoError> {
         message_id: row.text("message_id")?.to_owned(),
         reason: row.text("reason")?.to_owned(),
         detail: row.text("detail")?.to_owned(),
-        // None of letters that were kept before evidence was asked for.
         evidence: row.optional_text("evidence")?.and_then(Evidence::of_word),
         receive_count: row.number("receive_count")?,
         sent_at: row.parsed("sent_at", "an instant")?,

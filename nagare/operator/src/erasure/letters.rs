@@ -96,7 +96,7 @@ pub async fn remove_spare_parts(letters: &DeadLetters, now: Timestamp) -> Result
     let before = now.plus_millis(-i64::try_from(ON_ITS_WAY.as_millis()).unwrap_or(i64::MAX));
     let parts = letters.spare_parts().await?;
     for part in progress::each(parts, "parts of dead letters checked") {
-        if part.stored_at.is_some_and(|stored_at| stored_at > before) {
+        if part.stored_at > before {
             waiting += 1;
         } else if letters.remove_spare_part(&part).await? {
             dropped += 1;
