@@ -290,7 +290,7 @@ KNOWN = {
             "room room": {"private", "shards"},
             "said": {"author_id", "payload", "deleted", "arrived"},
             "person rooms": {"at", "present"},
-            "events periods": {"state", "version", "arn", "created", "stream"},
+            "events periods": {"state", "version", "arn", "created"},
             "refusal": {"counted", "kept", "reason"},
             "refused": {"kept"},
             "refusals": {"refused", "unkept"},

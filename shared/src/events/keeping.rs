@@ -1,7 +1,7 @@
 //! The steps of a period, and when they are due. Pure: the keeper executes them, and operators are shown them.
 
 use super::settings::FINAL_AFTER_MILLIS;
-use super::{EventSettings, Period, PeriodRow, PeriodState, StreamMapping};
+use super::{EventSettings, Period, PeriodRow, PeriodState};
 use crate::values::Timestamp;
 
 /// The number of periods planned after the current one.
@@ -80,8 +80,6 @@ pub fn next(row: &PeriodRow, settings: &EventSettings, now: Timestamp) -> Option
 /// What each tick does with the stream of a period, whatever step is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamCare {
-    /// Map it to the projector, because an earlier version made the table without a mapping.
-    Map,
     /// Unmap it, once it has brought everything in the archive.
     Unmap,
     /// End the dispute, once it has brought everything in the archive.
@@ -91,13 +89,12 @@ pub enum StreamCare {
 /// What to do with the stream of a period, if anything. `None` during an erasure.
 #[must_use]
 pub fn stream_care(row: &PeriodRow) -> Option<StreamCare> {
-    if row.forgetting || row.dropping || !row.state.has_table() {
+    if row.forgetting || row.dropping {
         return None;
     }
-    match (row.state, row.stream) {
-        (PeriodState::Disputed, _) => row.heals.then_some(StreamCare::Heal),
-        (_, StreamMapping::Missing) => Some(StreamCare::Map),
-        (PeriodState::Verified, StreamMapping::Mapped) => Some(StreamCare::Unmap),
+    match row.state {
+        PeriodState::Disputed => row.heals.then_some(StreamCare::Heal),
+        PeriodState::Verified => (!row.folded).then_some(StreamCare::Unmap),
         _ => None,
     }
 }
@@ -205,17 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_mapped_from_its_table_on_until_it_is_folded() {
-        let care = |state, stream| stream_care(&PeriodRow { stream, ..row(state) });
+    fn a_stream_is_unmapped_once_it_is_folded() {
+        let care = |state, folded| stream_care(&PeriodRow { folded, ..row(state) });
         for state in STATES {
-            let missing = match state {
-                PeriodState::Planned | PeriodState::Dropped | PeriodState::Disputed => None,
-                _ => Some(StreamCare::Map),
-            };
-            assert_eq!(care(state, StreamMapping::Missing), missing, "{state}");
             let mapped = (state == PeriodState::Verified).then_some(StreamCare::Unmap);
-            assert_eq!(care(state, StreamMapping::Mapped), mapped, "{state}");
-            assert_eq!(care(state, StreamMapping::Folded), None, "{state}");
+            assert_eq!(care(state, false), mapped, "{state}");
+            assert_eq!(care(state, true), None, "{state}");
         }
         let disputed = PeriodRow { heals: true, ..row(PeriodState::Disputed) };
         assert_eq!(stream_care(&disputed), Some(StreamCare::Heal));

@@ -5,7 +5,6 @@
 //! event      an event, its identity, and its line in an archive
 //! period     periods of time
 //! settings   how long tables and archives last
-//! stream_mapping the state of the mapping of a stream
 //! archive    the format of archive objects
 //! keeping    the steps of a period, and when they are due
 //! capacity   the provisioned capacity of the current period's table
@@ -57,7 +56,6 @@ pub mod periods;
 mod reading;
 mod recording;
 mod settings;
-mod stream_mapping;
 mod tables;
 mod tally;
 
@@ -78,7 +76,6 @@ pub use periods::{MadeTable, PeriodRow, PeriodState, Periods};
 pub use reading::{History, ListedEvent, MOST_BYTES, ROUNDS, TABLES, UNITS};
 pub use recording::{MOST_KEYS, Recorded};
 pub use settings::EventSettings;
-pub use stream_mapping::StreamMapping;
 pub use tables::{EventTables, Seal};
 pub use tally::Tally;
 

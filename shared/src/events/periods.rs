@@ -17,7 +17,7 @@ use std::str::FromStr;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Customer, Period, StreamMapping, Tally, keys};
+use super::{Customer, Period, Tally, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query};
 use crate::ledger::{FORGET_AT, Ledger};
@@ -74,7 +74,7 @@ const ATTRIBUTES: [&str; 20] = [
     "dropping",
     "expired",
     "dispute",
-    "stream",
+    "folded",
     "heals",
     "provisioned",
     "forgetting",
@@ -102,7 +102,8 @@ pub struct PeriodRow {
     pub dispute: Option<String>,
     /// True if the dispute is only about the stream: it is verified again once the stream has brought everything in the archive.
     pub heals: bool,
-    pub stream: StreamMapping,
+    /// True once the stream has brought everything in the archive and is unmapped. It is mapped before the state is `made`.
+    pub folded: bool,
     /// True from just before its table is provisioned until it is on demand again.
     pub provisioned: bool,
     /// True during an erasure: the keeper leaves the period alone.
@@ -209,7 +210,7 @@ impl PeriodRow {
             expired: false,
             dispute: None,
             heals: false,
-            stream: StreamMapping::Missing,
+            folded: false,
             provisioned: false,
             forgetting: false,
             forgotten_at: None,
@@ -247,6 +248,7 @@ impl PeriodRow {
         for (name, is_set) in [
             ("dropping", self.dropping),
             ("expired", self.expired),
+            ("folded", self.folded),
             ("heals", self.heals),
             ("provisioned", self.provisioned),
             ("forgetting", self.forgetting),
@@ -257,9 +259,6 @@ impl PeriodRow {
         }
         if let Some(dispute) = &self.dispute {
             item.insert("dispute".to_owned(), text(dispute.as_str()));
-        }
-        if let Some(stream) = self.stream.name() {
-            item.insert("stream".to_owned(), text(stream));
         }
         if let Some(at) = self.forgotten_at {
             item.insert("forgotten_at".to_owned(), text(at.to_string()));
@@ -293,7 +292,7 @@ impl PeriodRow {
             tally: Tally::read(row)?,
             dispute: row.optional_text("dispute")?.map(ToOwned::to_owned),
             heals: row.flag("heals")?,
-            stream: StreamMapping::read(row)?,
+            folded: row.flag("folded")?,
             provisioned: row.flag("provisioned")?,
             forgetting: row.flag("forgetting")?,
             forgotten_at: row

@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use nagare_local::lambda;
 use serde_json::{Value, json};
-use shared::events::{PeriodState, StreamMapping};
+use shared::events::PeriodState;
 use tests::{World, soon};
 
 use super::{SEALED, WITHIN, keeping, lived_until, row, state};
@@ -76,7 +76,7 @@ async fn one_that_goes_is_waited_for_and_one_that_is_there_is_taken() {
     *slow.state.lock().unwrap() = "Creating";
     let ticked = world.keeper.tick(soon()).await.unwrap();
     assert!(!ticked.more_due);
-    assert_eq!((state(&world), row(&world).stream), (PeriodState::Current, StreamMapping::Mapped));
+    assert_eq!((state(&world), row(&world).folded), (PeriodState::Current, false));
 }
 
 #[tokio::test]
@@ -90,10 +90,10 @@ async fn one_that_cannot_be_deleted_yet_is_deleted_later() {
     }
     let ticked = world.keeper.tick(soon()).await.unwrap();
     assert_eq!((ticked.failed, ticked.more_due), (0, true));
-    assert_eq!((state(&world), row(&world).stream), (PeriodState::Verified, StreamMapping::Mapped));
+    assert_eq!((state(&world), row(&world).folded), (PeriodState::Verified, false));
     *slow.state.lock().unwrap() = "Deleting";
     world.keeper.tick(soon()).await.unwrap();
-    assert_eq!(row(&world).stream, StreamMapping::Folded);
+    assert!(row(&world).folded);
 }
 
 /// It ends with an error, and not with the time.

@@ -9,7 +9,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_local::faults::Fault;
 use nagare_local::{lambda, stream_source};
 use serde_json::Value;
-use shared::events::{PeriodRow, PeriodState, StreamMapping};
+use shared::events::{PeriodRow, PeriodState};
 use tests::{World, soon};
 
 use super::striking::Strike;
@@ -45,7 +45,7 @@ async fn unfolded(world: &World, at: &str) {
 async fn a_stream_is_mapped_with_its_table_and_unmapped_when_it_is_folded() {
     let world = keeping(World::new());
     ticks(&world.keeper).await;
-    assert_eq!((mapped(&world), row(&world).stream), (vec![table()], StreamMapping::Mapped));
+    assert_eq!((mapped(&world), row(&world).folded), (vec![table()], false));
     let request = world.engine.mappings().unwrap().remove(0).request;
     let request: Value = serde_json::from_str(&request).unwrap();
     assert_eq!(request["FunctionName"], "projector");
@@ -58,7 +58,7 @@ async fn a_stream_is_mapped_with_its_table_and_unmapped_when_it_is_folded() {
     fold(&world).await;
     ticks(&world.keeper).await;
     let row = row(&world);
-    assert_eq!((row.state, row.stream), (PeriodState::Verified, StreamMapping::Folded));
+    assert_eq!((row.state, row.folded), (PeriodState::Verified, true));
     assert_eq!(mapped(&world), [""; 0]);
     world.set_clock(DROPPED);
     ticks(&world.keeper).await;
@@ -120,50 +120,6 @@ async fn other_disputes_do_not_heal() {
     assert_eq!(row(&world).state, PeriodState::Disputed);
 }
 
-/// What a version has left that knew of no mappings.
-async fn unmap(world: &World) {
-    for mapping in world.engine.mappings().unwrap() {
-        world.engine.remove_mapping(&mapping.uuid).unwrap();
-    }
-    let before = PeriodRow { stream: StreamMapping::Missing, ..row(world) };
-    assert!(world.keeper.periods.replace(&before).await.unwrap());
-}
-
-#[tokio::test]
-async fn a_table_of_an_older_version_is_mapped_whatever_has_become_of_it() {
-    for at in [WITHIN, SEALED] {
-        let world = keeping(World::new());
-        unfolded(&world, at).await;
-        unmap(&world).await;
-        fold(&world).await;
-        ticks(&world.keeper).await;
-        assert_eq!((mapped(&world), row(&world).stream), (vec![table()], StreamMapping::Mapped));
-        fold(&world).await;
-        for at in [SEALED, DROPPED] {
-            world.set_clock(at);
-            ticks(&world.keeper).await;
-        }
-        assert_eq!((state(&world), mapped(&world)), (PeriodState::Dropped, Vec::new()), "{at}");
-    }
-}
-
-/// The row of a table that was never mapped says so.
-#[tokio::test]
-async fn a_stream_that_cannot_be_mapped_is_said_to_be_the_reason() {
-    let strike = of_lambda();
-    let world = keeping(World::behind(|inside| strike.before(inside)));
-    unfolded(&world, WITHIN).await;
-    unmap(&world).await;
-    strike.set(Some(Fault::Denied));
-    for at in [SEALED, DROPPED] {
-        world.set_clock(at);
-        let ticked = world.keeper.tick(soon()).await.unwrap();
-        assert!(ticked.failed > 0 && ticked.more_due);
-    }
-    let why = row(&world).dispute.unwrap();
-    assert!(why.ends_with(", and was never mapped"), "{why}");
-}
-
 /// A keeper that stood still has made a mapping that another had deleted.
 #[tokio::test]
 async fn no_mapping_outlives_its_table() {
@@ -171,7 +127,7 @@ async fn no_mapping_outlives_its_table() {
     lived_until(&world, SEALED).await;
     let mapping = world.engine.mappings().unwrap().into_iter().find(|it| it.table == table());
     ticks(&world.keeper).await;
-    assert_eq!((mapped(&world), row(&world).stream), (Vec::new(), StreamMapping::Folded));
+    assert_eq!((mapped(&world), row(&world).folded), (Vec::new(), true));
     assert!(world.engine.add_mapping(&mapping.unwrap()).unwrap());
     world.set_clock(DROPPED);
     ticks(&world.keeper).await;

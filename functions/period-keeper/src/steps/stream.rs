@@ -6,11 +6,11 @@
 
 use aws_sdk_dynamodb::types::TableDescription;
 use shared::events::keeping::StreamCare;
-use shared::events::{PeriodRow, PeriodState, StreamMapping};
+use shared::events::{PeriodRow, PeriodState};
 use tracing::info;
 
 use super::Outcome;
-use super::table::{describe, strange};
+use super::table::describe;
 use crate::{Keeper, KeeperError};
 
 impl Keeper {
@@ -20,9 +20,6 @@ impl Keeper {
         care: StreamCare,
         row: &PeriodRow,
     ) -> Result<Outcome, KeeperError> {
-        if care == StreamCare::Map {
-            return self.map_late(row).await;
-        }
         if let Some(why) = self.witness_differs(row).await? {
             info!(period = %row.period, "not all is folded yet: {why}");
             return Ok(Outcome::Unchanged);
@@ -38,20 +35,7 @@ impl Keeper {
         if !self.unmap(&found).await? {
             return Ok(Outcome::Waiting);
         }
-        self.moved(PeriodRow { stream: StreamMapping::Folded, ..row.clone() }).await
-    }
-
-    /// Maps the stream of a table that was made without a mapping. It brings the last day, which is all that it still has.
-    async fn map_late(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
-        let found = describe(&self.tables.table(row.period)).await?;
-        // The next step disputes another table, or none.
-        let Some(found) = found.filter(|found| strange(row, found).is_none()) else {
-            return Ok(Outcome::Unchanged);
-        };
-        if !self.map(&found).await? {
-            return Ok(Outcome::Waiting);
-        }
-        self.moved(PeriodRow { stream: StreamMapping::Mapped, ..row.clone() }).await
+        self.moved(PeriodRow { folded: true, ..row.clone() }).await
     }
 
     /// Maps the stream of a table, if it is not mapped. Returns false if that is unknown yet.
@@ -81,13 +65,9 @@ impl Keeper {
     ) -> Result<Option<String>, KeeperError> {
         let witness = self.summaries.witness(row.period).await?;
         let tally = row.tally.unwrap_or_default();
-        let never = match row.stream {
-            StreamMapping::Missing => ", and was never mapped",
-            _ => "",
-        };
         Ok((witness != tally).then(|| {
             format!(
-                "the archive has {} events with the sum {:032x}, and the stream has brought {} with {:032x}{never}",
+                "the archive has {} events with the sum {:032x}, and the stream has brought {} with {:032x}",
                 tally.events, tally.sum, witness.events, witness.sum
             )
         }))

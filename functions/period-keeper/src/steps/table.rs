@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::{
     StreamViewType, TableClass, TableDescription, TableStatus,
 };
 use shared::dynamo::{DynamoError, Table};
-use shared::events::{MadeTable, PeriodRow, PeriodState, Seal, StreamMapping};
+use shared::events::{MadeTable, PeriodRow, PeriodState, Seal};
 use shared::runtime::retry::Backoff;
 
 use super::Outcome;
@@ -37,8 +37,8 @@ impl Keeper {
         if !self.map(&found).await? {
             return Ok(Outcome::Waiting);
         }
-        let (state, stream) = (PeriodState::Made, StreamMapping::Mapped);
-        self.moved(PeriodRow { state, stream, table: Some(made), ..row.clone() }).await
+        let state = PeriodState::Made;
+        self.moved(PeriodRow { state, table: Some(made), ..row.clone() }).await
     }
 
     /// Denies everybody all writes of items.
@@ -99,8 +99,7 @@ impl Keeper {
     async fn dropped(&self, row: &PeriodRow) -> Result<Outcome, KeeperError> {
         // The spread of its customers is no longer needed, and its row stays permanently.
         let spread = std::collections::BTreeMap::new();
-        let (state, stream) = (PeriodState::Dropped, StreamMapping::Folded);
-        let row = PeriodRow { state, stream, spread, ..row.clone() };
+        let row = PeriodRow { state: PeriodState::Dropped, folded: true, spread, ..row.clone() };
         self.moved(row).await
     }
 
