@@ -26,9 +26,9 @@
 //! an activity that is edited all the time is on the page as it was when it was read. The next reading reads what was changed around
 //! the one before together, and the one after that reads all records of the page together.
 //!
-//! **A page ends after [`ROUNDS`] rounds of calls.** So new commands never change a page, and a page never waits for them. If rows
-//! and records of the page have moved in each of its three readings, it ends before the first row that is in doubt, with a
-//! `next_cursor`.
+//! **A page ends after [`ROUNDS`] rounds of calls**, and begins [`ATTEMPTS`] times at most. So new commands never change a page, and
+//! a page never waits for them. If rows and records of the page have moved in each of its three readings, it begins again. The last
+//! attempt ends before the first row that is in doubt, with a `next_cursor`.
 //!
 //! DynamoDB reads the items of one call one by one, in their
 //! order. That makes no difference as long as the call takes less time there than a command takes from its beginning to its
@@ -58,6 +58,10 @@ use crate::{Context, Reader};
 /// The most rows whose edges and records are read at once, which saves a round trip. With more rows, edges are
 /// read first, so that no read unit is spent on the record of a hidden row.
 const MAX_ROWS_WITH_EDGES: usize = 40;
+
+/// How many times a page begins at most. With calls of 40 ms, while an activity is edited 20 times a second and ten others are
+/// published, one attempt in fifty has to begin again.
+const ATTEMPTS: usize = 3;
 
 /// Reads a page of a list of activities that is of one moment.
 pub(crate) struct ConsistentPageReader<'a, R> {
@@ -128,21 +132,36 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
     /// Reads the requested page.
     pub(crate) async fn page(mut self, paging: &Paging<'_>) -> Result<Page<Shown>, DynamoError> {
         self.is_poll = paging.request.is_poll();
-        let first = fill(paging, &mut self).await?;
-        let is_one_call = self.rounds == 1 && self.seen.is_none();
-        if is_one_call || self.hold.covers(self.begun) {
-            return Ok(first.page);
+        let mut attempts_left = ATTEMPTS;
+        loop {
+            let first = fill(paging, &mut self).await?;
+            let is_one_call = self.rounds == 1 && self.seen.is_none();
+            if is_one_call || self.hold.covers(self.begun) {
+                return Ok(first.page);
+            }
+            self.pass = Pass::Checked;
+            let (page, is_short) = self.checked_page(paging, first).await?;
+            attempts_left -= 1;
+            if !is_short || attempts_left == 0 {
+                return Ok(page);
+            }
+            self.begin_again();
         }
-        self.pass = Pass::Checked;
-        self.checked_page(paging, first).await
     }
 
-    /// Reads the page again, until it is known to be of one moment or the rounds are used up.
+    /// Forgets what was read.
+    fn begin_again(&mut self) {
+        (self.hydration, self.begun) = (Hydration::default(), Instant::now());
+        (self.rounds, self.reads, self.pass, self.seen) = (0, 0, Pass::First, None);
+    }
+
+    /// Reads the page again, until it is known to be of one moment or the rounds are used up. The page, and true if it is short because
+    /// of that.
     async fn checked_page(
-        mut self,
+        &mut self,
         paging: &Paging<'_>,
         first: Filled<Self>,
-    ) -> Result<Page<Shown>, DynamoError> {
+    ) -> Result<(Page<Shown>, bool), DynamoError> {
         let least = first.rows.len().max(paging.request.limit + paging.request.skipped()) + 1;
         let mut wanted = least.max(MAX_ROWS_PER_LOOKUP);
         let (mut view, mut asked_at) = match self.seen.take() {
@@ -166,7 +185,7 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
             if let Some(judged_by) = &judged_by {
                 let is_settled = self.is_of_one_reading(&before, &rows, judged_by, &beside);
                 if is_settled && !is_open {
-                    return Ok(before.page);
+                    return Ok((before.page, false));
                 }
                 self.hydration.follow(&before.rows, beside.changes_since(judged_by));
             }
@@ -175,7 +194,7 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
             }
             let edges = self.hydration.begin_reading();
             self.prefetched = Some(rows);
-            let filled = fill_at_once(paging, &mut self, wanted).await?;
+            let filled = fill_at_once(paging, self, wanted).await?;
             let (later, later_asked_at) = match self.seen.take() {
                 Some(seen) => seen,
                 None => self.view().await?,
@@ -259,19 +278,21 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
     }
 }
 
-/// The page up to the first row in doubt, without rows of actors that are left out.
+/// The page up to the first row in doubt, without rows of actors that are left out. True if rows in doubt are missing from it.
 fn settled<R: Rows>(
     filled: Filled<ConsistentPageReader<'_, R>>,
     doubt: Doubt,
     left_out: &HashSet<ActorId>,
-) -> Page<Shown> {
+) -> (Page<Shown>, bool) {
     let Filled { page, rows, .. } = filled;
+    let found = page.items.len();
     let mut page = match doubt {
         Doubt::None => page,
         Doubt::From(row) => page.until(row, rows.iter().map(|(key, _)| key.clone())),
     };
+    let is_short = page.items.len() < found;
     page.items.retain(|(_, shown)| !left_out.contains(&shown.actor));
-    page
+    (page, is_short)
 }
 
 impl<R: Rows> Source for ConsistentPageReader<'_, R> {
