@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use fanout_writer::Shares;
 use fastrand::Rng;
 use nagare_local::faults::{Faulty, Rates};
 use nagare_operator::erasure::events::EventErasure;
@@ -402,17 +403,98 @@ async fn a_refusal_that_is_slow_to_count_uses_up_no_receive() {
     let slow = slow.unwrap();
     slow.set_rates(Rates { writes: Some(0.001), ..Rates::default() });
     let short = Deadline::after(Duration::from_secs(2));
-    // Equal messages of one batch count, too.
-    let messages = [sent(&late.to_string()), sent(&late.to_string())];
+    // Equal messages of one batch count, too, and what is not a command.
+    let messages = [&late.to_string(), &late.to_string(), "no command"].map(|body| sent(body));
+    let ids = messages.clone().map(|it| it.message_id);
     let answer = world.writer.handle(event(messages), short).await.unwrap();
     assert_eq!(unfinished_ids(&answer), [""; 0]);
     slow.set_rates(Rates::default());
     assert_eq!(counted(&world, "event-too-late").await, (0, 0));
     let handed_on = world.take_commands().await;
-    assert_eq!(handed_on.len(), 2);
+    assert_eq!(handed_on.len(), 3);
     world.writer.handle(event(handed_on), soon()).await.unwrap();
     assert_eq!(counted(&world, "event-too-late").await, (2, 0));
-    assert_eq!(world.take_dead_letters().await.len(), 2);
+    assert_eq!(counted(&world, "not-json").await, (1, 0));
+    assert_eq!(lettered(&world).await, BTreeSet::from(ids));
+}
+
+/// Delivers a batch and what is handed on of it, and expects so many refusals with letters; then all of it again, as after lost
+/// answers, and expects no more.
+async fn count_once_each(
+    world: &World,
+    bodies: Vec<Value>,
+    later: &str,
+    (reason, refused): (&str, u64),
+) {
+    let mut messages: Vec<_> = bodies.iter().map(|body| sent(&body.to_string())).collect();
+    let mut all = messages.clone();
+    for _ in 0..3 {
+        for batch in messages.chunks(BATCH) {
+            let answer = world.writer.handle(event(batch.to_vec()), soon()).await.unwrap();
+            assert_eq!(unfinished_ids(&answer), [""; 0]);
+        }
+        world.set_clock(later);
+        messages = world.take_commands().await;
+        all.extend(messages.clone());
+    }
+    assert!(messages.is_empty());
+    let expected = usize::try_from(refused).unwrap();
+    assert_eq!(counted(world, reason).await, (refused, 0));
+    let letters = lettered(world).await;
+    assert_eq!(letters.len(), expected);
+    for again in &mut all {
+        again.attributes.insert("ApproximateReceiveCount".to_owned(), "2".to_owned());
+    }
+    for batch in all.chunks(BATCH) {
+        let answer = world.writer.handle(event(batch.to_vec()), soon()).await.unwrap();
+        assert_eq!(unfinished_ids(&answer), [""; 0]);
+    }
+    assert_eq!(counted(world, reason).await, (refused, 0));
+}
+
+/// The messages that letters are of.
+async fn lettered(world: &World) -> BTreeSet<Option<String>> {
+    let letters = world.take_dead_letters().await;
+    let id = |it: &SqsMessage| it.message_attributes["nagare.origin"].string_value.clone();
+    letters.iter().map(id).collect()
+}
+
+#[tokio::test]
+async fn equal_messages_beyond_a_share_count_once_each() {
+    let mut world = world().await;
+    taken(&world).await;
+    world.writer.shares = Shares::new(2);
+    let others = ["one", "two"].map(|id| publish("eve", id, NOON));
+    let copies = std::iter::repeat_n(conflict("eve"), 5);
+    let all = others.into_iter().chain(copies).collect();
+    count_once_each(&world, all, "2026-11-20T12:01:00.000Z", ("conflict", 5)).await;
+}
+
+#[tokio::test]
+async fn equal_messages_that_wait_for_their_table_count_once_each() {
+    let world = World::new();
+    let mut early = recorded("e", "login");
+    early["type"] = "event.recorded".into();
+    world.set_clock("2026-12-07T23:59:59.000Z");
+    count_once_each(&world, vec![early; 5], "2026-12-08T00:01:00.000Z", ("event-too-late", 5))
+        .await;
+}
+
+/// A producer cannot say which message its message was first.
+#[tokio::test]
+async fn only_a_writer_says_what_a_message_was_first() {
+    let mut world = world().await;
+    taken(&world).await;
+    world.writer.shares = Shares::new(0);
+    deliver(&world, [conflict("eve")]).await;
+    let [back] = &world.take_commands().await[..] else { unreachable!("one message") };
+    let mut other = back.clone();
+    other.message_id = Some("other".to_owned());
+    other.body = Some(conflict("ben").to_string());
+    other.attributes.insert("MessageGroupId".to_owned(), "ben".to_owned());
+    let answer = world.writer.handle(event([back.clone(), other]), soon()).await.unwrap();
+    assert_eq!(unfinished_ids(&answer), [""; 0]);
+    assert_eq!(counted(&world, "conflict").await, (2, 0));
 }
 
 /// Refuses for a while, over calls that fail, with deliveries that are repeated and cut short, and compares with a recount.
@@ -430,8 +512,12 @@ async fn run(seed: u64) {
         [batch(ids.iter().map(|id| recorded(id, "login"))), publish("anna", "taken", NOON)],
     )
     .await;
-    let bodies = (0..random.usize(5..20)).map(|_| match random.u8(0..3) {
+    if random.bool() {
+        world.writer.shares = Shares::new(random.usize(0..4));
+    }
+    let bodies = (0..random.usize(5..20)).map(|_| match random.u8(0..4) {
         0 => conflict(["eve", "ben"][random.usize(0..2)]),
+        3 => json!({"type": "nothing"}),
         1 => {
             let mut event = recorded(&ids[random.usize(0..12)], "logout");
             event["type"] = "event.recorded".into();
@@ -462,7 +548,11 @@ async fn run(seed: u64) {
             handle.set(Faults::default());
         }
         random.shuffle(&mut waiting);
-        let some: Vec<_> = waiting.iter().take(random.usize(1..BATCH)).cloned().collect();
+        let mut some: Vec<_> = waiting.iter().take(random.usize(1..BATCH)).cloned().collect();
+        for message in &mut some {
+            let receives = random.u8(1..3).to_string();
+            message.attributes.insert("ApproximateReceiveCount".to_owned(), receives);
+        }
         let short = Deadline::after(Duration::from_millis(random.u64(50..2_000)));
         let answer = world.writer.handle(event(some.clone()), short).await.unwrap();
         let unfinished = unfinished_ids(&answer);
@@ -478,9 +568,10 @@ async fn run(seed: u64) {
     }
     handle.set(Faults::default());
     assert!(waiting.is_empty(), "seed {seed}: it ends");
-    let (mut conflicts, mut events) = (BTreeMap::<String, u64>::new(), 0);
+    let (mut conflicts, mut events, mut unknown) = (BTreeMap::<String, u64>::new(), 0, 0);
     for body in &bodies {
         match body["type"].as_str().unwrap() {
+            "nothing" => unknown += 1,
             "activity.published" => {
                 *conflicts.entry(body["actor_id"].to_string()).or_default() += 1
             }
@@ -499,6 +590,7 @@ async fn run(seed: u64) {
     let expected = (conflicts.values().sum::<u64>(), conflicts.values().map(without).sum::<u64>());
     assert_eq!(counted(&world, "conflict").await, expected, "seed {seed}");
     assert_eq!(counted(&world, "event-conflict").await, (events, without(&events)), "seed {seed}");
+    assert_eq!(counted(&world, "unknown-type").await, (unknown, without(&unknown)), "seed {seed}");
     let items = refusals(&world, "acme").await;
     let total: u64 = items.as_array().unwrap().iter().filter_map(|it| it["count"].as_u64()).sum();
     assert_eq!(total, events, "seed {seed}");
@@ -514,8 +606,9 @@ async fn run(seed: u64) {
     };
     let letters = world.take_dead_letters().await;
     let origins = letters.iter().map(origin);
-    let kept =
-        conflicts.values().map(|refused| *refused.min(&most)).sum::<u64>() + events.min(most);
+    let kept = conflicts.values().map(|refused| *refused.min(&most)).sum::<u64>()
+        + events.min(most)
+        + unknown.min(most);
     assert_eq!(origins.collect::<BTreeSet<_>>().len() as u64, kept, "seed {seed}");
 }
 

@@ -8,10 +8,7 @@ use shared::events::SentEvent;
 use shared::ledger::Ledger;
 use shared::queue::{Message, SendError, Sender};
 use shared::refusals::{MOST_LETTERS, Refusals};
-use shared::runtime::deadline::Deadline;
-use shared::values::is_message_id;
 
-use crate::delivery::sent_millis;
 use crate::{Delivery, Failure};
 
 /// The dead-letter queue. The alerter reads it.
@@ -51,14 +48,12 @@ impl DeadLetterQueue {
     /// [`SendError`]: it may not be on the queue, so the original must not be acknowledged.
     pub(crate) async fn send(
         &self,
-        id: &str,
         message: &SqsMessage,
-        receives: u32,
+        delivery: &Delivery,
         failure: &Failure,
-        deadline: Deadline,
     ) -> Result<(), SendError> {
-        let letter = letter(&self.seal, id, message, receives, failure)?;
-        self.sender.send(&[letter], deadline).await
+        let letter = letter(&self.seal, message, delivery, failure)?;
+        self.sender.send(&[letter], delivery.hard_deadline).await
     }
 
     /// The refusals of which this queue takes the first.
@@ -107,23 +102,17 @@ fn letter_of(
     sealed(seal, event.body(), Some(group.to_owned()), failure, evidence)
 }
 
-/// The dead letter of a message.
+/// The dead letter of a message. One that was redriven, or went back as it came, keeps its id, so that it is the same letter.
 fn letter(
     seal: &LetterSeal,
-    id: &str,
     message: &SqsMessage,
-    receives: u32,
+    delivery: &Delivery,
     failure: &Failure,
 ) -> Result<Message, SendError> {
-    // A redriven letter keeps its id, so that it comes back as the same letter.
-    let former = message.message_attributes.get(ORIGIN);
-    let former = former.and_then(|value| value.string_value.as_deref());
-    // Producers can send that attribute too.
-    let origin = former.filter(|former| is_message_id(former)).unwrap_or(id);
     let evidence = [
-        (ORIGIN, origin.to_owned()),
-        (RECEIVES, receives.to_string()),
-        (SENT, sent_millis(message).to_owned()),
+        (ORIGIN, delivery.origin.to_string()),
+        (RECEIVES, delivery.receives.to_string()),
+        (SENT, delivery.sent_millis.clone()),
     ];
     // A letter without its body says nothing.
     let body =

@@ -62,14 +62,15 @@ impl Delivery {
         receive_count(message) > 1 || message.message_attributes.contains_key(ORIGIN)
     }
 
-    /// The delivery of a message.
-    pub(crate) fn of(message: &SqsMessage, hard_deadline: Deadline) -> Self {
+    /// The delivery of a message. `first` is its origin, if it went back as it came.
+    pub(crate) fn of(message: &SqsMessage, first: Option<Origin>, hard_deadline: Deadline) -> Self {
         let (receives, redelivered) = (receive_count(message), Self::is_again(message));
-        let first =
-            message.message_attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
-        let redriven = first.is_some();
-        let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
-        let origin = origin.parse::<Origin>().unwrap_or_else(|_| Origin::unknown());
+        let former = message.message_attributes.get(ORIGIN);
+        let redriven = former.is_some();
+        // Producers can send that attribute too.
+        let former = former.and_then(|value| value.string_value.as_deref()?.parse().ok());
+        let origin = former.or(first).or_else(|| message.message_id.as_deref()?.parse().ok());
+        let origin = origin.unwrap_or_else(Origin::unknown);
         let sent_millis = sent_millis(message).to_owned();
         Self { origin, redelivered, redriven, receives, sent_millis, ..Self::only(hard_deadline) }
     }

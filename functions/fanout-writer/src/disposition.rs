@@ -19,15 +19,16 @@ pub enum Disposition {
     AppliedBut(usize),
     /// On record; its fan-out was handed out in this many segments.
     Split(usize),
-    /// Handed on: half of the time was used up and progress is noted, or its person is beyond the [share](crate::Shares) of one person.
+    /// On record, and handed on: half of the time was used up and progress is noted.
     Continued,
+    /// Handed on before it is known whether it is refused: its table is slow or is not made yet, its refusal is slow to count, or
+    /// its person is beyond the [share](crate::Shares) of one person.
+    Undecided,
     /// Older than retention: recorded and counted, but in no timeline.
     Expired,
     /// A publish that its delete has overtaken, so nobody is ever shown it. It is counted, because a producer could
     /// delete ids that others are going to use.
     Suppressed,
-    /// Handed on, because its refusal is slow to count.
-    Uncounted,
     /// No delivery can help. It is a dead letter, or counted.
     Refused(Failure),
     /// A dead letter that failed too often.
@@ -99,7 +100,7 @@ impl Disposition {
             Self::Applied(_) | Self::Unseen => "applied".into(),
             Self::AppliedBut(refused) => format!("applied, {refused} of its events refused").into(),
             Self::Split(_) => "split".into(),
-            Self::Continued | Self::Uncounted => "continued".into(),
+            Self::Continued | Self::Undecided => "continued".into(),
             Self::Expired => "older than retention".into(),
             Self::Suppressed => "suppressed by an earlier delete".into(),
             Self::Refused(failure) => format!("refused: {failure}").into(),

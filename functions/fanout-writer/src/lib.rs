@@ -72,7 +72,7 @@ pub use delivery::Delivery;
 pub use disposition::{Disposition, FanOutEnd, NotGivenUp};
 pub use failure::Failure;
 pub use fanout::FanOutLimits;
-use merging::{shared, stand_ins};
+use merging::{shared, stand_ins, target};
 use message::Handled;
 pub use metrics::metric_names;
 use shares::Admission;
@@ -160,24 +160,29 @@ impl Writer {
         let admitted =
             messages.iter().zip(&commands).map(|(m, command)| self.admitted(m, *command));
         let admitted: Vec<_> = admitted.collect();
-        let is_back = |index: usize| stand_ins[index].is_empty() && admitted[index].is_back();
-        let back: Vec<_> = (0..messages.len()).filter(|index| is_back(*index)).collect();
-        let back = match self.send_back(messages, &admitted, &back, deadline).await {
-            true => back,
-            false => Vec::new(),
+        let can_be_refused = |index: usize| commands[index].and_then(target).is_none();
+        let is_back = |index: usize| {
+            let stand_ins = &stand_ins[index];
+            admitted[index].is_back()
+                && (stand_ins.is_empty() || can_be_refused(index))
+                && stand_ins.iter().all(|index| admitted[*index].is_back())
         };
+        let back: Vec<_> = (0..messages.len()).filter(|index| is_back(*index)).collect();
+        let back = self.sent_back(messages, &admitted, &back, deadline).await;
         let each = ids.iter().zip(messages).zip(&read).enumerate();
         let first = each.map(async |(index, ((id, m), read))| match stand_ins[index].is_empty() {
-            true if back.contains(&index) => Some(self.unapplied(id, read, Disposition::Continued)),
+            _ if back.contains(&index) => Some(self.unapplied(id, read, Disposition::Undecided)),
             true => Some(self.message(id, m, read.clone(), deadline).await),
             false => None,
         });
         let first = join_all(first).await;
-        drop(admitted);
         let of = |index: &usize| first[*index].as_ref().map(|handled| &handled.disposition);
-        let shared = |indices: &Vec<usize>| shared(indices.iter().filter_map(of));
-        let shared: Vec<_> = stand_ins.iter().map(shared).collect();
-        let all = ids.iter().zip(messages).zip(read).zip(first.into_iter().zip(shared));
+        let outcomes = stand_ins.iter().enumerate().map(|(index, stand_ins)| {
+            shared(can_be_refused(index), stand_ins.iter().filter_map(of))
+        });
+        let outcomes: Vec<_> = outcomes.collect();
+        drop(admitted);
+        let all = ids.iter().zip(messages).zip(read).zip(first.into_iter().zip(outcomes));
         join_all(all.map(async |(((id, m), read), handled)| match handled {
             (Some(handled), _) => handled,
             (None, Some(disposition)) => self.unapplied(id, &read, disposition),
@@ -197,30 +202,29 @@ impl Writer {
         }
     }
 
-    /// Sends messages back to the queue. Returns false if they may not be there, so they have to be
-    /// applied.
-    async fn send_back(
+    /// Sends messages back to the queue. Returns those that went; the others have to be applied.
+    async fn sent_back(
         &self,
         messages: &[SqsMessage],
         admitted: &[Admission],
         back: &[usize],
         deadline: Deadline,
-    ) -> bool {
-        let message = |index: &usize| match (&messages[*index].body, &admitted[*index]) {
-            (Some(body), Admission::Back { group, delay_seconds }) => Some(Message {
-                body: body.clone(),
-                group: Some(group.clone()),
-                delay_seconds: *delay_seconds,
-                ..Message::default()
-            }),
-            _ => None,
+    ) -> Vec<usize> {
+        let message = |index: &usize| {
+            let Admission::Back { group, delay_seconds } = &admitted[*index] else { return None };
+            let message = &messages[*index];
+            let Delivery { origin, .. } =
+                Delivery::of(message, self.commands.first(message), deadline);
+            let back = self.commands.as_it_came(message, &origin)?;
+            let (group, delay_seconds) = (Some(group.clone()), *delay_seconds);
+            Some((*index, Message { group, delay_seconds, ..back }))
         };
-        let back: Vec<_> = back.iter().filter_map(message).collect();
-        match self.commands.send_back(&back, deadline).await {
-            Ok(()) => true,
+        let (back, messages): (Vec<_>, Vec<_>) = back.iter().filter_map(message).unzip();
+        match self.commands.send_back(&messages, deadline).await {
+            Ok(()) => back,
             Err(error) => {
                 shared::tracing::warn!("commands of people beyond their share stay: {error}");
-                false
+                Vec::new()
             }
         }
     }

@@ -11,6 +11,9 @@
 //! them would begin before one of them is complete, would refuse each other's writes, and each
 //! would do all of the work.
 //!
+//! A command about a register or a content is never refused. If any other is handed on before it is known whether it is refused,
+//! those that it stands for are applied, or handed on, by themselves, so that each refusal counts.
+//!
 //! A delivery that may not be the first of its message is applied by itself, and stands for no
 //! other: it does all of the work again, because an earlier one may have died half-way. If a
 //! command fails that stands for others, each of these is applied by itself, so that each has a
@@ -85,7 +88,7 @@ pub(crate) fn stand_ins(messages: &[SqsMessage], commands: &[Option<&Command>]) 
 }
 
 /// The register or content that a command changes, if the last of several commands about it
-/// decides.
+/// decides. Such a command is never refused.
 pub(crate) fn target(command: &Command) -> Option<Target<'_>> {
     change(command).map(|change| change.target)
 }
@@ -127,8 +130,12 @@ fn change(command: &Command) -> Option<Change<'_>> {
     })
 }
 
-/// The outcome of a command, if these are the outcomes of those that stand for it.
-pub(crate) fn shared<'d>(stand_ins: impl Iterator<Item = &'d Disposition>) -> Option<Disposition> {
+/// The outcome of a command, if these are the outcomes of those that stand for it. `can_be_refused` is true of a command that is
+/// to be counted by itself if it is refused.
+pub(crate) fn shared<'d>(
+    can_be_refused: bool,
+    stand_ins: impl Iterator<Item = &'d Disposition>,
+) -> Option<Disposition> {
     let mut outcome = None;
     for disposition in stand_ins {
         outcome = Some(match disposition {
@@ -136,10 +143,11 @@ pub(crate) fn shared<'d>(stand_ins: impl Iterator<Item = &'d Disposition>) -> Op
             Disposition::Applied(_) | Disposition::Split(_) => Disposition::Applied(None),
             Disposition::Unseen => Disposition::Unseen,
             Disposition::Continued => Disposition::Continued,
+            Disposition::Undecided if !can_be_refused => Disposition::Undecided,
             Disposition::Expired => Disposition::Expired,
             Disposition::Suppressed => Disposition::Suppressed,
             Disposition::AppliedBut(_)
-            | Disposition::Uncounted
+            | Disposition::Undecided
             | Disposition::Refused(_)
             | Disposition::GivenUp(_)
             | Disposition::Retry(..) => return None,

@@ -93,10 +93,10 @@ impl Writer {
         let begun = Instant::now();
         // A message without a body is no command, and cannot become a dead letter here: the queue moves it.
         let body = message.body.as_deref().unwrap_or("");
-        let delivery = Delivery::of(message, deadline);
+        let delivery = Delivery::of(message, self.commands.first(message), deadline);
         let connections = Connections::of(self, &delivery);
         let receives = delivery.receives;
-        let opened = read.clone().map(|command| delivery.open(command));
+        let opened = read.clone().map(|command| delivery.clone().open(command));
         let is_shown = opened.as_ref().is_ok_and(|(command, _)| is_shown(command));
         let about = About::new(id, receives, opened.as_ref().ok().map(|(command, _)| command));
         let applied = match opened {
@@ -115,9 +115,9 @@ impl Writer {
                 Disposition::Retry(failure, None)
             }
             Err(failure) => {
-                let refused = RefusedCommand::of(body, read, Delivery::of(message, deadline));
+                let refused = RefusedCommand::of(body, read, delivery.clone());
                 is_unreadable = refused.is_unreadable(&failure);
-                self.give_up(&connections, (id, message), &refused, failure, deadline).await
+                self.give_up(&connections, (message, &delivery), &refused, failure).await
             }
         };
         let shows = is_shown && !matches!(disposition, Disposition::Unseen);
@@ -138,40 +138,35 @@ impl Writer {
         Handled { disposition, usage, shows, is_unreadable: false }
     }
 
-    /// Makes a failed message a dead letter, or counts it as refused without one. If counting is only slow, the message is handed on.
+    /// Makes a failed message a dead letter, or counts it as refused without one. If counting is only slow, the message goes back.
     async fn give_up(
         &self,
         connections: &Connections,
-        (id, message): (&str, &SqsMessage),
+        (message, delivery): (&SqsMessage, &Delivery),
         refused: &RefusedCommand,
         failure: Failure,
-        deadline: Deadline,
     ) -> Disposition {
-        let Delivery { receives, deadline: counted_until, .. } = Delivery::of(message, deadline);
-        // Time is left for handing it on, or for its letter.
-        let ledger = self.ledger.over(&connections.dynamo.until(counted_until));
+        // Time is left for sending it back, or for its letter.
+        let ledger = self.ledger.over(&connections.dynamo.until(delivery.deadline));
         let refusals = connections.dead_letters.refusals(&ledger);
         match refused.is_kept(&refusals, &failure, self.clock.now()).await {
             Ok(true) => {}
             Ok(false) => return Disposition::Refused(failure),
             Err(error) => {
-                let rest = refused.rest().filter(|_| error.is_slowness());
-                let sent = match rest {
-                    Some(rest) => {
-                        connections.commands.send_later(&[rest], None, deadline).await.is_ok()
-                    }
-                    None => false,
-                };
-                if sent {
-                    return Disposition::Uncounted;
+                let commands = &connections.commands;
+                let back = commands.as_it_came(message, &delivery.origin);
+                if let Some(back) = back.filter(|_| error.is_slowness())
+                    && commands.send_back(&[back], delivery.hard_deadline).await.is_ok()
+                {
+                    return Disposition::Undecided;
                 }
                 // The last delivery: a letter more than there is room for is better than none.
-                if receives < MAX_RECEIVES {
+                if delivery.receives < MAX_RECEIVES {
                     return Disposition::Retry(failure, Some(error.into()));
                 }
             }
         }
-        match connections.dead_letters.send(id, message, receives, &failure, deadline).await {
+        match connections.dead_letters.send(message, delivery, &failure).await {
             Ok(()) if failure.is_permanent() => Disposition::Refused(failure),
             Ok(()) => Disposition::GivenUp(failure),
             Err(error) => Disposition::Retry(failure, Some(error.into())),
@@ -208,7 +203,7 @@ async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition,
             let (rest, delay) = (delivery.rest(command), failure.waits());
             let sent = cx.commands.send_later(&[rest], delay, delivery.hard_deadline).await;
             sent.map_err(|_| failure)?;
-            Ok(Disposition::Continued)
+            Ok(Disposition::Undecided)
         }
         applied => applied,
     }

@@ -79,7 +79,7 @@ impl Commands {
             Disposition::Expired => &mut self.commands_expired,
             Disposition::Suppressed => &mut self.commands_suppressed,
             Disposition::Split(_) => &mut self.commands_split,
-            Disposition::Continued | Disposition::Uncounted => &mut self.commands_continued,
+            Disposition::Continued | Disposition::Undecided => &mut self.commands_continued,
             Disposition::Refused(_) => &mut self.commands_refused,
             Disposition::Retry(..) => &mut self.commands_failed,
             Disposition::GivenUp(_) => &mut self.commands_given_up,

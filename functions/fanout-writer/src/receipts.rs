@@ -45,7 +45,7 @@ fn end(disposition: &Disposition) -> Option<MessageEnd> {
         | Disposition::AppliedBut(_)
         | Disposition::Expired
         | Disposition::Suppressed => Some(MessageEnd::Done),
-        Disposition::Split(_) | Disposition::Continued | Disposition::Uncounted => {
+        Disposition::Split(_) | Disposition::Continued | Disposition::Undecided => {
             Some(MessageEnd::HandedOn)
         }
         Disposition::Refused(_) | Disposition::GivenUp(_) => Some(MessageEnd::Refused),

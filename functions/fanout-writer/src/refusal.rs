@@ -37,12 +37,6 @@ impl RefusedCommand {
         RefusalReason::of(failure.reason()).is_some() && !self.subject.is_named()
     }
 
-    /// The rest of the command, to be delivered later.
-    pub(crate) fn rest(&self) -> Option<Command> {
-        let delivery = Delivery { redelivered: true, ..self.delivery.clone() };
-        Some(delivery.rest(self.command.clone()?))
-    }
-
     /// Counts it, once for all deliveries. Returns true if it is kept as a dead letter, as every failure is that is not a refusal.
     ///
     /// # Errors

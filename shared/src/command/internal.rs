@@ -13,6 +13,9 @@
 //! A body without a valid seal is of an unknown type, like any other that is not documented. An
 //! envelope holds no envelope. A seal does not expire: a dead letter that is sent again as it was is
 //! opened as it was.
+//!
+//! A message that goes back as it came is another message. It takes the id of the first one along, sealed with its body, so that
+//! whatever is noted or counted of it is noted and counted once.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,7 +23,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::Command;
 use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
 use crate::message::CommandError;
-use crate::values::Timestamp;
+use crate::values::{Origin, Timestamp};
 
 /// The type of the rest of a command.
 pub(super) const CONTINUED: &str = "command.continued";
@@ -30,16 +33,24 @@ pub(super) const INTERNAL: &str = "internal";
 /// longer is looked into.
 pub const MAX_INTERNAL_LENGTH: usize = 320_000;
 const PURPOSE: &str = "nagare internal command";
+const ORIGIN_PURPOSE: &str = "nagare origin";
+/// The characters of a seal.
+const SEAL_CHARACTERS: usize = (SEAL_LENGTH * 8).div_ceil(6);
 
-/// Seals internal commands and opens them. Only the functions that are behind the queues have the secret.
+/// Seals internal commands and opens them, and the origins of messages that go back. Only the functions that are behind the
+/// queues have the secret.
 #[derive(Debug, Clone)]
-pub struct InternalSeal(Seal);
+pub struct InternalSeal {
+    commands: Seal,
+    origins: Seal,
+}
 
 impl InternalSeal {
     /// A seal made of secrets that all writers share.
     #[must_use]
     pub fn new(secrets: &Secrets) -> Self {
-        Self(Seal::new(PURPOSE, secrets))
+        let [commands, origins] = [PURPOSE, ORIGIN_PURPOSE].map(|it| Seal::new(it, secrets));
+        Self { commands, origins }
     }
 
     /// The message body that [`parse`](Self::parse) reads back: a producer's command as it is, an
@@ -50,7 +61,7 @@ impl InternalSeal {
         match command.is_internal() {
             false => body,
             true => {
-                let seal = URL_SAFE_NO_PAD.encode(self.0.of(&[body.as_bytes()]));
+                let seal = URL_SAFE_NO_PAD.encode(self.commands.of(&[body.as_bytes()]));
                 format!("{{\"type\":\"{INTERNAL}\",\"seal\":\"{seal}\",\"command\":{body}}}")
             }
         }
@@ -65,9 +76,32 @@ impl InternalSeal {
         Command::open(body, now, |seal, command| self.fits(seal, command))
     }
 
-    fn fits(&self, seal: &str, command: &str) -> bool {
-        let seal = URL_SAFE_NO_PAD.decode(seal).ok();
-        let seal = seal.and_then(|seal| <[u8; SEAL_LENGTH]>::try_from(seal).ok());
-        seal.is_some_and(|seal| self.0.fits(&[command.as_bytes()], &seal))
+    /// The origin of a message that goes back with this body, sealed.
+    #[must_use]
+    pub fn to_origin(&self, origin: &Origin, body: &str) -> String {
+        let seal = self.origins.of(&pieces(origin.as_str(), body));
+        format!("{}{origin}", URL_SAFE_NO_PAD.encode(seal))
     }
+
+    /// Reads the origin of a message with this body, if it was sealed with one of the secrets.
+    #[must_use]
+    pub fn parse_origin(&self, text: &str, body: &str) -> Option<Origin> {
+        let (seal, origin) = text.split_at_checked(SEAL_CHARACTERS)?;
+        let is_sealed = self.origins.fits(&pieces(origin, body), &bytes(seal)?);
+        origin.parse().ok().filter(|_| is_sealed)
+    }
+
+    fn fits(&self, seal: &str, command: &str) -> bool {
+        bytes(seal).is_some_and(|seal| self.commands.fits(&[command.as_bytes()], &seal))
+    }
+}
+
+/// An origin and a body, with what no origin contains between them.
+fn pieces<'a>(origin: &'a str, body: &'a str) -> [&'a [u8]; 3] {
+    [origin.as_bytes(), b"\0", body.as_bytes()]
+}
+
+/// The bytes of a seal.
+fn bytes(text: &str) -> Option<[u8; SEAL_LENGTH]> {
+    URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()
 }

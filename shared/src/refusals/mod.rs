@@ -18,7 +18,9 @@
 //! lost reads again too, and finds itself.
 //!
 //! The row of a message also says which of its refusals have a letter, so each delivery sends the same letters. It expires once the
-//! queue cannot deliver the message any more. A message that is sent again is another message, and counts again.
+//! queue cannot deliver the message any more. A message that its producer sends again is another message, and counts again. One
+//! that the writer hands on or sends back is the same, and takes its id along. Equal messages of a batch are applied as one, unless
+//! that one can still be refused: then each of them is.
 //!
 //! # What is bounded
 //!
