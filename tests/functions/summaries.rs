@@ -1,6 +1,7 @@
 //! Summaries: events folded into what customers did, by name and by day, exactly once.
 
 mod forgetting;
+mod refusing;
 mod replaying;
 
 use std::collections::BTreeMap;
@@ -288,41 +289,6 @@ async fn what_is_too_much_for_a_view_is_in_blocks() {
     let expected = events.iter().filter(is_in).count() as u64;
     assert_eq!(summary.counted_all(from, to), expected);
     assert!(expected > 0);
-}
-
-#[tokio::test]
-async fn a_name_that_has_no_room_is_set_aside_alone() {
-    let world = World::within(&shrunk(1_024), |inside| inside);
-    let event = |n: usize| {
-        let name = format!("{n:064}");
-        ("acme", "c-0".to_owned(), name, format!("2026-11-01T00:00:00.{n:03}Z"))
-    };
-    let mut events: Vec<Sent> = (0..240).map(event).collect();
-    events.push((
-        "acme",
-        "c-1".to_owned(),
-        "login".to_owned(),
-        "2026-11-01T00:00:00.000Z".to_owned(),
-    ));
-    filled(&world, &events).await;
-    let all = records(&world, "2026-11");
-    assert_eq!(fold(&world, "2026-11", "a", &all).await.batch_item_failures, []);
-    let letters = world.take_dead_letters().await;
-    assert!((1..200).contains(&letters.len()), "{}", letters.len());
-    let detail = letters[0].message_attributes["nagare.detail"].string_value.clone().unwrap();
-    assert!(detail.contains("no room for another"), "{detail}");
-    // A tenant is the reason, so it pages nobody.
-    let reason = letters[0].message_attributes["nagare.reason"].string_value.as_deref();
-    assert_eq!(reason, Some("too-many-names"));
-    let summaries = Summaries::new(&world.tables.views);
-    let of = async |customer: &str| {
-        let customer = customer.parse().unwrap();
-        summaries.customer(&customer).await.unwrap().unwrap().events()
-    };
-    assert_eq!(of("acme#c-0").await as usize + letters.len(), 240);
-    assert_eq!(of("acme#c-1").await, 1);
-    check_names(&world, &events).await;
-    check_witnesses(&world).await;
 }
 
 /// Pages go through all of a list, each once, and answer nobody else's cursor.

@@ -56,6 +56,7 @@ use shared::objects::Objects;
 use shared::outbound::Bus;
 use shared::paging::CursorSeal;
 use shared::queue;
+use shared::refusals::Refusals;
 use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
@@ -341,6 +342,7 @@ impl World {
                 read_notifications: retention,
                 tables: projectors.events.tables().clone(),
                 rules,
+                refusals: Refusals::new(&projectors.ledger),
                 bus: by_projector,
             },
             keeper: Keeper {

@@ -245,7 +245,7 @@ fn batch(action: &str, (name, requests): (&String, &Value)) -> BTreeSet<(String,
 
 /// The words of partition keys; everything else between two `#` is an id. `tests/template` grants no pattern with an id in the place of
 /// such a word, so a word that is missing here is noticed.
-const WORDS: [&str; 19] = [
+const WORDS: [&str; 21] = [
     "alert",
     "alerts",
     "archive",
@@ -262,6 +262,8 @@ const WORDS: [&str; 19] = [
     "liked",
     "periods",
     "profile",
+    "refusals",
+    "refused",
     "rooms",
     "seen",
     "tagged",

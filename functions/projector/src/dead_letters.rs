@@ -2,13 +2,18 @@
 //! change later, sealed, so that nobody can make one up.
 
 use shared::command::{Command, InternalSeal};
-use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, UNFOLDABLE, cut};
+use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, cut};
 use shared::dynamo::item::Key;
-use shared::projection::{Change, Shard, Unfolded, UnfoldedChange};
+use shared::projection::{Change, Shard, UnfoldedChange};
 use shared::queue::{Message, SendError, Sender};
 use shared::runtime::deadline::Deadline;
-use shared::summaries::NO_ROOM_FOR_A_NAME;
-use shared::values::RefusalReason;
+
+/// A change that becomes a dead letter.
+pub(crate) struct LetterOf<'a> {
+    pub(crate) change: &'a Change,
+    pub(crate) reason: &'static str,
+    pub(crate) why: &'a str,
+}
 
 /// The dead-letter queue. The alerter reads it.
 #[derive(Debug, Clone)]
@@ -25,7 +30,7 @@ impl DeadLetterQueue {
         Self { sender, seal, letters }
     }
 
-    /// Sends changes of a shard that a view has set aside. Once they are accepted, the batch may be acknowledged.
+    /// Sends changes of a shard that a view has passed without folding them. Once they are accepted, the batch may be acknowledged.
     ///
     /// # Errors
     /// [`SendError`]: some may not be on the queue. The batch must not be acknowledged.
@@ -33,25 +38,22 @@ impl DeadLetterQueue {
         &self,
         view: &Key,
         shard: Shard,
-        changes: &[Change],
-        unfolded: &[Unfolded],
+        letters: impl Iterator<Item = LetterOf<'_>>,
         deadline: Deadline,
     ) -> Result<(), SendError> {
-        let letters = unfolded.iter().filter_map(|Unfolded { sequence, why }| {
-            let change = changes.iter().find(|change| change.sequence == *sequence)?;
-            Some(self.letter(change, UnfoldedChange::of(change, shard, view.clone()), why))
-        });
-        let letters: Vec<_> = letters.collect();
+        let letters: Vec<_> = letters.map(|of| self.letter(&of, shard, view)).collect();
         self.sender.send(&letters, deadline).await
     }
 
     /// The dead letter of a change.
-    fn letter(&self, change: &Change, unfolded: UnfoldedChange, why: &str) -> Message {
+    fn letter(&self, of: &LetterOf<'_>, shard: Shard, view: &Key) -> Message {
+        let LetterOf { change, reason, why } = of;
+        let unfolded = UnfoldedChange::of(change, shard, view.clone());
         // A redriven change comes back as the same letter.
         let former = change.redriven.as_ref().map(|redriven| redriven.letter.clone());
         let attributes = vec![
-            (REASON, reason(why).to_owned()),
-            (DETAIL, cut(why.to_owned())),
+            (REASON, (*reason).to_owned()),
+            (DETAIL, cut((*why).to_owned())),
             (ORIGIN, former.unwrap_or_else(|| unfolded.id())),
             (RECEIVES, "1".to_owned()),
             (SENT, unfolded.at.unix_millis().to_string()),
@@ -60,13 +62,5 @@ impl DeadLetterQueue {
         let (body, group) = (self.seal.to_body(&command), Some(command.group().to_owned()));
         let attributes = self.letters.sealed(&body, attributes);
         Message { body, group, attributes, delay_seconds: None }
-    }
-}
-
-/// The reason of a letter. That a tenant has named too much is not a fault, so it pages nobody.
-fn reason(why: &str) -> &'static str {
-    match why.contains(NO_ROOM_FOR_A_NAME) {
-        true => RefusalReason::TOO_MANY_NAMES.as_str(),
-        false => UNFOLDABLE,
     }
 }

@@ -12,24 +12,32 @@
 //! has counted is in all other views. So if the events of a table add up to its witness, nothing of
 //! it is in flight.
 //!
+//! An event of a customer with too many names is refused. The transaction that writes the view counts it, and takes room for its letter
+//! ([`shared::refusals`]). The view notes letters until they are sent, so no delivery that dies loses one. They are sent before the
+//! view is written again.
+//!
 //! If a write is too much for a transaction, or the store refuses it, half of the changes are folded first, down to one, which is
 //! set aside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use shared::dynamo::item::Key;
+use shared::dynamo::item::{Key, Row};
 use shared::dynamo::{DynamoError, IN_FLIGHT};
-use shared::events::Period;
-use shared::projection::{Change, Refused, Shard, View, Write};
+use shared::events::{Event, Period};
+use shared::projection::{Change, Refused, Sequence, Shard, UnfoldedChange, View, Write};
+use shared::queue::SendError;
+use shared::refusals::{Counting, RefusalsOf, RefusedEvent, RefusedSubject};
 use shared::runtime::retry::Backoff;
 use shared::summaries::{
-    CustomerView, NameView, Summaries, SummaryState, SummaryView, WitnessView, views_of,
+    CustomerView, NO_ROOM_FOR_A_NAME, NameView, Summaries, SummaryState, SummaryView, WitnessView,
+    views_of,
 };
-use shared::values::TenantId;
+use shared::values::{RefusalReason, TenantId};
 
 use crate::Projector;
+use crate::dead_letters::LetterOf;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::rules;
@@ -100,6 +108,9 @@ fn in_turns<'a>(tasks: Vec<Task<'a>>) -> Vec<Task<'a>> {
     tasks.into_iter().map(|(_, task)| task).collect()
 }
 
+/// Items of a transaction with refusals, without examples and writes beside the view: the view, the room for letters, two counts.
+const OTHER_ITEMS: usize = 4;
+
 /// Changes of one view, and how many are folded.
 struct Task<'a> {
     view: SummaryView,
@@ -111,6 +122,8 @@ struct Task<'a> {
     most: usize,
     /// Those that the store refuses.
     refused: Refused,
+    /// Those that its tenant is the reason of, and whose letters were sent.
+    lettered: BTreeSet<Sequence>,
 }
 
 /// How an attempt ended.
@@ -122,7 +135,15 @@ enum End<'a> {
 impl<'a> Task<'a> {
     fn new(view: SummaryView, changes: Vec<&'a Change>) -> Self {
         let outcome = Outcome::of(Subject::Summary(view.clone()), &changes);
-        Self { view, changes, outcome, begin: 0, most: usize::MAX, refused: Refused::new() }
+        Self {
+            view,
+            changes,
+            outcome,
+            begin: 0,
+            most: usize::MAX,
+            refused: Refused::new(),
+            lettered: BTreeSet::new(),
+        }
     }
 
     /// Continues from the nth change, if there is one.
@@ -225,6 +246,10 @@ impl Folding<'_> {
             }
         };
         task.outcome.life = view.state.life();
+        if let Err(failure) = self.send_owed(&mut task, &view).await {
+            return End::Done(task.outcome.failed(Arc::new(failure.into())));
+        }
+        let is_paid = view.pay(self.shard, &task.changes);
         let (key, table) = (task.view.key(), self.projector.facts.table().name());
         let first = task.begin.max(view.passed(self.shard, &task.changes));
         let end = first.saturating_add(task.most).min(task.changes.len());
@@ -236,7 +261,7 @@ impl Folding<'_> {
         }
         let (before, now) = (view.state.clone(), self.projector.clock.now());
         let folded = view.fold(self.shard, &task.changes[..end], &task.refused, table, now);
-        if view.state == before && !folded.is_noted {
+        if view.state == before && !folded.is_noted && !is_paid && folded.refused.is_empty() {
             task.outcome = task.outcome.known(folded);
             return task.go_on(end);
         }
@@ -245,18 +270,32 @@ impl Folding<'_> {
             view.stay();
         }
         let beside = view.state.side_writes(&key, before.is_nothing());
+        let counting = match self.count(&task, &folded.refused, beside.len()).await {
+            Ok(counting) => counting,
+            Err(failure) => return self.failed(task, failure, first, end),
+        };
+        let letters = letters(&task, &folded.refused, counting.kept);
+        let has_room = view.owe(self.shard, &task.changes, &letters);
         let mut writes = vec![view.write(key)];
         writes.extend(beside);
-        if self.is_too_much(&writes) {
+        if !has_room || self.is_too_much(&writes, counting.items.len()) {
             match task.with_less(end - first) {
                 Ok(end) => return end,
                 Err(whole) => task = whole,
             }
         }
-        match self.projector.views.write(writes).await {
+        match self.projector.views.write_with(writes, counting.items).await {
             Ok(true) => {
+                if !folded.refused.is_empty() {
+                    let (view, refused) = (&task.view, folded.refused.len());
+                    tracing::warn!(%view, refused, "refused: {NO_ROOM_FOR_A_NAME}");
+                }
                 task.outcome = task.outcome.written(folded);
-                task.go_on(end)
+                match letters.is_empty() {
+                    true => task.go_on(end),
+                    // The letters are sent next.
+                    false => End::Again(Task { begin: end, ..task }),
+                }
             }
             Ok(false) => {
                 task.outcome.conflicts += 1;
@@ -264,6 +303,58 @@ impl Folding<'_> {
             }
             Err(failure) => self.failed(task, failure, first, end),
         }
+    }
+
+    /// Sends the letters of refused events that the view has noted, unless this task has.
+    async fn send_owed<S: SummaryState>(
+        self,
+        task: &mut Task<'_>,
+        view: &View<S>,
+    ) -> Result<(), SendError> {
+        let owed = view.owed(self.shard, &task.changes).into_iter();
+        let owed: BTreeSet<_> = owed.filter(|it| !task.lettered.contains(it)).collect();
+        if owed.is_empty() {
+            return Ok(());
+        }
+        let letters = task.changes.iter().filter(|change| owed.contains(&change.sequence));
+        let letters = letters.map(|change| LetterOf {
+            change,
+            reason: RefusalReason::TOO_MANY_NAMES.as_str(),
+            why: NO_ROOM_FOR_A_NAME,
+        });
+        let Projector { dead_letters, .. } = self.projector;
+        let deadline = self.projector.deadline();
+        dead_letters.send(&task.view.key(), self.shard, letters, deadline).await?;
+        task.lettered.extend(owed);
+        Ok(())
+    }
+
+    /// Counts refused events together with the write of their view. One that was redriven is counted already. `beside`: the writes
+    /// beside the view.
+    async fn count(
+        self,
+        task: &Task<'_>,
+        refused: &[Sequence],
+        beside: usize,
+    ) -> Result<Counting, DynamoError> {
+        let changes = of_sequences(task, refused).filter(|change| change.redriven.is_none());
+        let changes: Vec<_> = changes.collect();
+        let Some(first) = changes.first() else { return Ok(Counting::default()) };
+        let tenant = task.view.tenant_id();
+        let table = self.projector.facts.table().name();
+        let events: Vec<_> = changes.iter().map(|change| refused_event(change, table)).collect();
+        let most = self.projector.views.table().limits().max_transaction_items();
+        let of = RefusalsOf {
+            subject: &RefusedSubject::of_tenant(tenant),
+            tenant: Some(tenant),
+            reason: RefusalReason::TOO_MANY_NAMES,
+            number: changes.len(),
+            events: &events.iter().collect::<Vec<_>>(),
+            most_examples: most.saturating_sub(beside + OTHER_ITEMS),
+        };
+        let id = UnfoldedChange::of(first, self.shard, task.view.key()).id();
+        let now = self.projector.clock.now();
+        self.projector.refusals.counting(of, &id, now).await
     }
 
     /// Reads the items that are needed before changes are folded.
@@ -309,11 +400,38 @@ impl Folding<'_> {
         End::Again(task)
     }
 
-    fn is_too_much(self, writes: &[Write]) -> bool {
+    fn is_too_much(self, writes: &[Write], others: usize) -> bool {
         let limits = self.projector.views.table().limits();
-        writes.len() > limits.max_transaction_items()
+        writes.len() + others > limits.max_transaction_items()
             || writes.iter().map(Write::weight).sum::<usize>() > limits.max_transaction_bytes()
     }
+}
+
+/// The refused events that have letters: the first of those that are counted now, and all that were redriven.
+fn letters(task: &Task<'_>, refused: &[Sequence], kept: usize) -> BTreeSet<Sequence> {
+    let is_counted = |change: &&&Change| change.redriven.is_none();
+    let counted = of_sequences(task, refused).filter(is_counted).take(kept);
+    let redriven = of_sequences(task, refused).filter(|change| !is_counted(change));
+    counted.chain(redriven).map(|change| change.sequence).collect()
+}
+
+/// The changes of a task with these sequence numbers.
+fn of_sequences<'t, 'a>(
+    task: &'t Task<'a>,
+    sequences: &'t [Sequence],
+) -> impl Iterator<Item = &'t &'a Change> {
+    task.changes.iter().filter(|change| sequences.binary_search(&change.sequence).is_ok())
+}
+
+/// A refused event, as its tenant reads it.
+fn refused_event(change: &Change, table: &str) -> RefusedEvent {
+    let item = change.after.clone().unwrap_or_default();
+    let detail = NO_ROOM_FOR_A_NAME.to_owned();
+    let Ok(event) = Event::read(&Row { table, item }) else {
+        return RefusedEvent::unreadable(detail);
+    };
+    let (customer_id, at) = (Some(event.key.customer.customer_id), Some(event.key.at));
+    RefusedEvent { customer_id, event_id: Some(event.key.event_id), at, detail }
 }
 
 /// Sets aside a change that was refused alone. If not even that can be written, the rest become dead letters that the view does not

@@ -20,7 +20,8 @@
 //!
 //! The changes of a batch are grouped by subject, and each view is read and written once, whatever the number of
 //! its changes. If a view cannot be written, the batch comes again from its first change on, and folded changes are
-//! skipped. A change that no delivery can fold is set aside as a dead letter, and blocks nothing.
+//! skipped. A change that no delivery can fold is set aside as a dead letter, and blocks nothing. An event that its customer has no
+//! room for is refused: it is counted with the write of its view, and the first of a day become dead letters.
 
 mod battles;
 mod blocks;
@@ -41,12 +42,14 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
+use shared::dead_letters::UNFOLDABLE;
 use shared::dynamo::IN_FLIGHT;
 use shared::events::EventTables;
 use shared::facts::Facts;
 use shared::outbound::Bus;
 use shared::polls::PollTally;
 use shared::projection::{BarrierProgress, Change, Sequence, Shard, Unfolded, Views};
+use shared::refusals::Refusals;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
@@ -55,6 +58,7 @@ use shared::values::Retention;
 use tracing::{error, warn};
 
 pub use dead_letters::DeadLetterQueue;
+use dead_letters::LetterOf;
 use event::Source;
 pub use event::{EventError, Failed, StreamEvent, StreamResponse};
 use metrics::Batch;
@@ -78,6 +82,8 @@ pub struct Projector {
     pub tables: EventTables,
     /// Decides on the counts of customers, and raises alerts.
     pub rules: Rules,
+    /// Counts events that a view refuses.
+    pub refusals: Refusals,
     pub bus: Bus,
 }
 
@@ -104,6 +110,7 @@ impl Projector {
             views: self.views.over(dynamo),
             tables: self.tables.over(dynamo),
             rules: self.rules.over(dynamo),
+            refusals: self.refusals.over(dynamo),
             ..self.clone()
         }
     }
@@ -207,7 +214,11 @@ impl Projector {
             let sent = match unfolded.is_empty() {
                 true => Ok(()),
                 false => {
-                    self.dead_letters.send(&view, shard, changes, unfolded, self.deadline()).await
+                    let letters = unfolded.iter().filter_map(|Unfolded { sequence, why }| {
+                        let change = changes.iter().find(|change| change.sequence == *sequence)?;
+                        Some(LetterOf { change, reason: UNFOLDABLE, why })
+                    });
+                    self.dead_letters.send(&view, shard, letters, self.deadline()).await
                 }
             };
             kept.push(match sent {

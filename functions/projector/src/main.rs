@@ -12,6 +12,7 @@ use shared::ledger::Ledger;
 use shared::outbound::Bus;
 use shared::projection::Views;
 use shared::queue::Sender;
+use shared::refusals::Refusals;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::function::Function;
@@ -42,6 +43,7 @@ async fn main() -> Result<(), Error> {
         read_notifications: env::days(env::READ_NOTIFICATION_DAYS)?,
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         rules: Rules::new(&ledger, &views).with_bus(&bus),
+        refusals: Refusals::new(&ledger),
         views,
         bus,
     };

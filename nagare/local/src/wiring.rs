@@ -31,6 +31,7 @@ use shared::objects::Objects;
 use shared::outbound::Bus;
 use shared::paging::CursorSeal;
 use shared::queue::Sender;
+use shared::refusals::Refusals;
 use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -342,6 +343,7 @@ impl Wiring {
             read_notifications: Retention::default(),
             tables: self.tables.events.tables().clone(),
             rules: Rules::new(&self.tables.ledger, &self.tables.views).with_bus(&self.bus),
+            refusals: Refusals::new(&self.tables.ledger),
             bus: self.bus.clone(),
         };
         let numbers = [(); 3].map(|()| self.numbers.clone());

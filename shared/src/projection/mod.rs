@@ -37,6 +37,9 @@
 //!
 //! # What is refused
 //!
+//! A change can be [refused](Fold::refuses), because its producer has sent too much. The transaction that raises the mark above it
+//! counts it, so it counts once ([`crate::refusals`]). If it has a letter, the view notes so until that is sent.
+//!
 //! Whatever is folded is weighed before it is written, so DynamoDB has nothing to refuse. If it refuses
 //! permanently anyway, the write is halved, down to one change. That change is set aside with the reason. If even
 //! that cannot be written, because the view itself is refused, the change becomes a dead letter that the view does

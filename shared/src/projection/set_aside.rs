@@ -9,6 +9,9 @@
 //! [128 notes](MAX_RUNS), the rest of a batch is set aside with the first change that is; it can be redriven like all others.
 //! So beyond 128, a shard adds one note in each of its batches, and the next batch drops it. A note takes 48 bytes, and is
 //! dropped with the mark of its shard.
+//!
+//! Changes that are [refused](super::Fold::refuses) and have a letter are noted in the same way, in a set of their own. Whoever has
+//! sent the letters drops these notes at once, and no write adds more than there is room for.
 
 use std::collections::BTreeSet;
 
@@ -45,6 +48,12 @@ impl SetAside {
         self.0.len() >= MAX_RUNS
     }
 
+    /// True if there are more notes than there is room for.
+    #[must_use]
+    pub fn is_overfull(&self) -> bool {
+        self.0.len() > MAX_RUNS
+    }
+
     /// True if this change of a shard is noted.
     #[must_use]
     pub fn has(&self, shard: Shard, sequence: Sequence) -> bool {
@@ -78,6 +87,14 @@ impl SetAside {
     pub fn retain(&mut self, shard: Shard, batch: Sequence, marks: &HighWaterMarks) {
         self.0.retain(|run| match run.shard == shard {
             true => run.last >= batch,
+            false => marks.knows(run.shard),
+        });
+    }
+
+    /// Drops notes of a shard up to a change, whose letters were sent, and those of shards without a mark.
+    pub fn drop_through(&mut self, shard: Shard, last: Sequence, marks: &HighWaterMarks) {
+        self.0.retain(|run| match run.shard == shard {
+            true => run.last > last,
             false => marks.knows(run.shard),
         });
     }

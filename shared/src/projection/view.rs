@@ -1,6 +1,6 @@
 //! One view: its state, its marks, and how changes are folded into it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -16,13 +16,15 @@ use crate::values::Timestamp;
 const MARKS: &str = "marks";
 /// The attribute with the changes that were set aside.
 const SET_ASIDE: &str = "set_aside_runs";
+/// The attribute with the refused changes whose letters may not have been sent.
+const OWED: &str = "owed_letters";
 /// The reason noted for a change that is set aside although it could be folded.
 const NO_ROOM: &str =
     "one before it was set aside, and there is no room to note that of single changes";
 /// The attribute with the version: it is raised by each write.
 pub(crate) const VERSION: &str = "version";
 /// The attributes of every view.
-const OURS: [&str; 7] = ["pk", "sk", MARKS, SET_ASIDE, VERSION, FORGET_AT, RECENT];
+const OURS: [&str; 8] = ["pk", "sk", MARKS, SET_ASIDE, OWED, VERSION, FORGET_AT, RECENT];
 
 /// The state of a view.
 pub trait State: Default {
@@ -64,6 +66,13 @@ pub trait Fold: State {
     /// # Errors
     /// [`DynamoError::Corrupt`]: the feature does not write such a row. The state is unchanged.
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError>;
+
+    /// True if a change is refused, because of what its producer has sent. It is passed without an effect, and counted in the write
+    /// that raises the mark above it.
+    fn refuses(&self, change: &Change, facts: &str) -> bool {
+        let _ = (change, facts);
+        false
+    }
 }
 
 /// A view as it was read (the default if nobody has written it yet), with what has been folded into it since.
@@ -72,6 +81,8 @@ pub struct View<S> {
     pub state: S,
     marks: HighWaterMarks,
     set_aside: SetAside,
+    /// Refused changes whose letters may not have been sent.
+    owed: SetAside,
     version: i64,
     forget_at: Option<AttributeValue>,
     /// True if the shard whose changes are folded needs a checkpoint, now or soon.
@@ -93,6 +104,8 @@ pub struct Folded {
     /// Changes that this or an earlier delivery has set aside. They have to become dead letters before the batch is
     /// acknowledged.
     pub unfolded: Vec<Unfolded>,
+    /// Changes that are refused now.
+    pub refused: Vec<Sequence>,
     /// True if the view has to be written even if its state is the same.
     pub is_noted: bool,
     /// True if the shard needs a checkpoint, because the view has many marks.
@@ -152,12 +165,14 @@ impl<S: State> View<S> {
             row.packed(MARKS, "the high-water marks of a view", HighWaterMarks::from_bytes)?;
         let expected = "changes that were set aside";
         let set_aside = row.packed(SET_ASIDE, expected, SetAside::from_bytes)?;
+        let owed = row.packed(OWED, "refused changes", SetAside::from_bytes)?;
         let is_known = |name: &str| OURS.contains(&name) || S::ATTRIBUTES.contains(&name);
         let unknown = row.item.iter().filter(|(name, _)| !is_known(name));
         Ok(Self {
             state: S::default(),
             marks: marks.unwrap_or_default(),
             set_aside: set_aside.unwrap_or_default(),
+            owed: owed.unwrap_or_default(),
             version: row.number(VERSION)?,
             forget_at: row.item.get(FORGET_AT).cloned(),
             wants_checkpoint: false,
@@ -273,7 +288,8 @@ impl<S: State> View<S> {
         item.extend(key.into_item());
         let marks = (!self.marks.is_empty()).then(|| bytes(self.marks.to_bytes()));
         let set_aside = (!self.set_aside.is_empty()).then(|| bytes(self.set_aside.to_bytes()));
-        for (name, value) in [(MARKS, marks), (SET_ASIDE, set_aside)] {
+        let owed = (!self.owed.is_empty()).then(|| bytes(self.owed.to_bytes()));
+        for (name, value) in [(MARKS, marks), (SET_ASIDE, set_aside), (OWED, owed)] {
             item.remove(name);
             item.extend(value.map(|value| (name.to_owned(), value)));
         }
@@ -281,6 +297,33 @@ impl<S: State> View<S> {
         // The view of something erased expires at its time, whatever is folded into it until then.
         item.extend(self.forget_at.clone().map(|at| (FORGET_AT.to_owned(), at)));
         Write::View { item, seen: self.version }
+    }
+
+    /// Refused changes of a shard, among these, whose letters may not have been sent.
+    #[must_use]
+    pub fn owed(&self, shard: Shard, changes: &[&Change]) -> Vec<Sequence> {
+        self.owed.among(shard, changes)
+    }
+
+    /// Notes that the letters of these changes, and of all before them in their shard, were sent. Returns false if that was known.
+    pub fn pay(&mut self, shard: Shard, changes: &[&Change]) -> bool {
+        let Some(last) = changes.last().filter(|_| !self.owed.is_empty()) else { return false };
+        let before = self.owed.clone();
+        self.owed.drop_through(shard, last.sequence, &self.marks);
+        self.owed != before
+    }
+
+    /// Notes that some of these changes are refused and have letters. Returns false if there is no room for so many notes.
+    pub fn owe(&mut self, shard: Shard, changes: &[&Change], letters: &BTreeSet<Sequence>) -> bool {
+        let mut before = None;
+        for change in changes {
+            let sequence = Some(change.sequence).filter(|it| letters.contains(it));
+            if let Some(sequence) = sequence {
+                self.owed.insert(shard, before, sequence);
+            }
+            before = sequence;
+        }
+        !self.owed.is_overfull()
     }
 
     /// The number of leading changes of a shard that are folded or set aside already.
@@ -314,9 +357,15 @@ impl<F: Fold> View<F> {
         let mut before = passed.last().map(|change| change.sequence);
         before = before.filter(|before| self.set_aside.has(shard, *before));
         for change in new {
+            let is_refused = || self.state.refuses(change, facts);
             let done = match (&self.unreadable, refused.get(&change.sequence)) {
                 (Some((_, why)), _) | (_, Some(why)) => Err(why.clone()),
                 _ if before.is_some() && self.set_aside.is_full() => Err(NO_ROOM.to_owned()),
+                _ if is_refused() => {
+                    folded.refused.push(change.sequence);
+                    before = None;
+                    continue;
+                }
                 _ => self.state.fold(change, facts).map_err(|failure| failure.to_string()),
             };
             before = match done {

@@ -125,10 +125,31 @@ impl Views {
             };
             return Ok(self.0.put_if(item, unchanged).await? == Put::Done);
         }
-        let items = writes.len();
-        let committed = self.0.transact(self.transaction(writes)?).await?;
+        self.transact(self.transaction(writes)?).await
+    }
+
+    /// The same, with items of other tables. Returns false if a condition of any of them did not hold.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; they may have been written.
+    pub async fn write_with(
+        &self,
+        writes: Vec<Write>,
+        others: Vec<TransactWriteItem>,
+    ) -> Result<bool, DynamoError> {
+        if others.is_empty() {
+            return self.write(writes).await;
+        }
+        let mut items = self.transaction(writes)?;
+        items.extend(others);
+        self.transact(items).await
+    }
+
+    async fn transact(&self, items: Vec<TransactWriteItem>) -> Result<bool, DynamoError> {
+        let count = items.len();
+        let committed = self.0.transact(items).await?;
         if committed {
-            self.0.count_written(items);
+            self.0.count_written(count);
         }
         Ok(committed)
     }

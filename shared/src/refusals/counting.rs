@@ -17,6 +17,8 @@ use crate::runtime::retry::Backoff;
 use crate::tenants::keys as tenants;
 use crate::values::{Origin, RefusalReason, TenantId, Timestamp, spread};
 
+/// Items of a transaction that counts refusals of a message, without examples.
+const OTHER_ITEMS: usize = 4;
 const DAY_SECONDS: i64 = 86_400;
 /// Days from the beginning of a day for which its letters are counted: the clocks of writers differ.
 const SUBJECT_DAYS: u32 = 2;
@@ -39,6 +41,28 @@ pub struct RefusedMessage<'a> {
     pub subject: &'a RefusedSubject,
     /// The tenant, if its events were refused.
     pub tenant: Option<&'a TenantId>,
+}
+
+/// Refusals that are counted in one transaction with what says that they are.
+#[derive(Debug, Default)]
+pub struct Counting {
+    pub items: Vec<TransactWriteItem>,
+    /// How many of them, from the first on, are kept as dead letters.
+    pub kept: usize,
+}
+
+/// Refusals of one reason.
+#[derive(Debug, Clone, Copy)]
+pub struct RefusalsOf<'a> {
+    pub subject: &'a RefusedSubject,
+    /// The tenant, if they are of its events.
+    pub tenant: Option<&'a TenantId>,
+    pub reason: RefusalReason,
+    pub number: usize,
+    /// The events, if they are of a tenant.
+    pub events: &'a [&'a RefusedEvent],
+    /// The most events that are kept as examples.
+    pub most_examples: usize,
 }
 
 /// Indexes of a message, one bit each.
@@ -109,7 +133,6 @@ impl Refusals {
         now: Timestamp,
     ) -> Result<Indexes, DynamoError> {
         let table = self.ledger.table();
-        let day = PeriodLength::Day.period_of(now);
         let (deadline, mut backoff) = (table.deadline(), Backoff::default());
         loop {
             let found = self.counted(message.origin).await?;
@@ -118,30 +141,21 @@ impl Refusals {
             if new.is_empty() {
                 return Ok(found.kept);
             }
-            let before = self.letters_of(message.subject, day, reason).await?;
-            let room = self.most_letters.saturating_sub(before).min(new.len() as u64);
+            let events: Vec<_> = new.iter().filter_map(|refusal| refusal.event.as_ref()).collect();
+            let RefusedMessage { origin, subject, tenant } = message;
+            let of = RefusalsOf {
+                subject,
+                tenant,
+                reason,
+                number: new.len(),
+                events: &events,
+                most_examples: table.limits().transaction_items.saturating_sub(OTHER_ITEMS),
+            };
+            let Counting { mut items, kept } = self.counting(of, origin.as_str(), now).await?;
             let mut next = found;
             next.counted.add(new.iter().copied());
-            next.kept.add(new.iter().copied().take(usize::try_from(room).unwrap_or(usize::MAX)));
-            let mut items = vec![self.note(message.origin, found, next, reason, now)?];
-            if room > 0 {
-                items.push(self.take_room(&message, (day, reason), before, room)?);
-            }
-            let (all, shard) = (new.len() as u64, shard_of(message.origin));
-            let key = keys::refusals(&day, &shard, &reason);
-            items.push(self.raise(key, day, &[("refused", all), ("unkept", all - room)])?);
-            if let Some(tenant) = message.tenant {
-                let key = tenants::refusals_of_day(tenant, &shard, &day, &reason);
-                items.push(self.raise(key, day, &[("refused", all)])?);
-                let events = new.iter().filter_map(|refusal| refusal.event.as_ref());
-                let most = table.limits().transaction_items.saturating_sub(items.len());
-                for (number, event) in
-                    (before..MOST_EXAMPLES.min(before + room)).zip(events).take(most)
-                {
-                    let key = tenants::refused_event(tenant, &day, &reason, &number);
-                    items.push(self.example(key, event, day)?);
-                }
-            }
+            next.kept.add(new.iter().copied().take(kept));
+            items.push(self.note(origin, found, next, reason, now)?);
             let failure = match table.transact(items).await {
                 Ok(true) => return Ok(next.kept),
                 // Another delivery or another message was first.
@@ -153,6 +167,41 @@ impl Refusals {
                 return Err(failure);
             }
         }
+    }
+
+    /// Counts refusals in a transaction that the caller commits, together with a write that is refused if they are counted already.
+    /// If the transaction is refused, they may have taken room from each other: this is made again. `id` is one of their messages or
+    /// changes.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn counting(
+        &self,
+        of: RefusalsOf<'_>,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<Counting, DynamoError> {
+        let day = PeriodLength::Day.period_of(now);
+        let before = self.letters_of(of.subject, day, of.reason).await?;
+        let all = of.number as u64;
+        let room = self.most_letters.saturating_sub(before).min(all);
+        let mut items = Vec::new();
+        if room > 0 {
+            items.push(self.take_room(&of, day, before, room)?);
+        }
+        let shard = shard_of(id);
+        let key = keys::refusals(&day, &shard, &of.reason);
+        items.push(self.raise(key, day, &[("refused", all), ("unkept", all - room)])?);
+        if let Some(tenant) = of.tenant {
+            let key = tenants::refusals_of_day(tenant, &shard, &day, &of.reason);
+            items.push(self.raise(key, day, &[("refused", all)])?);
+            let numbers = before..MOST_EXAMPLES.min(before + room);
+            for (number, event) in numbers.zip(of.events).take(of.most_examples) {
+                let key = tenants::refused_event(tenant, &day, &of.reason, &number);
+                items.push(self.example(key, event, day)?);
+            }
+        }
+        Ok(Counting { items, kept: usize::try_from(room).unwrap_or(usize::MAX) })
     }
 
     /// What is counted of a message.
@@ -209,19 +258,19 @@ impl Refusals {
     /// Takes room for letters of the subject. While examples are numbered by it, nothing else may have taken any.
     fn take_room(
         &self,
-        message: &RefusedMessage<'_>,
-        (day, reason): (Period, RefusalReason),
+        of: &RefusalsOf<'_>,
+        day: Period,
         before: u64,
         room: u64,
     ) -> Result<TransactWriteItem, DynamoError> {
-        let (condition, most) = match message.tenant.is_some() && before < MOST_EXAMPLES {
+        let (condition, most) = match of.tenant.is_some() && before < MOST_EXAMPLES {
             true if before == 0 => ("attribute_not_exists(kept)", None),
             true => ("kept = :most", Some(before)),
             false => {
                 ("attribute_not_exists(kept) OR kept <= :most", Some(self.most_letters - room))
             }
         };
-        let key = keys::subject(message.subject.digest(), &day, &reason);
+        let key = keys::subject(of.subject.digest(), &day, &of.reason);
         let update = self.adding(key, &[("kept", room)], forget_at(day.from(), SUBJECT_DAYS));
         let update = update.condition_expression(condition);
         let update = match most {
@@ -284,9 +333,9 @@ impl Refusals {
     }
 }
 
-/// The shard of a message's counts.
-fn shard_of(origin: &Origin) -> u8 {
-    let [shard, _] = (spread(origin.as_str()) % u16::from(SHARDS)).to_le_bytes();
+/// The shard of counts.
+fn shard_of(id: &str) -> u8 {
+    let [shard, _] = (spread(id) % u16::from(SHARDS)).to_le_bytes();
     shard
 }
 

@@ -17,6 +17,9 @@
 //! conditional on the indexes that it has read, so of two deliveries one is refused and reads again. A delivery whose answer was
 //! lost reads again too, and finds itself.
 //!
+//! A change of a fact that a view refuses has no such row. The transaction that counts it writes the view with its mark raised above
+//! the change ([`crate::projection`]).
+//!
 //! The row of a message also says which of its refusals have a letter, so each delivery sends the same letters. It expires once the
 //! queue cannot deliver the message any more. A message that its producer sends again is another message, and counts again. One
 //! that the writer hands on or sends back is the same, and takes its id along. Equal messages of a batch are applied as one, unless
@@ -33,10 +36,11 @@ pub mod keys;
 mod listing;
 mod subject;
 
+use crate::dynamo::Dynamo;
 use crate::ledger::Ledger;
 use crate::values::{CustomerId, EventId, Timestamp};
 
-pub use counting::{Refusal, RefusedMessage};
+pub use counting::{Counting, Refusal, RefusalsOf, RefusedMessage};
 pub use listing::{RefusalCount, RefusalsOfDay};
 pub use subject::RefusedSubject;
 
@@ -74,6 +78,12 @@ impl Refusals {
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone(), most_letters: MOST_LETTERS }
+    }
+
+    /// The same, with the client of a piece of work.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { ledger: self.ledger.over(dynamo), ..self.clone() }
     }
 
     /// The same with another bound of letters, for tests.

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::crypto::hash::hex;
 use crate::message::Subject;
+use crate::values::TenantId;
 
 /// Hexadecimal digits of a subject's digest. Two subjects with the same ones would share their letters.
 const DIGITS: usize = 32;
@@ -41,6 +42,12 @@ impl RefusedSubject {
             _ => None,
         };
         Self::of_members(of).unwrap_or_else(|| Self::of_text(body))
+    }
+
+    /// A tenant.
+    #[must_use]
+    pub fn of_tenant(tenant: &TenantId) -> Self {
+        Self { digest: digest("tenant", tenant.as_str()), is_named: true }
     }
 
     /// The subject of a body that is not a command, as far as it can be read. A malformed id is a subject too.

@@ -8,7 +8,7 @@
 //! * **Names** beyond the first are in [`BUCKETS`] blocks by their hash. A bucket is read before its names are counted, and written with the
 //!   view, under the version of the view that was read before. So no concurrent write of either is lost.
 //!
-//! A full bucket takes no further name. An event of such a name cannot be folded, and becomes a dead letter.
+//! A full bucket takes no further name. An event of such a name is refused: its customer does not count it.
 //!
 //! # Lives
 //!
@@ -37,8 +37,9 @@ use crate::values::{EventName, MAX_EVENT_NAME_LENGTH, Packer, Unpacker, spread};
 /// The number of blocks of names.
 pub(super) const BUCKETS: u8 = 16;
 
-/// Why an event of another name is not folded.
-pub const NO_ROOM_FOR_A_NAME: &str = "fewer names of one customer: there is no room for another";
+/// Why an event of another name is refused.
+pub const NO_ROOM_FOR_A_NAME: &str =
+    "its customer has so many names of events that there is no room for another";
 
 const TALLY: &str = "tally";
 const NAMES: &str = "names";
@@ -165,19 +166,17 @@ impl CustomerView {
 
     /// Adds what a name counts, to it and to the sum.
     fn add(&mut self, name: &EventName, one: NameTally) -> Result<(), &'static str> {
-        let is_room = self.others == 0 && self.names.len() < self.bounds.names;
+        let is_room = self.is_few();
         match self.names.get_mut(name) {
             Some(tally) => tally.join(one),
             None if is_room => drop(self.names.insert(name.clone(), one)),
             None => {
                 let bucket = self.buckets.get_mut(&bucket_of(name));
                 let bucket = bucket.ok_or("a name whose block was read")?;
-                let is_full = bucket.weight() + weight(name) > self.bounds.bucket_bytes;
+                let is_full = !bucket.has_room(name, self.bounds.bucket_bytes);
                 match bucket.names.get_mut(name) {
                     Some(tally) => tally.join(one),
-                    None if is_full => {
-                        return Err(NO_ROOM_FOR_A_NAME);
-                    }
+                    None if is_full => return Err("fewer names of one customer"),
                     None => {
                         bucket.names.insert(name.clone(), one);
                         self.others += 1;
@@ -191,6 +190,18 @@ impl CustomerView {
             tally => *tally = Some(one),
         }
         Ok(())
+    }
+
+    /// True if another name has room among the first.
+    fn is_few(&self) -> bool {
+        self.others == 0 && self.names.len() < self.bounds.names
+    }
+
+    /// False if there is no room for this name.
+    fn has_room(&self, name: &EventName) -> bool {
+        let bucket = self.buckets.get(&bucket_of(name));
+        let has_room = |bucket: &Bucket| bucket.has_room(name, self.bounds.bucket_bytes);
+        self.names.contains_key(name) || self.is_few() || bucket.is_none_or(has_room)
     }
 
     /// Takes out the earliest days, down to half of what there may be, if there are more than that.
@@ -230,8 +241,9 @@ impl CustomerView {
 }
 
 impl Bucket {
-    fn weight(&self) -> usize {
-        self.names.keys().map(weight).sum()
+    fn has_room(&self, name: &EventName, most: usize) -> bool {
+        self.names.contains_key(name)
+            || self.names.keys().map(weight).sum::<usize>() + weight(name) <= most
     }
 }
 
@@ -356,6 +368,11 @@ impl Fold for CustomerView {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         let Some(said) = CountedEvent::of(change, facts)? else { return Ok(()) };
         self.count(&said).map_err(|expected| CountedEvent::corrupt(change, facts, "name", expected))
+    }
+
+    fn refuses(&self, change: &Change, facts: &str) -> bool {
+        let said = CountedEvent::of(change, facts).ok().flatten();
+        said.is_some_and(|said| !self.has_room(&said.name))
     }
 }
 

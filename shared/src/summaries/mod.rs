@@ -37,7 +37,8 @@
 //!
 //! The view of a customer has at most 64 names and 512 counts of days; the rest is in blocks, which [`customer`](CustomerView) explains.
 //! All days are kept, whatever their age, because a rule that is defined later may ask for any of them. A customer has up to 11,000
-//! names of 60 characters. An event of a further name becomes a dead letter. A name has the counts of 410 days.
+//! names of 60 characters. An event of a further name is refused: its customer does not count it, and its name and its period do. A name
+//! has the counts of 410 days.
 
 mod customer;
 mod fold;

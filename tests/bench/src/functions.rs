@@ -58,6 +58,7 @@ pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
         read_notifications: Retention::default(),
         tables: stage.tables.events.tables().clone(),
         rules: shared::tenants::Rules::new(&stage.tables.ledger, &stage.tables.views),
+        refusals: shared::refusals::Refusals::new(&stage.tables.ledger),
         bus: Bus::off(),
     })
 }
