@@ -99,7 +99,7 @@ impl Audit {
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
         let Sample { activities, polls, battles, rooms } = &audited;
         let printed = timelines.and(self.likes(&views, &viewers, activities, &mut ended).await?);
-        let liked = LikedAuditor::new(&ledger, &facts, clock::clock());
+        let liked = LikedAuditor::new(&ledger, &facts);
         let printed = printed.and(self.lists(&liked, &viewers, &mut ended).await?);
         let tags = TagsAuditor::new(&ledger, clock::clock());
         let printed = printed.and(self.tags(&tags, &viewers, activities, &mut ended).await?);

@@ -21,13 +21,7 @@
 //! wherever the like is by now. So an activity that is liked throughout is on the page once, however often it is liked again. An
 //! entry from before an undo stays hidden.
 //!
-//! # Rows without entries
-//!
-//! Rows that an earlier version has written have no entries. If a viewer has [few](FEW) rows, readers use the rows. If there are
-//! more, an item of the list says that it is complete; it sorts first if the latest come first. One like in `CHECKED` looks for that
-//! item. If it is missing, the like checks the rows: those of this version, which have `moved_from`, have entries, and a few others
-//! are listed. So after six hundred likes, the probability that a list of this version is not marked as complete is below one in a
-//! hundred billion. An operator lists viewers with many rows of an earlier version ([`LikeList::complete`]).
+//! If the ledger was restored, rows may have no entries. An operator lists them ([`LikeList::repair`]).
 //!
 //! # Bounds
 //!
@@ -36,26 +30,16 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use futures::future::try_join;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{Like, LikeChange, Likes};
-use crate::crypto::hash::sha256;
-use crate::dynamo::item::{Row, text, truth};
+use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, IN_FLIGHT, Query};
 use crate::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
 use crate::register::Register;
 use crate::values::{SortKey, Timestamp, ViewerId};
 
 const LIKED: &str = "#liked";
-/// The sort key of the item that marks a list as complete, and its attribute. It is greater than any instant.
-const WHOLE: &str = "whole";
-/// The most rows of a viewer that readers and writers use instead of a list.
-pub const FEW: i32 = 600;
-/// The most rows that one like lists.
-const LISTED_AT_ONCE: usize = 25;
-/// One like in this many checks whether the list is complete.
-const CHECKED: u8 = 24;
 
 /// The lists. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -66,8 +50,6 @@ pub struct LikeList {
 /// Some entries of a list, the latest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entries {
-    /// True if the list is complete.
-    pub is_whole: bool,
     /// The entries. Their rows say whether they are in force.
     pub likes: Vec<Like>,
     /// True if there may be more.
@@ -93,13 +75,7 @@ impl LikeList {
         let LikeChange { viewer_id: viewer, activity_id, state } = change;
         let at = |instant| Like { liked_at: instant, activity_id: activity_id.clone() };
         if state.on {
-            let looked = async {
-                match looks(change) {
-                    true => self.complete_few(viewer, likes, state.changed_at).await,
-                    false => Ok(()),
-                }
-            };
-            try_join(self.put(viewer, &at(state.changed_at)), looked).await?;
+            self.put(viewer, &at(state.changed_at)).await?;
         }
         let there = likes.record(change, now).await?;
         let in_force = there.state.on.then_some(there.state.changed_at);
@@ -119,44 +95,28 @@ impl LikeList {
         after: Option<&Like>,
         limit: usize,
     ) -> Result<Entries, DynamoError> {
-        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         let mut query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(partition(viewer)))],
             descending: true,
-            // One more for the item that marks it as complete.
-            limit: Some(limit.saturating_add(1)),
+            limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
             ..Query::default()
         };
-        let Some(after) = after else {
-            let page = self.ledger.table().page(&query).await?;
-            let (first, rest) = match page.rows.split_first() {
-                Some((first, rest)) if first.text("sk")? == WHOLE => (says_whole(first)?, rest),
-                _ => (false, page.rows.as_slice()),
-            };
-            let likes = rest.iter().map(read).collect::<Result<_, _>>()?;
-            return Ok(Entries { is_whole: first, likes, has_more: page.next.is_some() });
-        };
-        query.keys = Some("pk = :pk AND sk < :after");
-        query.values.push((":after", text(sort_key(after).to_string())));
-        query.limit = Some(limit);
-        let page = self.ledger.table().page(&query);
-        let (page, is_whole) = try_join(page, self.is_whole(viewer)).await?;
+        if let Some(after) = after {
+            query.keys = Some("pk = :pk AND sk < :after");
+            query.values.push((":after", text(sort_key(after).to_string())));
+        }
+        let page = self.ledger.table().page(&query).await?;
         let likes = page.rows.iter().map(read).collect::<Result<_, _>>()?;
-        Ok(Entries { is_whole, likes, has_more: page.next.is_some() })
+        Ok(Entries { likes, has_more: page.next.is_some() })
     }
 
-    /// Lists all likes of a viewer, removes entries that are not in force, and marks the list as complete.
+    /// Lists all likes of a viewer, and removes entries that are not in force.
     ///
     /// # Errors
     /// [`DynamoError`]; some of it may be listed.
-    pub async fn complete(
-        &self,
-        viewer: &ViewerId,
-        likes: &Likes,
-        now: Timestamp,
-    ) -> Result<(), DynamoError> {
-        let (_, listed) = self.all(viewer).await?;
+    pub async fn repair(&self, viewer: &ViewerId, likes: &Likes) -> Result<(), DynamoError> {
+        let listed = self.all(viewer).await?;
         let liked = likes.of_viewer(viewer).await?;
         let (listed, liked): (BTreeSet<_>, BTreeSet<_>) =
             (listed.into_iter().collect(), liked.into_iter().collect());
@@ -166,7 +126,7 @@ impl LikeList {
         for like in listed.difference(&liked) {
             self.delete_overtaken(viewer, like, likes).await?;
         }
-        self.note_whole(viewer, now).await
+        Ok(())
     }
 
     /// Deletes an entry, unless its row says that it is or may soon be in force.
@@ -193,65 +153,24 @@ impl LikeList {
         self.ledger.delete(key(viewer, like)).await
     }
 
-    /// Whether a viewer's list is complete, and all its entries, earliest first.
-    pub async fn all(&self, viewer: &ViewerId) -> Result<(bool, Vec<Like>), DynamoError> {
+    /// All entries of a viewer's list, earliest first.
+    pub async fn all(&self, viewer: &ViewerId) -> Result<Vec<Like>, DynamoError> {
         let query = Query {
-            keys: Some("pk = :pk AND sk < :whole"),
+            keys: Some("pk = :pk"),
             // The rest of an erased item.
             filter: Some("attribute_not_exists(#forget)"),
             names: vec![("#forget", FORGET_AT)],
-            values: vec![(":pk", text(partition(viewer))), (":whole", text(WHOLE))],
+            values: vec![(":pk", text(partition(viewer)))],
             ..Query::default()
         };
         let rows = self.ledger.table().all(query).await?;
-        let entries = rows.iter().map(read).collect::<Result<_, _>>()?;
-        Ok((self.is_whole(viewer).await?, entries))
-    }
-
-    /// Lists the likes of a viewer, unless that is done or they are many.
-    async fn complete_few(
-        &self,
-        viewer: &ViewerId,
-        likes: &Likes,
-        now: Timestamp,
-    ) -> Result<(), DynamoError> {
-        if self.is_whole(viewer).await? {
-            return Ok(());
-        }
-        let Some(unlisted) = likes.few_unlisted(viewer, FEW).await? else {
-            return Ok(());
-        };
-        if unlisted.len() > LISTED_AT_ONCE {
-            return Ok(());
-        }
-        for like in &unlisted {
-            self.put(viewer, like).await?;
-        }
-        self.note_whole(viewer, now).await
-    }
-
-    async fn is_whole(&self, viewer: &ViewerId) -> Result<bool, DynamoError> {
-        let row = self.ledger.get(whole(viewer)).await?;
-        row.as_ref().map_or(Ok(false), says_whole)
-    }
-
-    async fn note_whole(&self, viewer: &ViewerId, now: Timestamp) -> Result<(), DynamoError> {
-        let says = [at(now), (WHOLE.to_owned(), truth(true))];
-        self.ledger.replace(whole(viewer), says, &[], None).await.map(|_| ())
+        rows.iter().map(read).collect()
     }
 
     async fn put(&self, viewer: &ViewerId, like: &Like) -> Result<(), DynamoError> {
         let says = [at(like.liked_at)];
         self.ledger.replace(key(viewer, like), says, &[], None).await.map(|_| ())
     }
-}
-
-/// True if a like checks the list of its viewer. Deterministic, so that all deliveries decide alike.
-#[must_use]
-pub fn looks(LikeChange { viewer_id, activity_id, .. }: &LikeChange) -> bool {
-    let digest = sha256(format!("{viewer_id}#{activity_id}").as_bytes());
-    let first = digest.get(..2).and_then(|first| u8::from_str_radix(first, 16).ok());
-    first.is_some_and(|first| first % CHECKED == 0)
 }
 
 /// All that is about one person has it.
@@ -263,20 +182,12 @@ fn partition(viewer: &ViewerId) -> String {
     format!("{PERSON}{viewer}{LIKED}")
 }
 
-fn whole(viewer: &ViewerId) -> LedgerKey {
-    LedgerKey { pk: partition(viewer), sk: WHOLE.to_owned() }
-}
-
 fn sort_key(Like { liked_at, activity_id }: &Like) -> SortKey {
     SortKey { published_at: *liked_at, activity_id: activity_id.clone() }
 }
 
 fn key(viewer: &ViewerId, like: &Like) -> LedgerKey {
     LedgerKey { pk: partition(viewer), sk: sort_key(like).to_string() }
-}
-
-fn says_whole(row: &Row<'_>) -> Result<bool, DynamoError> {
-    row.flag(WHOLE)
 }
 
 fn read(row: &Row<'_>) -> Result<Like, DynamoError> {

@@ -20,7 +20,7 @@ pub struct Recorded {
     pub state: Register,
     /// The earliest like, even if it was undone: the actor is notified of it.
     pub first_liked_at: Option<Timestamp>,
-    /// The `at` of the command before, or of this one if it is the first. Rows of an earlier version do not have it.
+    /// The `at` of the command before, or of this one if it is the first. Rows of erased likes do not have it.
     pub moved_from: Option<Timestamp>,
     /// When the command that won was recorded.
     pub recorded_at: Option<Timestamp>,
@@ -45,8 +45,8 @@ impl Recorded {
     /// True if an entry of the list at this instant is in force, or was until the like moved.
     #[must_use]
     pub fn lists(&self, entry: Timestamp) -> bool {
-        let since = self.liked_since.unwrap_or(self.state.changed_at);
-        self.state.on && (since..=self.state.changed_at).contains(&entry)
+        let until = self.state.changed_at;
+        self.liked_since.is_some_and(|since| (since..=until).contains(&entry))
     }
 }
 

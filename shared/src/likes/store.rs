@@ -135,27 +135,6 @@ impl Likes {
         Ok(likes)
     }
 
-    /// The likes of a viewer that may not be listed; `None` if the viewer has, or had, more than `limit` likes.
-    pub async fn few_unlisted(
-        &self,
-        viewer: &ViewerId,
-        limit: i32,
-    ) -> Result<Option<Vec<Like>>, DynamoError> {
-        let query = Query {
-            keys: Some("pk = :pk"),
-            values: vec![(":pk", text(keys::of_viewer(viewer)))],
-            limit: Some(limit.saturating_add(1)),
-            ..Query::default()
-        };
-        let page = self.facts.table().page(&query).await?;
-        if page.next.is_some() || i32::try_from(page.rows.len()).is_ok_and(|rows| rows > limit) {
-            return Ok(None);
-        }
-        let mut rows = page.rows;
-        rows.retain(|row| !row.item.contains_key("moved_from"));
-        liked_in(&rows).map(Some)
-    }
-
     /// The rows of a viewer and these activities, which must differ, each by its key.
     pub async fn looked_up(
         &self,

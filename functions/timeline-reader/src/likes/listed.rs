@@ -51,7 +51,8 @@ impl<'a> Listed<'a> {
     ) -> Result<(Vec<Found>, Option<Like>), DynamoError> {
         let (mut known, mut page) = (HashMap::new(), (Vec::new(), None));
         for further in FURTHER {
-            let (entries, has_more) = self.entries(after, limit + 1 + further).await?;
+            let Entries { likes: entries, has_more } =
+                self.list.entries(self.viewer, after, limit + 1 + further).await?;
             self.look_up(&entries, &mut known).await?;
             let mut found = shown(&entries, after, &known);
             let is_full = found.len() > limit;
@@ -64,24 +65,6 @@ impl<'a> Listed<'a> {
             }
         }
         Ok(page)
-    }
-
-    /// The next entries, and whether there may be more.
-    async fn entries(
-        &self,
-        after: Option<&Like>,
-        most: usize,
-    ) -> Result<(Vec<Like>, bool), DynamoError> {
-        let Entries { is_whole, likes, has_more } =
-            self.list.entries(self.viewer, after, most).await?;
-        if is_whole {
-            return Ok((likes, has_more));
-        }
-        let mut likes = self.likes.of_viewer(self.viewer).await?;
-        likes.retain(|like| after.is_none_or(|after| like < after));
-        let has_more = likes.len() > most;
-        likes.truncate(most);
-        Ok((likes, has_more))
     }
 
     /// Looks up the activities of entries that are not known.

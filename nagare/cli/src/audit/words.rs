@@ -84,11 +84,8 @@ impl InWords for FollowingDifference {
 impl InWords for LikedDifference {
     fn in_words(&self) -> String {
         let Self { viewer_id, activity_id, liked_at, listed } = self;
-        let (Some(activity), Some(at)) = (activity_id, liked_at) else {
-            return format!("liked    {viewer_id}  all is listed, and nothing says so");
-        };
         let what = if *listed { "listed, and not liked" } else { "liked, and not listed" };
-        format!("liked    {viewer_id}  {activity} since {at} {what}")
+        format!("liked    {viewer_id}  {activity_id} since {liked_at} {what}")
     }
 }
 

@@ -6,9 +6,7 @@ use serde::Serialize;
 use shared::dynamo::Query;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
-use shared::likes::list::FEW;
 use shared::likes::{Like, LikeList, Likes, keys};
-use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, Timestamp, ViewerId};
 
 use crate::Result;
@@ -18,10 +16,9 @@ use crate::scan::scan;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct LikedDifference {
     pub viewer_id: ViewerId,
-    /// The activity; `None` if the list is complete and is not marked as complete.
-    pub activity_id: Option<ActivityId>,
+    pub activity_id: ActivityId,
     /// Since when it is liked, or listed as if it were.
-    pub liked_at: Option<Timestamp>,
+    pub liked_at: Timestamp,
     pub listed: bool,
 }
 
@@ -31,13 +28,12 @@ pub struct LikedAuditor {
     facts: Facts,
     likes: Likes,
     list: LikeList,
-    clock: Clock,
 }
 
 impl LikedAuditor {
-    pub fn new(ledger: &Ledger, facts: &Facts, clock: Clock) -> Self {
+    pub fn new(ledger: &Ledger, facts: &Facts) -> Self {
         let (likes, list) = (Likes::new(facts), LikeList::new(ledger));
-        Self { facts: facts.clone(), likes, list, clock }
+        Self { facts: facts.clone(), likes, list }
     }
 
     /// All viewers who like something, or have liked it. Reads all facts.
@@ -55,30 +51,26 @@ impl LikedAuditor {
 
     /// What differs in the list of a viewer.
     pub async fn differences(&self, viewer: &ViewerId) -> Result<Vec<LikedDifference>> {
-        let (is_whole, listed) = self.list.all(viewer).await?;
+        let listed = self.list.all(viewer).await?;
         let liked = self.likes.of_viewer(viewer).await?;
         let (listed, liked): (BTreeSet<_>, BTreeSet<_>) =
             (listed.into_iter().collect(), liked.into_iter().collect());
-        let differs = |like: Option<&Like>, listed| LikedDifference {
+        let differs = |like: &Like, listed| LikedDifference {
             viewer_id: viewer.clone(),
-            activity_id: like.map(|like| like.activity_id.clone()),
-            liked_at: like.map(|like| like.liked_at),
+            activity_id: like.activity_id.clone(),
+            liked_at: like.liked_at,
             listed,
         };
-        let missing = liked.difference(&listed).map(|like| differs(Some(like), false));
-        let extra = listed.difference(&liked).map(|like| differs(Some(like), true));
-        // Those who like few are read by their rows, whatever the list says.
-        let is_read = liked.len() > usize::try_from(FEW).unwrap_or(usize::MAX);
-        let unsaid = !is_whole && is_read && liked.is_subset(&listed);
-        let unsaid = unsaid.then(|| differs(None, true));
-        Ok(missing.chain(extra).chain(unsaid).collect())
+        let missing = liked.difference(&listed).map(|like| differs(like, false));
+        let extra = listed.difference(&liked).map(|like| differs(like, true));
+        Ok(missing.chain(extra).collect())
     }
 
     /// Adds entries that are missing, and removes those of activities that are not liked.
     pub async fn repair(&self, differences: &[LikedDifference]) -> Result<()> {
         let viewers: BTreeSet<_> = differences.iter().map(|it| &it.viewer_id).collect();
         for viewer in viewers {
-            self.list.complete(viewer, &self.likes, self.clock.now()).await?;
+            self.list.repair(viewer, &self.likes).await?;
         }
         Ok(())
     }

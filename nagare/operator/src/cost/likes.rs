@@ -46,11 +46,6 @@ pub fn like(viewer: f64, activity: &Activity) -> Work {
     Work { rounds: 1.0, ledger_bytes: stored + 2.0 * sizes::STORED, ..undo(viewer, activity) }
 }
 
-/// What one like in many takes beside, by somebody with few others: whether the list is whole, and that it is.
-pub fn looks() -> Work {
-    Work { writes: 1.0, reads: 2.0, rounds: 3.0, ..Work::default() }
-}
-
 /// An undo: the same row is written again, and the entry is deleted.
 pub fn undo(viewer: f64, activity: &Activity) -> Work {
     let entry = write_units(sizes::liked(viewer, activity));
