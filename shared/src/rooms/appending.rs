@@ -146,7 +146,7 @@ impl Rooms {
         };
         let places = (0..).map(|index| ArrivalPosition::of(number, index));
         let each = arrivals.iter().zip(places);
-        try_join_all(each.map(|(it, position)| self.put_rows(it, Some(position)))).await?;
+        try_join_all(each.map(|(it, position)| self.put_rows(it, position))).await?;
         *whole = Some(number);
         Ok(batch)
     }
@@ -177,9 +177,9 @@ impl Rooms {
         let there = self.items_at(keys).await?;
         let is_whole = |position: ArrivalPosition, it: &Arrival| {
             let is_in_place = |key: &LedgerKey| {
-                there.get(key).is_some_and(|row| {
-                    ArrivalPosition::read(row).is_ok_and(|at| at == Some(position))
-                })
+                there
+                    .get(key)
+                    .is_some_and(|row| ArrivalPosition::read(row).is_ok_and(|at| at == position))
             };
             let [row, authors] = it.rows();
             is_in_place(&row) && there.contains_key(&authors)
@@ -197,7 +197,7 @@ impl Rooms {
     ) -> Result<(), DynamoError> {
         match self.is_deleted(&arrival.key).await? {
             true => self.take_out_arrival(&arrival.key, position).await,
-            false => self.put_rows(arrival, Some(position)).await,
+            false => self.put_rows(arrival, position).await,
         }
     }
 

@@ -71,10 +71,15 @@ impl ArrivalPosition {
         self.0 % MOST as u64
     }
 
-    /// Reads the position of a message. Messages that were posted before there was an order have none.
-    pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
+    /// Reads the position of a message.
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        row.count("arrived").map(Self)
+    }
+
+    /// Reads the position from a row of a message or its tombstone. The tombstone of a message that has not arrived has none.
+    pub(super) fn of_row(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         let is_there = row.item.contains_key("arrived");
-        is_there.then(|| row.count("arrived").map(Self)).transpose()
+        is_there.then(|| Self::read(row)).transpose()
     }
 }
 
@@ -212,7 +217,7 @@ pub enum ArrivalState {
 /// True if a row of the room is a message with this position.
 fn is_shown(row: Option<&Row<'_>>, position: ArrivalPosition) -> Result<bool, DynamoError> {
     let Some(row) = row else { return Ok(false) };
-    Ok(!row.flag("deleted")? && ArrivalPosition::read(row)? == Some(position))
+    Ok(!row.flag("deleted")? && ArrivalPosition::read(row)? == position)
 }
 
 /// Rows of the list.

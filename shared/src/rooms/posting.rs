@@ -128,9 +128,10 @@ impl Rooms {
                 self.take_out_last(&post.key).await?;
                 return Ok(Posted::Deleted);
             }
-            match there.get(&row).or(there.get(&authors)) {
+            let before = there.get(&row).or(there.get(&authors));
+            match before.map(ArrivalPosition::of_row).transpose()?.flatten() {
                 // It was delivered before, and keeps its position.
-                Some(row) => self.put_rows(&arrival, ArrivalPosition::read(row)?).await?,
+                Some(position) => self.put_rows(&arrival, position).await?,
                 None => self.arrive(arrival).await?,
             }
             Ok(Posted::Done)
@@ -153,20 +154,23 @@ impl Rooms {
     pub(super) async fn put_rows(
         &self,
         arrival: &Arrival,
-        position: Option<ArrivalPosition>,
+        position: ArrivalPosition,
     ) -> Result<(), DynamoError> {
         let [row, authors] = arrival.rows();
-        let (mut truly, mut is_deleted) = (position, false);
-        if let Put::Refused(there) = self.put_row(row, arrival, position).await? {
-            let there = self.ledger.table().row(there);
-            (truly, is_deleted) = (ArrivalPosition::read(&there)?, there.flag("deleted")?);
-        }
-        if let Some(position) = position.filter(|position| is_deleted || truly != Some(*position)) {
+        // None of a message that was deleted.
+        let truly = match self.put_row(row, arrival, position).await? {
+            Put::Done => Some(position),
+            Put::Refused(there) => {
+                let there = self.ledger.table().row(there);
+                let is_deleted = there.flag("deleted")?;
+                (!is_deleted).then(|| ArrivalPosition::read(&there)).transpose()?
+            }
+        };
+        if truly != Some(position) {
             self.take_out_arrival(&arrival.key, position).await?;
         }
-        if !is_deleted {
-            let content = content(arrival, truly);
-            self.ledger.put_if(authors, content, absent()).await?;
+        if let Some(truly) = truly {
+            self.ledger.put_if(authors, content(arrival, truly), absent()).await?;
         }
         Ok(())
     }
@@ -176,7 +180,7 @@ impl Rooms {
         &self,
         key: LedgerKey,
         arrival: &Arrival,
-        position: Option<ArrivalPosition>,
+        position: ArrivalPosition,
     ) -> Result<Put, DynamoError> {
         let content = content(arrival, position);
         let put = self.ledger.put_unless_hot(key.clone(), content.clone(), absent());
@@ -229,7 +233,7 @@ impl Rooms {
                 }
             }
         };
-        let position = ArrivalPosition::read(&there)?;
+        let position = ArrivalPosition::of_row(&there)?;
         self.ledger.put(row, tombstone(position, now)).await?;
         Ok(position)
     }
@@ -254,17 +258,16 @@ fn absent() -> Condition<'static> {
     Condition::new("attribute_not_exists(pk)")
 }
 
-fn content(arrival: &Arrival, position: Option<ArrivalPosition>) -> Item {
-    let mut item = Item::from([
+fn content(arrival: &Arrival, position: ArrivalPosition) -> Item {
+    Item::from([
         ("author_id".to_owned(), text(arrival.key.author_id.as_str())),
         ("payload".to_owned(), text(arrival.payload.as_json())),
-    ]);
-    item.extend(arrived(position));
-    item
+        arrived(position),
+    ])
 }
 
-fn arrived(position: Option<ArrivalPosition>) -> Option<(String, AttributeValue)> {
-    position.map(|ArrivalPosition(position)| ("arrived".to_owned(), number(position)))
+fn arrived(ArrivalPosition(position): ArrivalPosition) -> (String, AttributeValue) {
+    ("arrived".to_owned(), number(position))
 }
 
 /// The tombstone of a message, without its author and payload.
@@ -274,7 +277,7 @@ fn tombstone(position: Option<ArrivalPosition>, now: Timestamp) -> Item {
         ("deleted".to_owned(), truth(true)),
         (FORGET_AT.to_owned(), number(now.unix_millis() / 1000 + kept)),
     ]);
-    item.extend(arrived(position));
+    item.extend(position.map(arrived));
     item
 }
 

@@ -25,8 +25,8 @@ pub struct Message {
     pub sort_key: SortKey,
     pub author_id: ViewerId,
     pub payload: Payload,
-    /// Its position in the order of arrival; `None` if it was posted before there was one.
-    pub arrived: Option<ArrivalPosition>,
+    /// Its position in the order of arrival.
+    pub arrived: ArrivalPosition,
 }
 
 /// What is stored at the key of a row.
@@ -166,7 +166,7 @@ impl Part {
         let payloads: usize = more.rows.iter().map(|it| it.payload.as_json().len()).sum();
         self.bytes += payloads + more.read * ROW_BYTES;
         self.read += more.read;
-        let is_in_time = |it: &Message| it.arrived.is_none_or(|arrived| arrived <= until);
+        let is_in_time = |it: &Message| it.arrived <= until;
         self.rows.extend(more.rows.into_iter().filter(is_in_time));
         self.ended = more.next.is_none();
         self.next = more.next;
@@ -251,7 +251,7 @@ mod tests {
         let activity_id = ActivityId::new(format!("m{millis}")).expect("an id");
         let sort_key = SortKey { published_at: Timestamp::from_unix_millis(millis), activity_id };
         let author_id = ViewerId::new("bob").expect("an id");
-        Message { sort_key, author_id, payload: Payload::default(), arrived: None }
+        Message { sort_key, author_id, payload: Payload::default(), arrived: ArrivalPosition::NOTHING }
     }
 
     /// Models one call: ordered messages after a key, some of which are deleted.

@@ -117,6 +117,6 @@ fn message(position: ArrivalPosition, arrival: &Arrival) -> Message {
         sort_key: arrival.key.sort_key(arrival.at),
         author_id: arrival.key.author_id.clone(),
         payload: arrival.payload.clone(),
-        arrived: Some(position),
+        arrived: position,
     }
 }

@@ -78,7 +78,7 @@ fn bound(last: Option<&ArrivalRow>, outcome: &RowOutcome) -> ArrivalPosition {
 }
 
 fn is_beyond(found: &RowChunk<Message>, bound: ArrivalPosition) -> bool {
-    found.rows.iter().any(|it| it.arrived.is_some_and(|arrived| arrived > bound))
+    found.rows.iter().any(|it| it.arrived > bound)
 }
 
 /// True if a message was written after the query had passed its position.
