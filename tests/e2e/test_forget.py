@@ -385,7 +385,7 @@ def places(person, other):
     yield ledger, {"pk": f"person#{person}#kind#clip", "sk": f"{old}#{person}:9", "at": "0"}
     yield ledger, {"pk": f"person#{person}#profile", "sk": "profile", "at": old, "payload": f'"secret of {person}"'}
     yield ledger, {"pk": f"person#{person}#seen", "sk": "00" * 16, "fingerprints": b"", "forget_at": int(time.time()) + DAY}
-    marks = {f"left#{person}": f"{old}#1795000000", f"joining#{person}": True, "joining#somebody": True}
+    marks = {f"left#{person}": f"{old}#1795000000", f"joining#{person}": f"{old}#1795000000", "joining#somebody": f"{old}#1795000000"}
     yield ledger, {"pk": f"person#{other}#hidden", "sk": "actors", "at": "any text", **marks}
     # Whom a long publish has come to; what somebody is tagged in without a tag.
     yield ledger, {"pk": f"listing#{other}:9", "sk": "publish", "place": person}

@@ -164,7 +164,7 @@ async fn an_audit_finds_and_restores_what_is_not_as_the_edges_say() {
         let row = [("at".to_owned(), text(at(minute))), ("following".to_owned(), truth(true))];
         world.tables.ledger.put(key(actor), row).await.unwrap();
     };
-    // One that is missing, as of an edge from before there were rows; others that no command ever wrote.
+    // One that is missing, and others that no command ever wrote.
     world.tables.ledger.delete(key("anna")).await.unwrap();
     for (actor, minute) in [("carl", 4), ("dora", 6), ("left", 7), ("stranger", 8)] {
         put(actor, minute).await;

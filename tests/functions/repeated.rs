@@ -300,7 +300,7 @@ fn noted(world: &World) -> Vec<String> {
     keys.filter(is_note).map(str::to_owned).collect()
 }
 
-/// A version that does not know the note writes the edge, and leaves in it what it does not know.
+/// Another version writes the edge, and leaves in it what it does not know.
 #[tokio::test]
 async fn a_note_is_of_one_state() {
     let counter = busy_actor().await;

@@ -21,9 +21,8 @@
 //! A transaction for both would cost four units instead of two, and follows of the same viewer or actor would refuse each other. The
 //! row is only behind its edge for a few milliseconds before the command is acknowledged.
 //!
-//! Edges from before there were rows have none. `nagare audit --viewer V --repair` compares the two and writes missing rows. It only
-//! replaces the row that it has read, by an edge that it has read afterwards. If that edge changes meanwhile, the change writes the
-//! row with a later instant.
+//! `nagare audit --viewer V --repair` compares the two and writes missing rows. It only replaces the row that it has read, by an edge
+//! that it has read afterwards. If that edge changes meanwhile, the change writes the row with a later instant.
 
 use super::{FollowChange, Follows, keys};
 use crate::dynamo::item::{Item, Row, text};

@@ -61,8 +61,6 @@ const JOINING: &str = "joining#";
 const EDGES_UNTIL: &str = "edges_until";
 /// How often an actor was shown again.
 pub(super) const SHOWS: &str = "shows";
-/// The time of marks without one, which an earlier version wrote.
-const UNKNOWN: i64 = i64::MAX;
 
 /// Why an actor is hidden, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,8 +227,7 @@ impl HiddenActors {
     fn without_old(&self, now: i64, kept: i64) -> Self {
         let young = |marks: &HashMap<ActorId, Mark>| {
             let young = marks.iter().filter(|(_, mark)| mark.noted_at.saturating_add(kept) >= now);
-            let dated = |mark: Mark| Mark { noted_at: mark.noted_at.min(now), ..mark };
-            young.map(|(actor, mark)| (actor.clone(), dated(*mark))).collect()
+            young.map(|(actor, mark)| (actor.clone(), *mark)).collect()
         };
         let edges_until = self.edges_until.filter(|until| *until > now);
         let (left, joining) = (young(&self.left), young(&self.joining));
@@ -238,13 +235,10 @@ impl HiddenActors {
         Self { left, joining, edges_until, shows: self.shows, presence, at: None }
     }
 
-    /// Replaces marks of unfollows by reading edges. Also removes marks beyond the bound, which an earlier version has left.
+    /// Replaces marks of unfollows by reading edges.
     fn asking_edges(mut self, until: i64) -> Self {
         self.left.clear();
         self.edges_until = Some(until.max(self.edges_until.unwrap_or(until)));
-        if self.bytes() > MOST_BYTES {
-            self.joining.retain(|_, mark| mark.at != Timestamp::FIRST);
-        }
         self
     }
 
@@ -309,10 +303,6 @@ impl Mark {
     }
 
     fn read(row: &Row<'_>, name: &str) -> Result<Self, DynamoError> {
-        // The mark of a follow by an earlier version: any complete follow removes it.
-        if row.item.get(name).is_some_and(|mark| mark.as_bool().is_ok()) {
-            return Ok(Self { at: Timestamp::FIRST, noted_at: UNKNOWN });
-        }
         let mark = Self::parse(row.text(name)?);
         mark.ok_or_else(|| row.corrupt(name, "since when, and when noted"))
     }

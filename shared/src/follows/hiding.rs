@@ -169,10 +169,9 @@ impl Follows {
     ) -> Result<Item, DynamoError> {
         let marks = marks_of(actor);
         // The mark of an unfollow at the same instant is greater, and wins over the follow.
-        let condition = "(#joining < :up_to OR #joining = :earlier_version) \
-                         AND (attribute_not_exists(#left) OR #left < :followed) \
+        let condition = "#joining < :up_to AND (attribute_not_exists(#left) OR #left < :followed) \
                          OR attribute_not_exists(#joining) AND #left < :followed";
-        let values = [(":up_to", text(up_to(followed_at))), (":earlier_version", truth(true))];
+        let values = [(":up_to", text(up_to(followed_at)))];
         let both = taking_off(&marks, followed_at, condition, values);
         match self.change_item(viewer, both).await? {
             Changed::Done(there) | Changed::Refused(there) => Ok(there),
@@ -212,9 +211,9 @@ impl Follows {
         let [_, joining] = &marks_of(actor);
         let update = Update {
             expression: "SET #at = :at REMOVE #joining",
-            condition: Some("#joining < :up_to OR #joining = :earlier_version"),
+            condition: Some("#joining < :up_to"),
             names: vec![("#joining", joining)],
-            values: vec![(":up_to", text(up_to(at))), (":earlier_version", truth(true))],
+            values: vec![(":up_to", text(up_to(at)))],
         };
         self.change_item(viewer, update).await.map(|_| ())
     }

@@ -160,8 +160,8 @@ pub const EDGE: RegisterAttributes = RegisterAttributes { on: "following", at: "
 
 /// The attribute of an edge whose follow is backfilling, if [hidden actors](super::HiddenActors) have no room.
 const JOINING: &str = "joining";
-/// The attribute of an edge that the viewer's timeline agrees with, if that took long. It names the state, because a version that
-/// does not know the attribute keeps it when it changes the state.
+/// The attribute of an edge that the viewer's timeline agrees with, if that took long. It names the state, so it is of no other one
+/// if another version changes the state and keeps the attribute.
 const COMPLETE: &str = "complete_for";
 
 /// The value of [`COMPLETE`] for a state.

@@ -1,5 +1,4 @@
 use super::*;
-use crate::dynamo::item::truth;
 use crate::register::Register;
 use crate::values::ViewerId;
 
@@ -57,22 +56,6 @@ fn marks_go_with_retention_and_what_is_unknown_stays() {
     let hidden = read(&item);
     assert_eq!([1, 2, 3].map(|n| hidden.hides(&actor(n))), [false, true, true]);
     assert_eq!(item["later"], text("unknown"));
-}
-
-/// An earlier version has left marks that do not say since when, without number.
-#[test]
-fn marks_of_an_earlier_version_hide_and_are_bounded() {
-    let marks = |most| (0..most).map(|n| (format!("{JOINING}{}", actor(n)), truth(true)));
-    let few: Item = marks(3).collect();
-    let next = |item: &Item| {
-        let (change, now) = (change(9, true, 0), at(0));
-        let (next, _) = read(item).hiding(&change, None, now, Retention::default()).unwrap();
-        next.into_item(item.clone(), "1".to_owned())
-    };
-    let item = next(&few);
-    assert!([0, 1, 2, 9].iter().all(|n| read(&item).hides(&actor(*n))));
-    let item = next(&marks(3_000).collect());
-    assert!(size(&item) <= MOST_BYTES && read(&item).asks_edges(at(0)), "{}", size(&item));
 }
 
 #[test]
