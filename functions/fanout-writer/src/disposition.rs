@@ -52,8 +52,8 @@ pub enum NotGivenUp {
 pub struct FanOutEnd {
     /// Entries that it inserted or removed.
     pub entries: u64,
-    /// Its duration, if its beginning is known.
-    pub took: Option<Duration>,
+    /// Its duration.
+    pub took: Duration,
     /// The time from the publish to the last entry, if there is an entry.
     pub latency: Option<Duration>,
 }

@@ -42,7 +42,7 @@ impl<'a> About<'a> {
                     reason = failure.map(Failure::reason),
                     parts = disposition.segments(),
                     fan_out_size = fan_out.map(|end| end.entries),
-                    fan_out_ms = fan_out.and_then(|end| end.took).map(millis),
+                    fan_out_ms = fan_out.map(|end| millis(end.took)),
                     latency_ms = fan_out.and_then(|end| end.latency).map(millis),
                     entries = usage.written,
                     sends = usage.sends,

@@ -62,9 +62,7 @@ impl Commands {
         self.items_unprocessed += handled.usage.unprocessed;
         self.calls_retried += handled.usage.retries;
         if let Some(end) = handled.disposition.fan_out() {
-            if let Some(took) = end.took {
-                self.fan_out_duration.add(took);
-            }
+            self.fan_out_duration.add(end.took);
             if let Some(latency) = end.latency {
                 self.fan_out_latency.add(latency);
             }

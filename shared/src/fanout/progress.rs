@@ -43,7 +43,7 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FanOut {
     pub segments: usize,
-    pub begun_at: Option<Timestamp>,
+    pub begun_at: Timestamp,
     /// When the last of them was done, once it was.
     pub ended_at: Option<Timestamp>,
     pub begun: Vec<(FollowerRange, Progress)>,
@@ -132,10 +132,11 @@ impl FanOuts {
         let over = |fan_out: &FanOut| fan_out.ended_at.is_none() && fan_out.segments_left() == 0;
         let Some(mut fan_out) = fan_out.filter(over) else { return Ok(None) };
         fan_out.ended_at = Some(now);
-        let mut plan = Item::from([("parts".to_owned(), number(fan_out.segments))]);
-        for (name, at) in [("begun_at", fan_out.begun_at), ("ended_at", fan_out.ended_at)] {
-            plan.extend(at.map(|at| (name.to_owned(), text(at.to_string()))));
-        }
+        let plan = Item::from([
+            ("parts".to_owned(), number(fan_out.segments)),
+            ("begun_at".to_owned(), text(fan_out.begun_at.to_string())),
+            ("ended_at".to_owned(), text(now.to_string())),
+        ]);
         let first = Condition::new("attribute_not_exists(ended_at)");
         let key = keys::plan(key, kind);
         let ended = self.ledger.replace(key, plan, &[], Some(first)).await?;
@@ -233,7 +234,7 @@ impl FanOuts {
 fn read_plan(row: &Row<'_>) -> Result<FanOut, DynamoError> {
     let segments = usize::try_from(row.number("parts")?)
         .map_err(|_| row.corrupt("parts", "a number of segments"))?;
-    let begun_at = row.optional("begun_at", "an instant")?;
+    let begun_at = row.parsed("begun_at", "an instant")?;
     let ended_at = row.optional("ended_at", "an instant")?;
     let whole = match row.item.contains_key(WRITTEN) {
         true => Some(Progress { written: written(row)?, done: true, ..Progress::default() }),

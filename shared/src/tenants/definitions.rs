@@ -66,7 +66,7 @@ impl RuleDefinition {
     pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         Ok(match read(row)? {
             Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {
-                Some(Self { rule_id, at, recorded_at: recorded_at(row, at)?, when })
+                Some(Self { rule_id, at, recorded_at: recorded_at(row)?, when })
             }
             Recorded::Rule(..) | Recorded::Score(..) => None,
         })
@@ -120,11 +120,11 @@ impl Definitions {
         for row in self.rows(tenant).await? {
             match read(&row)? {
                 Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {
-                    let recorded_at = recorded_at(&row, at)?;
+                    let recorded_at = recorded_at(&row)?;
                     in_force.rules.push(RuleDefinition { rule_id, at, recorded_at, when });
                 }
                 Recorded::Score(score_id, Change { at, to: Some(score) }) => {
-                    let recorded_at = recorded_at(&row, at)?;
+                    let recorded_at = recorded_at(&row)?;
                     in_force.scores.push(ScoreDefinition { score_id, at, recorded_at, score });
                 }
                 Recorded::Rule(..) | Recorded::Score(..) => {}
@@ -272,9 +272,9 @@ fn verdict<I: PartialEq, T: Display>(
     }
 }
 
-/// When a definition was recorded. Rows of before that was noted say since when it is.
-fn recorded_at(row: &Row<'_>, at: Timestamp) -> Result<Timestamp, DynamoError> {
-    Ok(row.optional(RECORDED_AT, "an instant")?.unwrap_or(at))
+/// When a definition was recorded.
+fn recorded_at(row: &Row<'_>) -> Result<Timestamp, DynamoError> {
+    row.parsed(RECORDED_AT, "an instant")
 }
 
 fn read(row: &Row<'_>) -> Result<Recorded, DynamoError> {

@@ -46,12 +46,12 @@ impl<'a> FanOut<'a> {
         Self { cx, key, sort_key, kind, bulk, entry_key }
     }
 
-    fn end(&self, entries: u64, begun_at: Option<Timestamp>) -> FanOutEnd {
+    fn end(&self, entries: u64, begun_at: Timestamp) -> FanOutEnd {
         let now = self.cx.clock.now();
         let inserted = self.kind == FanOutKind::Insert && entries > 0;
         FanOutEnd {
             entries,
-            took: begun_at.map(|begun_at| now.since(begun_at)),
+            took: now.since(begun_at),
             latency: inserted.then(|| now.since(self.sort_key.published_at)),
         }
     }

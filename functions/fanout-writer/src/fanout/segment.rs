@@ -214,7 +214,7 @@ impl<'a> Segment<'a> {
             if written > cx.limits.repeated as u64 {
                 fan_outs.note_ended(key, *kind, [begun_at, now], written).await?;
             }
-            return Ok(Disposition::Applied(Some(fan_out.end(written, Some(begun_at)))));
+            return Ok(Disposition::Applied(Some(fan_out.end(written, begun_at))));
         }
         // Also if this segment was done before: that delivery may have died before this.
         let ended = fan_outs.end(key, *kind, now).await?;
