@@ -7,10 +7,10 @@ The times are those of a caller of `nagare up --faults=slow=…`, one request af
 and the units are those of `timeline-reader`, the program beside NAGARE_BIN, which asks the same tables for the same page a
 second time: what it keeps in memory it has by then. Exit code 1 if a p99 is above its bound.
 
-    NAGARE_BIN=OTHER/nagare python tests/bench/routes.py --without-tenants --json before.json
+    NAGARE_BIN=OTHER/nagare python tests/bench/routes.py --json before.json
     python tests/bench/routes.py --beside before.json
 
-The first measures an earlier version, which had no tenants; the second shows its figures before an arrow.
+The first measures another build; the second shows its figures before an arrow.
 """
 
 import argparse
@@ -64,7 +64,6 @@ ROUTES = {
 }
 # What the pages of a client that has one already ask for.
 NEWER = ["/v1/timelines/{viewer_id}", "/v1/rooms/{room_id}/messages"]
-TENANTS = "/v1/tenants/"
 
 
 def written(at):
@@ -111,10 +110,6 @@ def opened():
            "when": {"event": "login", "count": 3, "within": "month"}}
 
 
-def is_of_tenants(command):
-    return "tenant_id" in command
-
-
 def events(day):
     for n in range(CUSTOMERS):
         for name in ("login", "search", f"page-{n % 40}"):
@@ -123,14 +118,6 @@ def events(day):
     for n in range(30):
         yield {"type": "event.recorded", "tenant_id": "acme", "customer_id": "c-1", "event_id": f"many-{day}-{n}",
                "name": "login", "at": written(START + timedelta(days=day, hours=6, seconds=n))}
-
-
-def load_without_tenants(directory):
-    """Fills a directory with what happened in a week, told at its end."""
-    with running("--data-dir", directory) as stack:
-        stack.apply(command for command in opened() if not is_of_tenants(command))
-        stack.apply(facts())
-        stack.nagare("audit", "--poll", "mvp", "--battle", "dragon")
 
 
 def load(directory):
@@ -146,10 +133,10 @@ def load(directory):
         stack.nagare("audit", "--poll", "mvp", "--battle", "dragon")
 
 
-def targets(stack, routes):
-    """The addresses of routes, with those of `newer_cursor`."""
+def targets(stack):
+    """The addresses of the routes, with those of `newer_cursor`."""
     found = {}
-    for name, target in routes.items():
+    for name, target in ROUTES.items():
         page, _ = stack.page(target)
         if page.get("items") == []:
             raise SystemExit(f"{target}: nothing is there to be read")
@@ -159,11 +146,11 @@ def targets(stack, routes):
     return found
 
 
-def timed(directory, settings, routes, slow, pages):
+def timed(directory, slow, pages):
     """Milliseconds of each page, by route."""
-    with running("--data-dir", directory, *settings, *([f"--faults=slow={slow}ms,seed=1"] if slow else [])) as stack:
+    with running("--data-dir", directory, *SETTINGS, *([f"--faults=slow={slow}ms,seed=1"] if slow else [])) as stack:
         took = {}
-        for name, target in targets(stack, routes).items():
+        for name, target in targets(stack).items():
             stack.page(target)
             took[name] = [stack.page(target)[1] for _ in range(pages)]
         return took
@@ -223,20 +210,20 @@ def request(target):
     }
 
 
-def counted(directory, settings, routes):
+def counted(directory):
     """Calls and read units of each route: of a page that was read before, by a reader that keeps what it may."""
     program = Path(bench.NAGARE).with_name("timeline-reader")
     if not program.exists():
         bench.note(f"{program} is not there: calls and units are not counted")
         return {}
     found = {}
-    with running("--data-dir", directory, *settings) as stack:
+    with running("--data-dir", directory, *SETTINGS) as stack:
         counter = Counter(stack.exports["AWS_ENDPOINT_URL_DYNAMODB"])
         environment = stack.exports | {
             "AWS_ENDPOINT_URL_DYNAMODB": "http://{}:{}".format(*counter.server_address), "NAGARE_AUTHORIZATION": "open",
             "NAGARE_LOG": "error"}
         with Runtime(str(program), environment, as_event=lambda event: event) as runtime:
-            for name, target in targets(stack, routes).items():
+            for name, target in targets(stack).items():
                 for _ in range(2):
                     counter.take()
                     runtime.events.put(request(target))
@@ -260,24 +247,20 @@ def main():
     parser.add_argument("--pages", type=int, default=100, help="pages of each route, by how slow calls are")
     parser.add_argument("--slow", type=lambda text: text.split(","), default=SLOW)
     parser.add_argument("--data", metavar="DIR", help="keep the data there, and use what is there")
-    parser.add_argument("--without-tenants", action="store_true", help="of an earlier version, which had none")
     parser.add_argument("--json", metavar="FILE", help="write everything that was measured there")
-    parser.add_argument("--beside", metavar="FILE", help="what --json has written of an earlier version, with the same --slow")
+    parser.add_argument("--beside", metavar="FILE", help="what --json has written of another build, with the same --slow")
     options = parser.parse_args()
     before = json.loads(Path(options.beside).read_text()) if options.beside else None
-    with_tenants = not options.without_tenants
-    settings = SETTINGS if with_tenants else []
-    routes = {name: target for name, target in ROUTES.items() if with_tenants or not name.startswith(TENANTS)}
     with tempfile.TemporaryDirectory(prefix="nagare-routes-") as temporary:
         directory = options.data or os.path.join(temporary, "data")
         if not os.path.exists(directory):
             bench.note("loading")
-            (load if with_tenants else load_without_tenants)(directory)
+            load(directory)
         took = {}
         for slow in options.slow:
             bench.note(f"calls of up to {slow} ms")
-            took[slow] = timed(directory, settings, routes, int(slow), options.pages)
-        now = {"took": took, "counted": counted(directory, settings, routes)}
+            took[slow] = timed(directory, int(slow), options.pages)
+        now = {"took": took, "counted": counted(directory)}
     headings = ["route", *(f"{slow} ms: {which}" for slow in options.slow for which in ("p50", "p99")), "calls", "read units"]
     rows, slowest = [], took[options.slow[-1]]
     for name in slowest:

@@ -370,7 +370,7 @@ def test_secrets_are_rotated_as_the_runbook_says(owner, stack):
 
     deploy(owner, "CursorSeal=second", "InternalSeal=second")
     new, by_new = secrets(owner), stack.page(bob, limit=1)["next_cursor"]
-    # In a canary a version of before and one of now answer side by side. The emulator keeps one, but what each of
+    # In a canary the old version and the new one answer side by side. The emulator keeps one, but what each of
     # them was told shows that they open the same: what sealed, opens, and the other way round.
     assert new == {function: pair[::-1] for function, pair in old.items()}
     assert [stack.get(bob, {"cursor": one}).status for one in (by_old, by_new)] == [200, 200]

@@ -131,7 +131,7 @@ impl Remote {
             facts: named(env::FACTS_TABLE)?,
             views: named(env::VIEWS_TABLE)?,
             dead_letters: named(env::DEAD_LETTERS_TABLE)?,
-            events: self.events_prefix(),
+            events: named(env::EVENTS_TABLE_PREFIX)?,
         };
         Ok(Tables::new(client, &names).keeping(self.event_settings()?))
     }
@@ -182,7 +182,8 @@ impl Remote {
 
     /// What customers of tenants did.
     pub fn events(&self) -> Result<Events, Failure> {
-        let tables = EventTables::new(&self.dynamo, &self.events_prefix());
+        let tables =
+            EventTables::new(&self.dynamo, &self.target.required(env::EVENTS_TABLE_PREFIX)?);
         Ok(Events::new(self.event_settings()?, &tables, &self.ledger()?))
     }
 
@@ -197,12 +198,6 @@ impl Remote {
         let keys = SharedCredentialsProvider::new(keys);
         let endpoint = self.target.required(env::S3_ENDPOINT)?;
         Ok(Objects::over(SharedHttpConnector::new(http), keys, REGION, &endpoint, &bucket))
-    }
-
-    /// A stack that is older than events does not name the prefix.
-    fn events_prefix(&self) -> String {
-        let said = self.target.optional(env::EVENTS_TABLE_PREFIX);
-        said.unwrap_or_else(|| local_stack::names().events)
     }
 
     /// How events are kept.

@@ -103,8 +103,7 @@ pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
 }
 
 /// Creates a table whose rows, and those of its indexes, are kept in the order of their keys and nowhere else. The engine would keep each
-/// key twice, with its row and in an index that leads there: half as much memory again, and two searches for a row. Tables that an
-/// earlier version created stay as they are.
+/// key twice, with its row and in an index that leads there: half as much memory again, and two searches for a row.
 pub(super) fn create(
     storage: &Storage,
     request: CreateTableRequest,

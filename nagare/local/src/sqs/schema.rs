@@ -12,7 +12,7 @@ use super::error::QueueError;
 pub(super) struct QueueKey(pub(super) i64);
 
 /// Raised whenever the tables change: files of another version are refused, not misread.
-const VERSION: i64 = 2;
+const VERSION: i64 = 1;
 
 /// `queues.messages` counts all rows of a queue, so that asking for the depth of a backlog scans only
 /// what is hidden. The first index finds what to hand out next, and when; it carries `receives` to tell
@@ -42,12 +42,6 @@ const TABLES: &str = "
     ) STRICT;
     CREATE INDEX by_visibility ON messages (queue, visible_at, receives, group_id);
     CREATE INDEX by_age ON messages (queue, sent_at);
-";
-
-/// What makes a file of version 1 one of this version.
-const UPGRADE: &str = "
-    DROP INDEX by_visibility;
-    CREATE INDEX by_visibility ON messages (queue, visible_at, receives, group_id);
 ";
 
 /// In KiB. Small on purpose: a commit that has moved pages looks at every page in SQLite's cache,
@@ -87,10 +81,6 @@ fn prepare(mut connection: Connection) -> Result<Connection, QueueError> {
     match setup.pragma_query_value(None, "user_version", |row| row.get(0))? {
         0 => {
             setup.execute_batch(TABLES)?;
-            setup.pragma_update(None, "user_version", VERSION)?;
-        }
-        1 => {
-            setup.execute_batch(UPGRADE)?;
             setup.pragma_update(None, "user_version", VERSION)?;
         }
         VERSION => {}

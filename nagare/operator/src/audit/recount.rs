@@ -163,7 +163,7 @@ impl Recount {
     }
 }
 
-/// True if only views know of a day: its events have expired, or their table was gone before there were archives.
+/// True if only views know of a day: its events have expired.
 pub(super) fn is_base(day: Day, periods: &[PeriodRow]) -> bool {
     let at = start_of(day);
     let mut of = periods.iter().filter(|row| row.period.from() <= at && at < row.period.to());
