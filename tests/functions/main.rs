@@ -43,7 +43,6 @@ mod own_part;
 mod pages;
 mod parked;
 mod patience;
-mod payloads;
 mod poisonous;
 mod polls;
 mod profiles;

@@ -32,7 +32,7 @@
 //!
 //! A deleted activity is shown in no list, so its row is removed at once.
 //!
-//! A repeated publish lists the activity as it is now, so activities from before these lists existed come into them.
+//! A repeated publish lists the activity as it is now.
 //!
 //! A delivery that dies between record and row leaves a row of an old kind. Its redelivery removes the rows that it can know of: that
 //! of its own kind, and that of the published kind.

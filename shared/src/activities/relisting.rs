@@ -1,5 +1,4 @@
-//! What an activity should be listed in and is not, for those who check the lists: by hand, after a restore, or because it was
-//! published before there were lists by kind.
+//! What an activity should be listed in and is not, for those who check the lists: by hand, or after a restore.
 
 use super::{Activities, ActivityKey, Change, keys};
 use crate::dynamo::DynamoError;

@@ -317,7 +317,7 @@ pub fn read_record(row: &Row<'_>) -> Result<ActivityRecord, DynamoError> {
     Ok(ActivityRecord { published, deleted: row.flag("deleted")?, payload, kind })
 }
 
-/// Reads a payload back, also one that would not be accepted any more.
+/// Reads a payload back.
 fn read_payload(row: &Row<'_>, name: &str) -> Result<Payload, DynamoError> {
     Payload::stored(row.text(name)?).map_err(|_| row.corrupt(name, "a JSON value of at most 4 KiB"))
 }

@@ -16,8 +16,7 @@ pub const MAX_PAYLOAD_DEPTH: usize = 64;
 /// objects the order of their members.
 ///
 /// One that a producer sends nests at most 64 levels and has no lone surrogates, because many clients'
-/// parsers fail on those ([`Payload::from_raw`], [`Payload::parse`]). What was stored before that was
-/// asked for is read as it is ([`Payload::stored`]).
+/// parsers fail on those ([`Payload::from_raw`], [`Payload::parse`]).
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct Payload(Box<RawValue>);
@@ -60,7 +59,7 @@ impl Payload {
         Self::from_raw(json_value(text)?)
     }
 
-    /// Reads back what was stored, which may be older than the rules for what is in it.
+    /// Reads back what was stored. Its content was checked when it was accepted.
     ///
     /// # Errors
     /// [`PayloadError::NotJson`] or [`PayloadError::TooLong`]: nobody accepted that, ever.

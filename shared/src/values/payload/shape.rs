@@ -85,7 +85,6 @@ mod tests {
             assert!(Payload::parse(&nested(open, close, times)).is_ok(), "{open}");
             let deeper = nested(open, close, times + 1);
             assert_eq!(Payload::parse(&deeper), Err(PayloadError::TooDeep), "{open}");
-            assert!(Payload::stored(&deeper).is_ok(), "{open}");
         }
         let flat = format!("[{}0]", "[],{},".repeat(200));
         assert!(Payload::parse(&flat).is_ok(), "what is closed does not count");
@@ -109,7 +108,6 @@ mod tests {
                 [format!("\"{half}\""), format!("{{\"{half}\":1}}"), format!("[[\"a{half}b\"]]")]
             {
                 assert_eq!(Payload::parse(&text), Err(PayloadError::LoneSurrogate), "{text}");
-                assert_eq!(Payload::stored(&text).map(|p| p.as_json() == text), Ok(true), "{text}");
             }
         }
         for whole in [
