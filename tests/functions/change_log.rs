@@ -151,7 +151,7 @@ async fn nothing_grows_with_a_burst_of_edits_and_deletes() {
 }
 
 #[tokio::test]
-async fn a_list_that_a_former_version_left_is_short_after_one_edit() {
+async fn a_list_of_any_length_or_form_is_short_after_one_edit() {
     let long: Vec<_> = (0..9_000).map(|n| json!({"N": n.to_string()})).collect();
     for latest in [json!({"L": long}), json!({"S": "not a list"})] {
         let world = World::new();
