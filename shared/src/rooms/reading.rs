@@ -251,7 +251,12 @@ mod tests {
         let activity_id = ActivityId::new(format!("m{millis}")).expect("an id");
         let sort_key = SortKey { published_at: Timestamp::from_unix_millis(millis), activity_id };
         let author_id = ViewerId::new("bob").expect("an id");
-        Message { sort_key, author_id, payload: Payload::default(), arrived: ArrivalPosition::NOTHING }
+        Message {
+            sort_key,
+            author_id,
+            payload: Payload::default(),
+            arrived: ArrivalPosition::NOTHING,
+        }
     }
 
     /// Models one call: ordered messages after a key, some of which are deleted.

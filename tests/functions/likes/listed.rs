@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_operator::audit::LikedAuditor;
-use serde_json::{Value, json};
-use shared::dynamo::item::{Item, Key};
+use serde_json::json;
+use shared::dynamo::item::Key;
 use shared::likes::keys;
 use shared::runtime::hold::Hold;
 use shared::values::{ActivityId, ViewerId};
