@@ -8,8 +8,8 @@
 use std::str::FromStr;
 
 use aws_lambda_events::event::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest};
-use shared::runtime::env::{self, EnvError};
-use shared::values::{TenantId, ViewerId};
+use shared::platform::runtime::env::{self, EnvError};
+use shared::platform::values::{TenantId, ViewerId};
 
 use crate::problem::Problem;
 

@@ -8,8 +8,8 @@ use aws_lambda_events::http::header::{
     ACCEPT_ENCODING, ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use serde_json::{Value, json};
-use shared::dynamo::DynamoError;
-use shared::queue::SendError;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::queue::SendError;
 
 use crate::response;
 

@@ -6,24 +6,24 @@
 //!
 //! An id takes 128 bytes, an instant 24, a payload 4,096, names and numbers of one item less than 256.
 
-use crate::activities::{ActivityItem, owner};
-use crate::battles::BattleRow;
-use crate::battles::keys::{self as battles, BattleView};
-use crate::dynamo::item::Key;
-use crate::events::keys::EventItem;
-use crate::fanout::ProgressItem;
-use crate::ledger::PERSON;
+use crate::history::events::keys::EventItem;
+use crate::history::refusals::keys::RefusalItem;
+use crate::history::summaries::{SummaryItem, SummaryView};
+use crate::history::tenants::TenantItem;
 use crate::ledger_item::LedgerItem;
-use crate::likes::keys as likes;
-use crate::notifications::keys as notifications;
-use crate::polls::keys::{self as polls, PollRow};
-use crate::projection::recent::NOTES;
-use crate::projection::{Barrier, checkpoints, redriven};
-use crate::refusals::keys::RefusalItem;
-use crate::rooms::RoomItem;
-use crate::summaries::{SummaryItem, SummaryView};
-use crate::tags::TagItem;
-use crate::tenants::TenantItem;
+use crate::platform::dynamo::item::Key;
+use crate::platform::ledger::PERSON;
+use crate::platform::projection::recent::NOTES;
+use crate::platform::projection::{Barrier, checkpoints, redriven};
+use crate::social::activities::{ActivityItem, owner};
+use crate::social::battles::BattleRow;
+use crate::social::battles::keys::{self as battles, BattleView};
+use crate::social::fanout::ProgressItem;
+use crate::social::likes::keys as likes;
+use crate::social::notifications::keys as notifications;
+use crate::social::polls::keys::{self as polls, PollRow};
+use crate::social::rooms::RoomItem;
+use crate::social::tags::TagItem;
 
 /// A table, and what is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

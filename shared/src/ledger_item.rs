@@ -1,16 +1,16 @@
 //! What an item of the ledger is, by its key.
 
-use crate::activities::{ActivityItem, keys as activities};
-use crate::events::keys::{self as events, EventItem};
-use crate::fanout::{ProgressItem, keys as fanout};
-use crate::follows::keys as follows;
-use crate::ledger::PERSON;
-use crate::receipts;
-use crate::refusals::keys::{self as refusals, RefusalItem};
-use crate::rooms::{RoomItem, keys as rooms};
-use crate::tags::{TagItem, keys as tags};
-use crate::tenants::{TenantItem, keys as tenants};
-use crate::values::{ActorId, ViewerId};
+use crate::history::events::keys::{self as events, EventItem};
+use crate::history::refusals::keys::{self as refusals, RefusalItem};
+use crate::history::tenants::{TenantItem, keys as tenants};
+use crate::platform::ledger::PERSON;
+use crate::platform::receipts;
+use crate::platform::values::{ActorId, ViewerId};
+use crate::social::activities::{ActivityItem, keys as activities};
+use crate::social::fanout::{ProgressItem, keys as fanout};
+use crate::social::follows::keys as follows;
+use crate::social::rooms::{RoomItem, keys as rooms};
+use crate::social::tags::{TagItem, keys as tags};
 
 /// What an item of the ledger is. An erasure goes through all of these, so a new kind of item is either about a single person,
 /// or a new variant.
@@ -59,9 +59,9 @@ impl LedgerItem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activities::ActivityKey;
-    use crate::ledger::LedgerKey;
-    use crate::values::{ActivityId, RoomId, SortKey};
+    use crate::platform::ledger::LedgerKey;
+    use crate::platform::values::{ActivityId, RoomId, SortKey};
+    use crate::social::activities::ActivityKey;
 
     #[test]
     fn every_key_says_what_its_item_is() {

@@ -4,7 +4,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use nagare_client::tables::TableNames;
 use nagare_local::schema;
 use serde_json::json;
-use shared::dead_letters::{Evidence, LetterSeal, SOURCE};
+use shared::platform::dead_letters::{Evidence, LetterSeal, SOURCE};
 use tests::{COMMAND_QUEUE_ARN, World, event, message, moved, publish, secrets, soon, unfinished};
 
 #[tokio::test]

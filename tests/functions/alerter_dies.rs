@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use nagare_local::faults::Fault;
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
 use tests::{World, event, message, publish, soon, unfinished_ids};
 
 use crate::blows::{Blow, Steps};

@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use nagare_operator::cost::Activity;
 use nagare_operator::cost::answers;
 use serde_json::{Value, json};
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 use tests::{NOW, World, api_event, follow, publish, soon};
 use timeline_reader::COMPRESSED_FROM;
 

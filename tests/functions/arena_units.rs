@@ -4,7 +4,7 @@ use nagare_local::stream_source;
 use nagare_operator::cost::work::Work;
 use nagare_operator::cost::{Hit, arena};
 use serde_json::{Value, json};
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 use tests::{NOW, soon};
 
 use super::units::UnitCounter;

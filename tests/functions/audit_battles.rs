@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use nagare_operator::audit::{BattleDifference, Found, ViewsAuditor};
 use serde_json::{Value, json};
-use shared::battles::{Contradiction, keys};
-use shared::dynamo::item::{Item, Key, number};
-use shared::values::{BattleId, ViewerId};
+use shared::platform::dynamo::item::{Item, Key, number};
+use shared::platform::values::{BattleId, ViewerId};
+use shared::social::battles::{Contradiction, keys};
 use tests::World;
 
 use crate::projecting::{projecting, projecting_behind};
@@ -85,7 +85,7 @@ async fn what_differs_from_the_log_is_found_and_mended() {
     let lost = key(of("v3").unwrap());
     world.tables.views.table().delete(lost, None).await.unwrap();
     let mut forged = of("v4").unwrap().clone();
-    forged.insert("sk".to_owned(), shared::dynamo::item::text("00000000000000000001"));
+    forged.insert("sk".to_owned(), shared::platform::dynamo::item::text("00000000000000000001"));
     world.tables.views.table().put(forged).await.unwrap();
     let found = audit(&world, false).await;
     assert_eq!((found.differences.len(), found.mended), (3, 0), "{found:?}");
@@ -137,7 +137,7 @@ async fn a_log_that_lacks_hits_mends_nothing() {
 async fn what_is_on_record_is_compared_with_the_log() {
     let world = fought(100, 10).await;
     let facts = world.tables.facts.table();
-    let key = keys::hit(&battle(), &shared::values::HitId::new("h4").unwrap());
+    let key = keys::hit(&battle(), &shared::platform::values::HitId::new("h4").unwrap());
     let mut item = facts.get(key.into_item()).await.unwrap().unwrap().item;
     item.insert("damage".to_owned(), number(3));
     facts.put(item).await.unwrap();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use nagare_operator::audit::{AuditError, Found, LikesDifference, ViewsAuditor};
 use serde_json::{Value, json};
-use shared::dynamo::item::{Item, number};
-use shared::likes::keys::count;
-use shared::notifications::keys::inbox;
-use shared::values::{ActivityId, ViewerId};
+use shared::platform::dynamo::item::{Item, number};
+use shared::platform::values::{ActivityId, ViewerId};
+use shared::social::likes::keys::count;
+use shared::social::notifications::keys::inbox;
 use tests::{World, publish};
 
 use crate::projecting::{projecting, projecting_behind};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use nagare_operator::audit::{Found, PollDifference, ViewsAuditor};
 use serde_json::{Value, json};
-use shared::dynamo::item::{Item, Key, list};
-use shared::polls::keys::view;
-use shared::values::PollId;
+use shared::platform::dynamo::item::{Item, Key, list};
+use shared::platform::values::PollId;
+use shared::social::polls::keys::view;
 use tests::World;
 
 use crate::projecting::{everything, projecting, projecting_behind};
@@ -118,7 +118,7 @@ async fn sums_that_differ_are_found_and_mended() {
     let [red, blue] = recount(300, 50);
     assert_eq!(sums(&world).await, [blue, red]);
     let difference = found_and_mended(&world, 0).await;
-    let votes = |sums: Option<shared::polls::Sums>| sums.unwrap().votes;
+    let votes = |sums: Option<shared::social::polls::Sums>| sums.unwrap().votes;
     let right = [red, blue].map(|sum| i64::try_from(sum).unwrap());
     assert_eq!(votes(difference.recounted), right);
     assert_eq!(votes(difference.stored), [right[1], right[0]]);

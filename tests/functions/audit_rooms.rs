@@ -4,10 +4,10 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_local::faults::Faulty;
 use nagare_operator::audit::{RoomDifference, RoomsAuditor, Sample};
 use serde_json::{Value, json};
-use shared::dynamo::item::{Item, number, text, truth};
-use shared::ledger::LedgerKey;
-use shared::rooms::{Reason, Rooms, keys};
-use shared::values::{MessageId, RoomId, ViewerId};
+use shared::platform::dynamo::item::{Item, number, text, truth};
+use shared::platform::ledger::LedgerKey;
+use shared::platform::values::{MessageId, RoomId, ViewerId};
+use shared::social::rooms::{Reason, Rooms, keys};
 use tests::World;
 
 use crate::rooms::{delete, ids, instant, join, post};

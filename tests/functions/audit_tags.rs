@@ -2,9 +2,9 @@
 
 use nagare_operator::audit::{Kind, TagDifference, TagsAuditor};
 use serde_json::{Value, json};
-use shared::dynamo::item::{Item, text, truth};
-use shared::ledger::LedgerKey;
-use shared::values::{ActivityId, ViewerId};
+use shared::platform::dynamo::item::{Item, text, truth};
+use shared::platform::ledger::LedgerKey;
+use shared::platform::values::{ActivityId, ViewerId};
 use tests::{World, publish};
 
 const AT: &str = "2026-11-20T11:00:00.000Z";

@@ -15,8 +15,8 @@ use nagare_local::faults::{Fault, inject};
 use nagare_local::stream_source::event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::battles::keys;
-use shared::values::BattleId;
+use shared::platform::values::BattleId;
+use shared::social::battles::keys;
 use tests::{World, soon};
 
 use crate::projecting::{project, records};

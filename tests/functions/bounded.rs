@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::{Value, json};
 use shared::command::Command;
-use shared::runtime::hold::Hold;
+use shared::platform::runtime::hold::Hold;
 use tests::{follow, publish, unfollow};
 
 use crate::overtaking::{Asked, command, page_among};

@@ -8,7 +8,7 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_local::stream_source;
 use serde_json::{Value, json};
-use shared::dynamo::limits::item_bytes;
+use shared::platform::dynamo::limits::item_bytes;
 use tests::{World, publish, soon};
 
 use crate::projecting::{everything, project, records};
@@ -103,7 +103,7 @@ async fn attributes_that_nobody_knows_survive() {
     world.project("a").await;
     let views = everything(world.tables.views.table()).await;
     for (pk, sk) in keys {
-        let is_it = |item: &&shared::dynamo::item::Item| {
+        let is_it = |item: &&shared::platform::dynamo::item::Item| {
             item["pk"].as_s().unwrap() == pk && item["sk"].as_s().unwrap() == sk
         };
         let view = views.iter().find(is_it).unwrap();

@@ -10,8 +10,8 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::future::join_all;
 use serde_json::{Value, json};
-use shared::activities::RecordCache;
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
+use shared::social::activities::RecordCache;
 use tests::{World, delete, event, follow, message, publish};
 
 const AT: &str = "2026-11-20T11:00:00.000Z";

@@ -14,10 +14,10 @@ use nagare_local::faults::{Fault, inject};
 use nagare_local::stream_source;
 use nagare_operator::audit::ViewsAuditor;
 use serde_json::{Value, json};
-use shared::dynamo::Limits;
-use shared::dynamo::item::Item;
-use shared::polls::keys;
-use shared::projection::checkpoints;
+use shared::platform::dynamo::Limits;
+use shared::platform::dynamo::item::Item;
+use shared::platform::projection::checkpoints;
+use shared::social::polls::keys;
 use tests::{World, publish, soon};
 use tokio::sync::Notify;
 

@@ -11,8 +11,8 @@ use nagare_local::faults::Faulty;
 use nagare_local::{self as local, event_source, given_up, schema, stream_source};
 use nagare_operator::cost::bill::DEPLOYED;
 use serde_json::{Value, json};
-use shared::events::{EventSettings, capacity};
-use shared::runtime::{env, metrics};
+use shared::history::events::{EventSettings, capacity};
+use shared::platform::runtime::{env, metrics};
 use tests::{NOW, World, api_event, follow, observed, publish, soon};
 
 use crate::redaction::logs;
@@ -27,21 +27,21 @@ async fn what_the_template_has_to_agree_with_is_written_down() {
         "events": events(),
         "table_of_events": table_of_events().await,
         "retention_days": {
-            "default": shared::values::DEFAULT_RETENTION_DAYS,
+            "default": shared::platform::values::DEFAULT_RETENTION_DAYS,
             "least": env::DAYS.start(),
             "most": env::DAYS.end(),
         },
         "command_line": nagare_client::target::stack_variables(),
-        "least_secret": shared::crypto::seal::MIN_SECRET_LENGTH,
-        "max_receives": shared::dead_letters::MAX_RECEIVES,
-        "marks_kept_seconds": shared::projection::KEPT.as_secs(),
+        "least_secret": shared::platform::crypto::seal::MIN_SECRET_LENGTH,
+        "max_receives": shared::platform::dead_letters::MAX_RECEIVES,
+        "marks_kept_seconds": shared::platform::projection::KEPT.as_secs(),
         "parked_after_days": {
-            "least": shared::follows::parking::DAYS.start(),
-            "most": shared::follows::parking::DAYS.end(),
+            "least": shared::social::follows::parking::DAYS.start(),
+            "most": shared::social::follows::parking::DAYS.end(),
         },
-        "by_follower": shared::ledger::BY_FOLLOWER,
-        "forget_at": shared::ledger::FORGET_AT,
-        "bus_source": shared::outbound::SOURCE,
+        "by_follower": shared::platform::ledger::BY_FOLLOWER,
+        "forget_at": shared::platform::ledger::FORGET_AT,
+        "bus_source": shared::platform::outbound::SOURCE,
         "metrics": {"namespace": metrics::NAMESPACE, "stage": metrics::STAGE},
         "bill": DEPLOYED,
     });
@@ -149,7 +149,7 @@ fn events() -> Value {
     let billing = ["on-demand", "provisioned"];
     assert!(billing.iter().all(|text| text.parse::<capacity::Billing>().is_ok()));
     json!({
-        "prefix": shared::events::archive::PREFIX,
+        "prefix": shared::history::events::archive::PREFIX,
         "billing": billing,
         "behind_seconds": capacity::BEHIND.as_secs(),
         "EventLatenessDays": of(env::EVENT_LATENESS_DAYS, default.lateness_days),

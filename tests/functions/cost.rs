@@ -1,6 +1,6 @@
 //! What a page costs does not depend on how many the viewer follows.
 
-use shared::follows::Follows;
+use shared::social::follows::Follows;
 use std::sync::{Arc, Mutex};
 
 use aws_smithy_runtime_api::client::http::{
@@ -8,10 +8,10 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::{StreamExt, stream};
-use shared::follows::FollowChange;
-use shared::paging::INLINE;
-use shared::register::Register;
-use shared::values::{ActorId, ViewerId};
+use shared::platform::paging::INLINE;
+use shared::platform::register::Register;
+use shared::platform::values::{ActorId, ViewerId};
+use shared::social::follows::FollowChange;
 use tests::{NOW, World, publish};
 
 /// Records the operation of each call.

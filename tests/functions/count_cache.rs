@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shared::likes::{KEPT_FOR, LikeCountCache};
+use shared::social::likes::{KEPT_FOR, LikeCountCache};
 use tests::{World, follow, publish};
 
 use crate::projecting::{project, records};

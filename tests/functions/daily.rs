@@ -11,10 +11,10 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_local::faults::Faulty;
 use nagare_local::stream_source::event_of;
 use serde_json::{Value, json};
-use shared::dynamo::item::text;
-use shared::runtime::deadline::Deadline;
-use shared::tenants::keys;
-use shared::values::TenantId;
+use shared::history::tenants::keys;
+use shared::platform::dynamo::item::text;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::TenantId;
 use tests::{World, soon};
 
 use crate::units::UnitCounter;
@@ -215,7 +215,7 @@ async fn days_that_were_missed_for_too_long_are_given_up() {
     month.happens_at(&at(1, "13:00:00"), &[event("acme", "c", "e1", &at(1, "12:00:00"))]).await;
     month.world.set_clock("2026-12-25T02:00:00Z");
     let ticked = month.world.keeper.tick(soon()).await.unwrap();
-    assert!(ticked.done >= u64::from(shared::tenants::MOST_DAYS), "{ticked:?}");
+    assert!(ticked.done >= u64::from(shared::history::tenants::MOST_DAYS), "{ticked:?}");
     assert_eq!(month.said().await, lines(&["gone c 2026-11-20 1"]), "35 days before Christmas");
 }
 
@@ -251,7 +251,10 @@ async fn what_cannot_be_read_holds_up_nobody_else() {
 /// Days of a customer that are in blocks beside their view are looked at.
 #[tokio::test]
 async fn days_in_blocks_are_decided_on() {
-    let limits = shared::dynamo::Limits { row_bytes: 512, ..shared::dynamo::Limits::DYNAMODB };
+    let limits = shared::platform::dynamo::Limits {
+        row_bytes: 512,
+        ..shared::platform::dynamo::Limits::DYNAMODB
+    };
     let mut month = Month::of(World::within(&limits, |inside| inside)).await;
     month.world.done(&[silent("gone", &at(1, "00:00:00"), 4)]).await;
     month.world.set_clock(&at(12, "01:00:00"));

@@ -5,7 +5,7 @@ mod pages;
 
 use fanout_writer::Disposition;
 use serde_json::{Value, json};
-use shared::events::PeriodState;
+use shared::history::events::PeriodState;
 use tests::{World, api_event, event, message, soon, unfinished};
 use timeline_reader::Authorization;
 
@@ -149,7 +149,8 @@ async fn instants_before_the_deployments_earliest_are_malformed() {
     let mut world = world().await;
     world.done(&[login("old", "2014-12-31T23:59:59.999Z")]).await;
     assert_eq!(reasons(&world).await, ["malformed"]);
-    world.writer.events.settings.earliest = shared::events::EventSettings::EARLIEST_BY_HAND;
+    world.writer.events.settings.earliest =
+        shared::history::events::EventSettings::EARLIEST_BY_HAND;
     world.done(&[login("old", "2014-12-31T23:59:59.999Z")]).await;
     assert_eq!(reasons(&world).await, ["event-too-late"]);
     world.set_clock("2013-01-02T00:00:00Z");
@@ -194,8 +195,8 @@ async fn all_who_put_an_event_put_it_under_the_number_of_the_made_row() {
     assert_eq!(world.write(&[&body], 2).await, [0_usize; 0]);
     // Another process.
     let (events, ledger) = (&world.tables.events, &world.writer.ledger);
-    let settings = shared::events::EventSettings::default();
-    world.writer.events = shared::events::Events::new(settings, events.tables(), ledger);
+    let settings = shared::history::events::EventSettings::default();
+    world.writer.events = shared::history::events::Events::new(settings, events.tables(), ledger);
     assert_eq!(world.write(&[&body], 1).await, [0_usize; 0]);
     assert_eq!(world.events_in("2026-11").await, 10);
 }

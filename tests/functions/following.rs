@@ -11,10 +11,10 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_operator::audit::{Auditor, FollowingDifference};
 use nagare_operator::erasure::marks::Marks;
 use serde_json::json;
-use shared::dynamo::item::{text, truth};
-use shared::follows::keys;
-use shared::register::TOMBSTONE_KEPT;
-use shared::values::{ActorId, Retention, Timestamp, ViewerId};
+use shared::platform::dynamo::item::{text, truth};
+use shared::platform::register::TOMBSTONE_KEPT;
+use shared::platform::values::{ActorId, Retention, Timestamp, ViewerId};
+use shared::social::follows::keys;
 use tests::{NOW, World, follow, unfollow};
 
 use crate::lists::{at, followers, following, walk};

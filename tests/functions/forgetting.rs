@@ -6,10 +6,10 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_local::faults::Faulty;
 use nagare_operator::erasure::marks::{Marks, Tombstone};
 use serde_json::{Value, json};
-use shared::activities::ActivityKey;
-use shared::fanout::{FanOutKind, FanOuts, Pass, Progress};
-use shared::follows::FollowerRange;
-use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
+use shared::platform::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
+use shared::social::activities::ActivityKey;
+use shared::social::fanout::{FanOutKind, FanOuts, Pass, Progress};
+use shared::social::follows::FollowerRange;
 use tests::{NOW, World, delete, follow, publish, unfollow};
 use tokio::time::Instant;
 

@@ -3,8 +3,8 @@
 use nagare_operator::audit::ViewsAuditor;
 use nagare_operator::erasure::{Erased, Erasure, ErasureError};
 use serde_json::{Value, json};
-use shared::dynamo::item::Item;
-use shared::values::{ActivityId, ActorId, ViewerId};
+use shared::platform::dynamo::item::Item;
+use shared::platform::values::{ActivityId, ActorId, ViewerId};
 use tests::{World, publish};
 
 use crate::projecting::{everything, names, projecting};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::command::Command;
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 
 /// The members, the first of which that a command has is its group, as the page lists them.
 fn documented() -> Vec<&'static str> {

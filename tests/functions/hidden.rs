@@ -1,11 +1,11 @@
 //! What a page costs while the entries of somebody unfollowed are still in the timeline: thousands of
 //! them, which the purge has yet to remove.
 
-use shared::follows::{FollowChange, Follows};
-use shared::register::Register;
-use shared::runtime::hold::Hold;
-use shared::timelines::EntryWrite;
-use shared::values::{ActorId, Retention, Timestamp, ViewerId};
+use shared::platform::register::Register;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::{ActorId, Retention, Timestamp, ViewerId};
+use shared::social::follows::{FollowChange, Follows};
+use shared::social::timelines::EntryWrite;
 use tests::{NOW, World, follow, publish, soon};
 
 use super::units::UnitCounter;

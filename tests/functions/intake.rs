@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use nagare_local::faults::Fault;
 use serde_json::{Value, json};
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
 use tests::{NOW, World, api_event, assert_single, event, soon, unfinished};
 use timeline_reader::{Authorization, ClaimName, Claims};
 

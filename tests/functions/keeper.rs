@@ -19,13 +19,13 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_local::schema;
 use period_keeper::{Keeper, KeeperLimits, Ticked};
 use serde_json::{Value, json};
-use shared::dynamo::item::{self as dynamo, Item};
-use shared::events::{
+use shared::history::events::{
     Customer, Event, EventKey, EventSettings, Period, PeriodLength, PeriodRow, PeriodState, Tally,
     archive, keys,
 };
-use shared::summaries::SummaryView;
-use shared::values::{CustomerId, EventId, EventName, Payload, TenantId};
+use shared::history::summaries::SummaryView;
+use shared::platform::dynamo::item::{self as dynamo, Item};
+use shared::platform::values::{CustomerId, EventId, EventName, Payload, TenantId};
 use tests::{World, soon};
 
 use crate::yielding::Yielding;
@@ -72,7 +72,7 @@ fn event(n: u32) -> Event {
         tenant_id: TenantId::new(format!("t{}", n % 3)).unwrap(),
         customer_id: CustomerId::new(format!("c{}", n % 5)).unwrap(),
     };
-    let at = "2026-11-20T00:00:00Z".parse::<shared::values::Timestamp>().unwrap();
+    let at = "2026-11-20T00:00:00Z".parse::<shared::platform::values::Timestamp>().unwrap();
     let key = EventKey {
         customer,
         at: at.plus_millis(i64::from(n * 7_919 % 1_000)),
@@ -355,7 +355,7 @@ async fn a_tick_that_runs_out_of_time_goes_on_with_the_next() {
     use std::time::Duration;
 
     use nagare_local::faults::Faulty;
-    use shared::runtime::deadline::Deadline;
+    use shared::platform::runtime::deadline::Deadline;
 
     let handle = nagare_telemetry::faults::FaultsHandle::default();
     let world =

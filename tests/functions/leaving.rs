@@ -7,11 +7,11 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::Value;
-use shared::follows::{FollowChange, Follows};
-use shared::register::Register;
-use shared::runtime::hold::Hold;
-use shared::timelines::EntryWrite;
-use shared::values::{ActorId, Retention, ViewerId};
+use shared::platform::register::Register;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::{ActorId, Retention, ViewerId};
+use shared::social::follows::{FollowChange, Follows};
+use shared::social::timelines::EntryWrite;
 use tests::{NOW, World, follow, publish, soon, unfollow};
 
 use crate::overtaking::overtaken;

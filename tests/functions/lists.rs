@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::follows::keys;
-use shared::values::{ActorId, ViewerId};
+use shared::platform::values::{ActorId, ViewerId};
+use shared::social::follows::keys;
 use tests::{NOW, World, follow, unfollow};
 use timeline_reader::Authorization;
 

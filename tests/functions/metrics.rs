@@ -7,10 +7,10 @@ use nagare_client::tables::TableNames;
 use nagare_local::faults::Faulty;
 use nagare_operator::cost::bill::METRICS;
 use serde_json::{Value, json};
-use shared::activities::Activities;
-use shared::dynamo::Usage;
-use shared::timelines::EntryWrite;
-use shared::values::{ActorId, Timestamp, ViewerId};
+use shared::platform::dynamo::Usage;
+use shared::platform::values::{ActorId, Timestamp, ViewerId};
+use shared::social::activities::Activities;
+use shared::social::timelines::EntryWrite;
 use tests::{NOW, World, delete, event, follow, publish, soon};
 use timeline_reader::METRICS_PAGES;
 

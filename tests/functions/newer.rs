@@ -5,10 +5,10 @@ mod cut;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use shared::dynamo::{Query, item};
-use shared::ledger::{FORGET_AT, LedgerKey};
-use shared::paging::{CursorSeal, MAX_CURSOR_LENGTH, seen_sets};
-use shared::values::Timestamp;
+use shared::platform::dynamo::{Query, item};
+use shared::platform::ledger::{FORGET_AT, LedgerKey};
+use shared::platform::paging::{CursorSeal, MAX_CURSOR_LENGTH, seen_sets};
+use shared::platform::values::Timestamp;
 use tests::{NOW, World, delete, follow, publish, secrets, soon, unfollow};
 
 use super::units::UnitCounter;

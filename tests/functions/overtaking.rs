@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fanout_writer::{Delivery, Writer};
 use serde_json::Value;
 use shared::command::Command;
-use shared::runtime::hold::Hold;
+use shared::platform::runtime::hold::Hold;
 use tests::{NOW, World, soon};
 use tokio::sync::Mutex;
 

@@ -168,12 +168,12 @@ async fn what_another_version_carried_along_is_not_believed() {
     project_rest(&world, &mut seen).await;
     // It has counted that bob took his like back.
     world.done(&[like("bob", false, 2)]).await;
-    let key = shared::likes::keys::count(&"a".parse().unwrap()).into_item();
+    let key = shared::social::likes::keys::count(&"a".parse().unwrap()).into_item();
     let table = world.tables.views.table();
     let mut view = table.get(key).await.unwrap().unwrap().item;
     let version: i64 = view["version"].as_n().unwrap().parse().unwrap();
-    view.insert("version".to_owned(), shared::dynamo::item::number(version + 1));
-    view.insert("count".to_owned(), shared::dynamo::item::number(1));
+    view.insert("version".to_owned(), shared::platform::dynamo::item::number(version + 1));
+    view.insert("count".to_owned(), shared::platform::dynamo::item::number(1));
     table.put(view).await.unwrap();
     assert_eq!(likes(&world, "bob").await, (1, false));
     assert_eq!(likes(&world, "eve").await, (1, true));

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use fastrand::Rng;
 use serde_json::{Value, json};
-use shared::runtime::hold::Hold;
-use shared::values::Timestamp;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::Timestamp;
 use tests::{World, delete, publish};
 
 use crate::overtaking::{Asked, command, overtaken_page, page_among};
@@ -290,8 +290,8 @@ async fn anybody_who_is_known_reads_it() {
 #[tokio::test]
 async fn what_is_not_listed_is_found_and_listed_again() {
     use nagare_operator::audit::PagesAuditor;
-    use shared::ledger::LedgerKey;
-    use shared::values::ActivityId;
+    use shared::platform::ledger::LedgerKey;
+    use shared::platform::values::ActivityId;
 
     let world = World::new();
     let rows = |id: &str, n: usize, kind: &str| {

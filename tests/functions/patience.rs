@@ -3,7 +3,7 @@
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_local::faults::Faulty;
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
 use tests::{World, follow, publish};
 use timeline_reader::PATIENCE;
 use tokio::time::Instant;

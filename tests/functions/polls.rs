@@ -4,7 +4,7 @@
 use nagare_local::engine::stream::StreamRecord;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::dynamo::item::Key;
+use shared::platform::dynamo::item::Key;
 use tests::{World, soon};
 
 use crate::projecting::{project, records};

@@ -3,7 +3,7 @@
 use nagare_operator::erasure::marks::Marks;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::ledger::LedgerKey;
+use shared::platform::ledger::LedgerKey;
 use tests::World;
 
 fn update(viewer: &str, minute: u8, says: u8) -> Value {

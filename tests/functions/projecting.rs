@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use nagare_local::engine::stream::StreamRecord;
 use nagare_local::stream_source;
-use shared::dynamo::item::{Item, Row};
-use shared::dynamo::{Query, Table};
+use shared::platform::dynamo::item::{Item, Row};
+use shared::platform::dynamo::{Query, Table};
 use tests::{World, soon};
 
 pub(crate) fn records(world: &World) -> Vec<StreamRecord> {

@@ -11,8 +11,8 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_local::connector;
 use nagare_local::faults::{Fault, inject};
-use shared::queue::{BATCH, MAX_BYTES, Message, Sender};
-use shared::runtime::deadline::Deadline;
+use shared::platform::queue::{BATCH, MAX_BYTES, Message, Sender};
+use shared::platform::runtime::deadline::Deadline;
 use tests::{NOW, World, event, message, publish, unfinished};
 
 use super::split::{FOLLOWERS, with_followers};

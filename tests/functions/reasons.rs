@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use fanout_writer::Failure;
-use shared::dead_letters::{REASONS, RECEIVES_EXHAUSTED, STREAM_BATCH, UNFOLDABLE, known_reason};
-use shared::dynamo::DynamoError;
-use shared::events::PeriodLength;
-use shared::message::CommandError;
-use shared::outbound::BusError;
-use shared::queue::SendError;
-use shared::runtime::deadline::DeadlineExceeded;
-use shared::tenants::TooManyDefinitions;
-use shared::values::{RefusalReason, Timestamp};
+use shared::history::events::PeriodLength;
+use shared::history::tenants::TooManyDefinitions;
+use shared::platform::dead_letters::{
+    REASONS, RECEIVES_EXHAUSTED, STREAM_BATCH, UNFOLDABLE, known_reason,
+};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::message::CommandError;
+use shared::platform::outbound::BusError;
+use shared::platform::queue::SendError;
+use shared::platform::runtime::deadline::DeadlineExceeded;
+use shared::platform::values::{RefusalReason, Timestamp};
 
 #[test]
 fn every_reason_is_known_and_in_the_runbook() {

@@ -11,8 +11,8 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use serde_json::Value;
-use shared::receipts::MessageEnd::{Done, HandedOn, Refused};
-use shared::receipts::{MessageEnd, RECEIPT, Receipt, Receipts, RunId};
+use shared::platform::receipts::MessageEnd::{Done, HandedOn, Refused};
+use shared::platform::receipts::{MessageEnd, RECEIPT, Receipt, Receipts, RunId};
 use tests::{NOW, World, event, follow, message, publish, soon, unfinished};
 
 use crate::split::with_followers;

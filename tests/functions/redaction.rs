@@ -4,7 +4,7 @@
 //! Words that must not come out are planted in everything that goes in. The tables quote every request
 //! in the errors that they answer, as some services do.
 
-use shared::crypto::seal::Secrets;
+use shared::platform::crypto::seal::Secrets;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Once};
 
@@ -17,8 +17,8 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
-use shared::paging::CursorSeal;
-use shared::runtime::telemetry;
+use shared::platform::paging::CursorSeal;
+use shared::platform::runtime::telemetry;
 use tests::{NOW, Output, World, event, follow, message, soon};
 use timeline_reader::Authorization;
 use tracing::subscriber::{DefaultGuard, set_default, set_global_default};

@@ -14,12 +14,12 @@ use nagare_operator::event_scope::EventScope;
 use nagare_operator::letters::{can_apply, redrive};
 use nagare_telemetry::faults::{Faults, FaultsHandle};
 use serde_json::{Value, json};
-use shared::dynamo::{Query, to_json};
-use shared::events::{Archives, Keepers};
-use shared::refusals::{LISTED_DAYS, MOST_LETTERS, RefusalCount, Refusals};
-use shared::runtime::deadline::Deadline;
-use shared::summaries::Summaries;
-use shared::values::RefusalReason;
+use shared::history::events::{Archives, Keepers};
+use shared::history::refusals::{LISTED_DAYS, MOST_LETTERS, RefusalCount, Refusals};
+use shared::history::summaries::Summaries;
+use shared::platform::dynamo::{Query, to_json};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::RefusalReason;
 use tests::{World, api_event, event, message, publish, soon, unfinished_ids};
 use timeline_reader::Authorization;
 

@@ -11,12 +11,12 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fanout_writer::{Delivery, Shares};
 use nagare_local::engine::Engine;
 use serde_json::{Value, json};
-use shared::activities::ActivityKey;
-use shared::fanout::{FanOutKind, FanOuts, Reconciliation};
-use shared::likes::Likes;
-use shared::register::Register;
-use shared::tags::Tags;
-use shared::values::{ActivityId, ActorId, Origin, SortKey, ViewerId};
+use shared::platform::register::Register;
+use shared::platform::values::{ActivityId, ActorId, Origin, SortKey, ViewerId};
+use shared::social::activities::ActivityKey;
+use shared::social::fanout::{FanOutKind, FanOuts, Reconciliation};
+use shared::social::likes::Likes;
+use shared::social::tags::Tags;
 use tests::{NOW, World, delete, event, follow, publish, soon, unfinished_ids, unfollow};
 
 use crate::overtaking::command;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use nagare_local::stream_source;
 use serde_json::{Value, json};
-use shared::events::{ArchivedObject, Period, PeriodRow, PeriodState, archive};
-use shared::tenants::MOST_READ;
-use shared::values::TenantId;
+use shared::history::events::{ArchivedObject, Period, PeriodRow, PeriodState, archive};
+use shared::history::tenants::MOST_READ;
+use shared::platform::values::TenantId;
 use tests::{World, delete, follow, publish, soon, unfollow};
 
 use crate::units::UnitCounter;

@@ -9,19 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nagare_local::stream_source::event_of;
 use serde_json::{Map, Value, json};
-use shared::activities::ActivityKey;
 use shared::bounds::{Kind, StoredIn};
-use shared::events::archives::{ReadBack, SegmentProgress};
-use shared::events::{ArchivedObject, Period, archive};
-use shared::fanout::{FanOutKind, FanOuts, Pass, Progress, Reconciliation};
-use shared::follows::FollowerRange;
-use shared::projection::Shard;
-use shared::register::Register;
-use shared::tags::Tags;
-use shared::tenants::Rules;
-use shared::values::{
+use shared::history::events::archives::{ReadBack, SegmentProgress};
+use shared::history::events::{ArchivedObject, Period, archive};
+use shared::history::tenants::Rules;
+use shared::platform::projection::Shard;
+use shared::platform::register::Register;
+use shared::platform::values::{
     ActivityId, ActorId, CustomerId, Origin, SortKey, TenantId, Timestamp, ViewerId,
 };
+use shared::social::activities::ActivityKey;
+use shared::social::fanout::{FanOutKind, FanOuts, Pass, Progress, Reconciliation};
+use shared::social::follows::FollowerRange;
+use shared::social::tags::Tags;
 use tests::{World, delete, event, follow, message, moved, publish, soon, unfollow};
 
 /// What becomes of an item that a later version has written.

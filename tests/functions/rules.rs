@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use nagare_local::faults::Fault;
 use serde_json::{Value, json};
-use shared::events::{Customer, PeriodLength};
-use shared::summaries::{CustomerSummary, Snapshot};
-use shared::tenants::{Customers, Decided, Definitions, Rules, When};
-use shared::values::{CustomerId, EventName, TenantId, Timestamp};
+use shared::history::events::{Customer, PeriodLength};
+use shared::history::summaries::{CustomerSummary, Snapshot};
+use shared::history::tenants::{Customers, Decided, Definitions, Rules, When};
+use shared::platform::values::{CustomerId, EventName, TenantId, Timestamp};
 use tests::World;
 use timeline_reader::Authorization;
 
@@ -202,7 +202,8 @@ async fn what_was_read_stays_read_and_pages_skip_nothing() {
         "read": [{"alert_id": alerts[3]["alert_id"]}, {"alert_id": "unknown"}]});
     world.done(&[read.clone(), read]).await;
     // Whoever has no memory of what was decided decides it again, and changes nothing.
-    let forgotten = shared::tenants::keys::decided(&customer("c-9"), &"a".parse().unwrap());
+    let forgotten =
+        shared::history::tenants::keys::decided(&customer("c-9"), &"a".parse().unwrap());
     world.writer.ledger.clone().delete(forgotten).await.unwrap();
     decide(&world, "c-9", &all).await;
     let expected: Vec<_> =
@@ -238,7 +239,7 @@ async fn decided_twice(blow: Option<(usize, Blow)>) -> usize {
                 let decided = rules.decide(&rule, &on, world.clock.now()).await?;
                 assert_eq!(decided, Decided::Done);
             }
-            Ok::<_, shared::tenants::DecideError>(())
+            Ok::<_, shared::history::tenants::DecideError>(())
         };
         tokio::select! {
             decided = decision => if decided.is_ok() { break },

@@ -11,15 +11,15 @@ use fanout_writer::FanOutLimits;
 use futures::{StreamExt, stream};
 use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
-use shared::activities::ActivityKey;
 use shared::command::{Command, InternalSeal};
-use shared::dead_letters::{Evidence, REASON, RECEIVES_EXHAUSTED, SOURCE};
-use shared::fanout::{FanOutKind, FanOutSegment, FanOuts};
-use shared::follows::{FollowChange, FollowerRange, Follows};
-use shared::register::Register;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::hold::Hold;
-use shared::values::{ActivityId, ActorId, ViewerId};
+use shared::platform::dead_letters::{Evidence, REASON, RECEIVES_EXHAUSTED, SOURCE};
+use shared::platform::register::Register;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::{ActivityId, ActorId, ViewerId};
+use shared::social::activities::ActivityKey;
+use shared::social::fanout::{FanOutKind, FanOutSegment, FanOuts};
+use shared::social::follows::{FollowChange, FollowerRange, Follows};
 use tests::secrets;
 use tests::{
     COMMAND_QUEUE_ARN, NOW, World, delete, event, follow, publish, said, soon, unfinished, unfollow,

@@ -12,8 +12,8 @@ use nagare_local::sqs::{QueueConfig, Queues, Wire};
 use nagare_local::stream_source::StreamSource;
 use projector::{EventError, Failed, StreamEvent, StreamResponse};
 use serde_json::json;
-use shared::dead_letters::StreamBatch;
-use shared::queue::Sender;
+use shared::platform::dead_letters::StreamBatch;
+use shared::platform::queue::Sender;
 use tokio::sync::watch;
 
 const QUEUE: &str = "dead";

@@ -11,10 +11,10 @@ use nagare_local::faults::Fault;
 use nagare_local::stream_source::event_of;
 use projector::StreamResponse;
 use serde_json::{Value, json};
-use shared::dynamo::{Limits, Query};
-use shared::events::{Customer, Tally};
-use shared::summaries::{CustomerSummary, Summaries};
-use shared::values::{EventName, Timestamp};
+use shared::history::events::{Customer, Tally};
+use shared::history::summaries::{CustomerSummary, Summaries};
+use shared::platform::dynamo::{Limits, Query};
+use shared::platform::values::{EventName, Timestamp};
 use tests::{World, soon};
 use timeline_reader::Authorization;
 
@@ -140,7 +140,7 @@ async fn check_witnesses(world: &World) {
         let table = world.tables.events.tables().table(period);
         let mut tally = Tally::default();
         for row in table.all(Query::default()).await.unwrap() {
-            tally.add(Tally::of_line(&shared::events::Event::read(&row).unwrap().line()));
+            tally.add(Tally::of_line(&shared::history::events::Event::read(&row).unwrap().line()));
         }
         assert_eq!(summaries.witness(period).await.unwrap(), tally);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::ledger_item::LedgerItem;
-use shared::tags::TagItem;
+use shared::social::tags::TagItem;
 use tests::{World, delete, publish, unfollow};
 use timeline_reader::Authorization;
 

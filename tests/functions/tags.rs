@@ -6,8 +6,8 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_local::faults::Faulty;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::ledger::FORGET_AT;
-use shared::runtime::deadline::Deadline;
+use shared::platform::ledger::FORGET_AT;
+use shared::platform::runtime::deadline::Deadline;
 use tests::{NOW, World, delete, event, message, publish, unfinished};
 use timeline_reader::Authorization;
 
@@ -158,7 +158,7 @@ async fn an_untag_is_listed_for_three_days_and_the_tag_says_so_for_good() {
         let is_of_bob = |item: &Value| item.to_string().contains("bob");
         ledger(world).into_iter().filter(is_of_bob).collect()
     };
-    let now: shared::values::Timestamp = NOW.parse().unwrap();
+    let now: shared::platform::values::Timestamp = NOW.parse().unwrap();
     let listing = rows(&world).into_iter().find(|item| item.get(FORGET_AT).is_some()).unwrap();
     let until = now.unix_millis() / 1000 + 3 * 86_400;
     assert_eq!(listing[FORGET_AT]["N"], until.to_string());

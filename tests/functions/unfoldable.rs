@@ -14,8 +14,8 @@ use nagare_local::engine::stream::StreamRecord;
 use nagare_local::faults::{Fault, inject};
 use nagare_local::stream_source::event as batch;
 use serde_json::{Value, json};
-use shared::dead_letters::DeadLetter;
-use shared::likes::LikeCounts;
+use shared::platform::dead_letters::DeadLetter;
+use shared::social::likes::LikeCounts;
 use tests::{World, event, internal_seal, message, said, soon, unfinished};
 
 use crate::projecting::records;

@@ -10,8 +10,8 @@ use nagare_operator::cost::work::{self, Audience, Work};
 use nagare_operator::cost::{Activity, Edge};
 use nagare_operator::cost::{events, likes};
 use serde_json::{Value, json};
-use shared::activities::changes::Copies;
-use shared::runtime::hold::Hold;
+use shared::platform::runtime::hold::Hold;
+use shared::social::activities::changes::Copies;
 use tests::{NOW, delete, follow, publish, soon, unfollow};
 
 pub(super) use counter::{UnitCounter, Units};
@@ -368,7 +368,7 @@ async fn of_a_graph_and_its_posts() {
     expect(graph.import, counter.take(), "the import");
     for n in 0..120 {
         let (author, second) = ((n * 5 % 31).to_string(), 1_795_000_000 + n * 60);
-        let at = shared::values::Timestamp::from_unix_millis(second * 1_000).to_string();
+        let at = shared::platform::values::Timestamp::from_unix_millis(second * 1_000).to_string();
         let mut command = publish(&author, &format!("{author}-{second}"), &at);
         command["payload"] = Value::Null;
         graph.publish(&author, second, activity(&command));

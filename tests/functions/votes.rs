@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use shared::bounds::Kind;
-use shared::dynamo::Limits;
-use shared::dynamo::item::Item;
-use shared::dynamo::limits::item_bytes;
-use shared::polls::keys;
-use shared::values::Timestamp;
+use shared::platform::dynamo::Limits;
+use shared::platform::dynamo::item::Item;
+use shared::platform::dynamo::limits::item_bytes;
+use shared::platform::values::Timestamp;
+use shared::social::polls::keys;
 use tests::{World, event, message, said, soon, unfinished};
 
 use crate::projecting::{everything, project, projecting, records};

@@ -5,7 +5,7 @@ use fanout_writer::DeadLetterQueue;
 use nagare_client::tables::TableNames;
 use nagare_local::{connector, schema};
 use serde_json::json;
-use shared::queue::{BatchError, Sender};
+use shared::platform::queue::{BatchError, Sender};
 use tests::{World, delete, event, follow, letter_seal, message, publish, soon, unfollow};
 
 const AT: &str = "2026-11-20T11:00:00.000Z";

@@ -9,7 +9,7 @@ use nagare_local::engine::Engine;
 use nagare_local::schema;
 use nagare_local::sqs::{QueueConfig, Queues, Wire};
 use serde_json::{Value, json};
-use shared::runtime::clock::Clock;
+use shared::platform::runtime::clock::Clock;
 
 fn check(operation: &str, request: &Value) -> Result<(), Violation> {
     aws_models::check(operation, request, Unknown::Refused)

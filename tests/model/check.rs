@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use fastrand::Rng;
 use serde_json::Value;
-use shared::dead_letters::DeadLetter;
-use shared::values::{Order, Span};
-use shared::values::{Timestamp, ViewerId};
+use shared::platform::dead_letters::DeadLetter;
+use shared::platform::values::{Order, Span};
+use shared::platform::values::{Timestamp, ViewerId};
 use tests::World;
 
 use crate::features;

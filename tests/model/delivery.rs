@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aws_lambda_events::event::sqs::{SqsMessage, SqsMessageAttribute};
 use serde_json::Value;
-use shared::dead_letters::ORIGIN;
+use shared::platform::dead_letters::ORIGIN;
 use tests::message;
 
 use crate::history::{Sent, What};

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use nagare_local::faults::{Fault, Rates};
-use shared::dynamo::Limits;
-use shared::follows::Parking;
-use shared::paging::INLINE;
-use shared::runtime::hold::Hold;
+use shared::platform::dynamo::Limits;
+use shared::platform::paging::INLINE;
+use shared::platform::runtime::hold::Hold;
+use shared::social::follows::Parking;
 
 use crate::readers::READERS_KEPT;
 use crate::shrunk;

@@ -157,7 +157,7 @@ pub(crate) fn changed_at(random: &mut Rng) -> i64 {
 
 /// An instant as RFC 3339.
 pub(crate) fn instant(millis: i64) -> String {
-    shared::values::Timestamp::from_unix_millis(millis).to_string()
+    shared::platform::values::Timestamp::from_unix_millis(millis).to_string()
 }
 
 impl What {

@@ -4,7 +4,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use fastrand::Rng;
 use futures::TryStreamExt;
 use nagare_operator::letters::redrive;
-use shared::dead_letters::DeadLetter;
+use shared::platform::dead_letters::DeadLetter;
 use tests::{World, event, soon, unfinished_ids};
 
 /// Messages that a handler is given at once.

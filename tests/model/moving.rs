@@ -20,7 +20,7 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::Value;
-use shared::runtime::hold::Hold;
+use shared::platform::runtime::hold::Hold;
 use tests::World;
 use tokio::time::sleep;
 

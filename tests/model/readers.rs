@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use serde_json::Value;
-use shared::activities::RecordCache;
-use shared::dynamo::Limits;
-use shared::runtime::clock::Clock;
-use shared::values::Timestamp;
+use shared::platform::dynamo::Limits;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Timestamp;
+use shared::social::activities::RecordCache;
 use tests::{World, api_event, received, soon};
 use timeline_reader::Reader;
 

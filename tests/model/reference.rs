@@ -144,5 +144,5 @@ pub(crate) fn shown(item: &Value) -> Shown {
 
 /// An instant as it is printed, in unix milliseconds.
 pub(crate) fn millis(text: &str) -> i64 {
-    text.parse::<shared::values::Timestamp>().unwrap().unix_millis()
+    text.parse::<shared::platform::values::Timestamp>().unwrap().unix_millis()
 }

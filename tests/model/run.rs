@@ -15,8 +15,8 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::FanOutLimits;
 use fastrand::Rng;
 use nagare_local::faults::{Faults, Faulty, Rates};
-use shared::runtime::hold::Hold;
-use shared::values::Timestamp;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::Timestamp;
 use tests::{World, unfinished_ids};
 
 use crate::check;

@@ -3,7 +3,7 @@
 //! Rows keep their size: a repeater fills a smaller row of votes, and is refused as documented. Single commands fit, so whatever is refused was gathered by the code beyond what it was told.
 
 use fastrand::Rng;
-use shared::dynamo::Limits;
+use shared::platform::dynamo::Limits;
 
 /// Limits of a run: in half of them DynamoDB's.
 pub(crate) fn limits(random: &mut Rng) -> Limits {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fanout_writer::Shares;
 use serde_json::{Value, json};
-use shared::runtime::hold::Hold;
+use shared::platform::runtime::hold::Hold;
 use tests::{NOW, World, follow, publish, unfollow};
 
 use crate::support::{first_receives, work_off, world};

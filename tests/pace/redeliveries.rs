@@ -7,7 +7,7 @@ use fanout_writer::FanOutLimits;
 use fastrand::Rng;
 use nagare_local::faults::Rates;
 use nagare_local::schema;
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
 use tests::{NOW, World, event, message, publish};
 use tokio::time::{Instant, timeout};
 

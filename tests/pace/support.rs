@@ -15,10 +15,10 @@ use futures::{FutureExt, StreamExt};
 use nagare_local::faults::{Faulty, Rates};
 use nagare_local::schema;
 use serde_json::{Value, json};
-use shared::follows::keys;
-use shared::runtime::deadline::Deadline;
-use shared::values::{ActorId, Timestamp, ViewerId};
-use shared::values::{Order, Span};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::{ActorId, Timestamp, ViewerId};
+use shared::platform::values::{Order, Span};
+use shared::social::follows::keys;
 use tests::{World, event, message, unfinished_ids};
 use tokio::time::Instant;
 

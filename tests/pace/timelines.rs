@@ -6,8 +6,8 @@ use std::time::Duration;
 use nagare_local::faults::Rates;
 use nagare_local::schema;
 use serde_json::{Value, json};
-use shared::runtime::deadline::Deadline;
-use shared::values::{ActorId, SortKey, Timestamp};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::{ActorId, SortKey, Timestamp};
 use tests::{NOW, World, event, follow, message, publish, unfinished_ids, unfollow};
 use tokio::time::Instant;
 
@@ -27,7 +27,7 @@ fn outbox(world: &World, actor: &str, activities: usize) {
         let activity_id = format!("{actor}-{n}").parse().unwrap();
         let sort_key = SortKey { published_at: at, activity_id };
         json!({
-            "pk": {"S": shared::activities::keys::outbox(&ActorId::new(actor).unwrap())}, "sk": {"S": sort_key.to_string()},
+            "pk": {"S": shared::social::activities::keys::outbox(&ActorId::new(actor).unwrap())}, "sk": {"S": sort_key.to_string()},
             "activity_id": {"S": sort_key.activity_id.as_str()},
         })
     });

@@ -857,7 +857,7 @@ DAY = 86_400
 
 
 def test_changes_are_folded_in_the_order_of_their_shard(stack):
-    """What the code takes for granted of the stream and its mapping (shared/src/projection/mod.rs)."""
+    """What the code takes for granted of the stream and its mapping (shared/src/platform/projection/mod.rs)."""
     assert set(STREAMS_OF) == {"Projector"}
     mapping = mapping_of(stack, "Projector")
     assert named(mapping["EventSourceArn"]) == "FactsTable.StreamArn"

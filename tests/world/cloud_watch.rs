@@ -13,7 +13,7 @@ use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use period_keeper::CloudWatch;
 use serde_json::{Map, Value, json};
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 
 use crate::COMMANDS;
 use crate::observed::Observed;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use serde_json::{Value, json};
-use shared::dead_letters::SOURCE;
-use shared::runtime::deadline::Deadline;
+use shared::platform::dead_letters::SOURCE;
+use shared::platform::runtime::deadline::Deadline;
 
 use crate::COMMAND_QUEUE_ARN;
 

@@ -7,7 +7,7 @@ use nagare_client::tables::Tables;
 use nagare_local::connector::{self, InProcess};
 use nagare_local::schema;
 use nagare_local::sqs::Wire;
-use shared::objects::Objects;
+use shared::platform::objects::Objects;
 
 use crate::observed::Modelled;
 use crate::{World, bucket};

@@ -7,7 +7,7 @@ use nagare_local::engine::mappings::StreamMapped;
 use nagare_local::schema;
 use nagare_local::sqs::Wire;
 use serde_json::{Value, json};
-use shared::events::{MadeTable, Period, PeriodRow, PeriodState};
+use shared::history::events::{MadeTable, Period, PeriodRow, PeriodState};
 
 use crate::World;
 
@@ -74,7 +74,7 @@ impl World {
     /// The events in the table of a period.
     pub async fn events_in(&self, name: &str) -> usize {
         let table = self.direct().events.tables().table(name.parse().unwrap());
-        table.all(shared::dynamo::Query::default()).await.unwrap().len()
+        table.all(shared::platform::dynamo::Query::default()).await.unwrap().len()
     }
 
     /// The tables, whatever is between them and the functions.

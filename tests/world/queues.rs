@@ -6,7 +6,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use futures::TryStreamExt;
 use nagare_local::sqs::ReceivedMessage;
 use nagare_local::sqs_event;
-use shared::dead_letters::DeadLetter;
+use shared::platform::dead_letters::DeadLetter;
 
 use crate::{COMMANDS, DEAD_LETTERS, World};
 

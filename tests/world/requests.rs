@@ -3,7 +3,7 @@
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::http::HeaderMap;
 use serde_json::{Value, json};
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
 
 use crate::{World, api_event, soon};
 

@@ -2,11 +2,11 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::Command;
-use shared::dead_letters::{
+use shared::platform::dead_letters::{
     DETAIL, DeadLetter, Evidence, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT,
     SOURCE, STREAM_BATCH, StreamBatch, cut, is_reason,
 };
-use shared::values::{Timestamp, is_message_id};
+use shared::platform::values::{Timestamp, is_message_id};
 
 use crate::Alerter;
 

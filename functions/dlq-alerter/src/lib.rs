@@ -21,13 +21,13 @@ use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent
 use futures::future::{BoxFuture, join_all};
 use metrics::Arrivals;
 use shared::command::Command;
-use shared::dead_letters::{DeadLetter, DeadLetters, LetterSeal, known_reason};
-use shared::dynamo::DynamoError;
 use shared::log_subject;
-use shared::queue::{BatchError, message_ids};
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::metrics::Metrics;
+use shared::platform::dead_letters::{DeadLetter, DeadLetters, LetterSeal, known_reason};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::queue::{BatchError, message_ids};
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::metrics::Metrics;
 use tracing::error;
 
 /// What the alerter works with. Made once; every invocation borrows it.

@@ -4,12 +4,12 @@ use aws_lambda_events::event::sqs::SqsEvent;
 use dlq_alerter::Alerter;
 use dlq_alerter::env;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use shared::dead_letters::{DeadLetters, LetterSeal};
-use shared::dynamo::{Dynamo, sdk_config};
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::function::Function;
-use shared::runtime::metrics::Metrics;
+use shared::platform::dead_letters::{DeadLetters, LetterSeal};
+use shared::platform::dynamo::{Dynamo, sdk_config};
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::function::Function;
+use shared::platform::runtime::metrics::Metrics;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -2,9 +2,9 @@
 //! which this function keeps at zero.
 
 use serde::Serialize;
-use shared::dead_letters::{DeadLetter, STREAM_BATCH, known_reason};
-use shared::runtime::metrics::{Count, MetricNames, Record};
-use shared::values::RefusalReason;
+use shared::platform::dead_letters::{DeadLetter, STREAM_BATCH, known_reason};
+use shared::platform::runtime::metrics::{Count, MetricNames, Record};
+use shared::platform::values::RefusalReason;
 
 /// Dead letters that were kept.
 #[derive(Serialize, Default)]

@@ -4,9 +4,9 @@
 //! over more writers. An event is at most a few kilobytes, so any fits.
 
 use shared::command::Command;
-use shared::events::{Event, EventsRecorded, MOST_EVENTS, SentEvent};
-use shared::queue::Message;
-use shared::values::TenantId;
+use shared::history::events::{Event, EventsRecorded, MOST_EVENTS, SentEvent};
+use shared::platform::queue::Message;
+use shared::platform::values::TenantId;
 
 /// The most bytes of the events of one message.
 pub const MESSAGE_BYTES: usize = 256 * 1024;

@@ -8,9 +8,9 @@ use std::fmt;
 use api::Problem;
 use api::problem::Fault;
 use serde_json::value::RawValue;
-use shared::events::{Event, EventSettings, Period};
-use shared::message::{CommandError, Members, Names};
-use shared::values::{TenantId, Timestamp};
+use shared::history::events::{Event, EventSettings, Period};
+use shared::platform::message::{CommandError, Members, Names};
+use shared::platform::values::{TenantId, Timestamp};
 
 /// The most events of one request.
 pub const MOST_EVENTS: usize = 500;

@@ -15,11 +15,11 @@
 //!
 //! A request is checked completely before anything of it is sent, so a request with a mistake leaves nothing behind. It is answered
 //! with 202 once SQS has accepted all of its messages. If that is unknown after [`PATIENCE`], some messages may be on the queue: the
-//! answer is 503, and the sender sends the whole request again. Recording an event is idempotent ([`shared::events`]), so that is
+//! answer is 503, and the sender sends the whole request again. Recording an event is idempotent ([`shared::history::events`]), so that is
 //! harmless.
 //!
 //! An event whose period is closed by the clock of this function is a mistake of the request. The writer finds out whether another event
-//! is too late by then or in conflict, and refuses it ([`shared::refusals`]): this function reads no table.
+//! is too late by then or in conflict, and refuses it ([`shared::history::refusals`]): this function reads no table.
 //!
 //! # Malformed requests
 //!
@@ -42,12 +42,12 @@ use api::response::{self, Caching};
 use api::{Authorization, Claims, EVENTS_ROUTE, LogSampling, Path, Problem, Route};
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
-use shared::events::EventSettings;
-use shared::queue::Sender;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::metrics::Metrics;
-use shared::values::TenantId;
+use shared::history::events::EventSettings;
+use shared::platform::queue::Sender;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::metrics::Metrics;
+use shared::platform::values::TenantId;
 use tokio::time::Instant;
 
 pub use batches::MESSAGE_BYTES;

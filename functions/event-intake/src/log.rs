@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::{LogSampling, Problem};
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
-use shared::values::TenantId;
+use shared::platform::values::TenantId;
 use tracing::{error, info};
 
 /// How a request was answered.

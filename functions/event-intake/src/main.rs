@@ -4,13 +4,13 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use event_intake::env;
 use event_intake::{Intake, PATIENCE, TenantRates};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use shared::dynamo::sdk_config;
-use shared::events::EventSettings;
-use shared::queue::Sender;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::function::Function;
-use shared::runtime::metrics::Metrics;
+use shared::history::events::EventSettings;
+use shared::platform::dynamo::sdk_config;
+use shared::platform::queue::Sender;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::function::Function;
+use shared::platform::runtime::metrics::Metrics;
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).
 #[global_allocator]

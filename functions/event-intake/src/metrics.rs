@@ -2,8 +2,8 @@
 
 use api::Problem;
 use serde::Serialize;
-use shared::runtime::metrics::{Count, MetricNames, Metrics, Record};
-use shared::values::Timestamp;
+use shared::platform::runtime::metrics::{Count, MetricNames, Metrics, Record};
+use shared::platform::values::Timestamp;
 
 use crate::log::Outcome;
 

@@ -16,7 +16,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::Problem;
-use shared::values::{TenantId, Timestamp};
+use shared::platform::values::{TenantId, Timestamp};
 
 /// Tenants that are remembered. Beyond that the ones are forgotten that have nearly all of their allowance.
 const MOST_TENANTS: usize = 10_000;

@@ -2,11 +2,11 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::{Command, InternalSeal, MAX_INTERNAL_LENGTH};
-use shared::dead_letters::fits;
-use shared::message::CommandError;
-use shared::queue::{Message, SendError, Sender};
-use shared::runtime::deadline::Deadline;
-use shared::values::{Origin, Timestamp};
+use shared::platform::dead_letters::fits;
+use shared::platform::message::CommandError;
+use shared::platform::queue::{Message, SendError, Sender};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::{Origin, Timestamp};
 
 /// The attribute of a message that went back as it came, with its sealed origin.
 const FIRST: &str = "nagare.first";

@@ -1,21 +1,21 @@
 //! The context that a command is applied in.
 
-use shared::activities::Activities;
 use shared::command::Command;
-use shared::dynamo::Dynamo;
-use shared::events::Events;
-use shared::facts::Facts;
-use shared::fanout::FanOuts;
-use shared::follows::{Follows, Parking};
-use shared::ledger::Ledger;
-use shared::outbound::{Bus, Happened, OutboundEvent};
-use shared::projection::Views;
-use shared::rooms::RoomQueues;
-use shared::runtime::clock::Clock;
-use shared::runtime::hold::Hold;
-use shared::tags::Tags;
-use shared::timelines::{Reconciler, Timelines};
-use shared::values::{Retention, Timestamp};
+use shared::history::events::Events;
+use shared::platform::dynamo::Dynamo;
+use shared::platform::facts::Facts;
+use shared::platform::ledger::Ledger;
+use shared::platform::outbound::{Bus, Happened, OutboundEvent};
+use shared::platform::projection::Views;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::{Retention, Timestamp};
+use shared::social::activities::Activities;
+use shared::social::fanout::FanOuts;
+use shared::social::follows::{Follows, Parking};
+use shared::social::rooms::RoomQueues;
+use shared::social::tags::Tags;
+use shared::social::timelines::{Reconciler, Timelines};
 
 use crate::{CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, FanOutLimits, Writer};
 

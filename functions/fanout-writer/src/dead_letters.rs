@@ -1,13 +1,15 @@
 //! Sends commands that no further delivery can help to the dead-letter queue. They do not wait for their five
-//! receives, and take their reason along. The first [refusals](shared::refusals) of a subject on a day are kept as letters, and the
+//! receives, and take their reason along. The first [refusals](shared::history::refusals) of a subject on a day are kept as letters, and the
 //! others are only counted.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, cut, fits};
-use shared::events::SentEvent;
-use shared::ledger::Ledger;
-use shared::queue::{Message, SendError, Sender};
-use shared::refusals::{MOST_LETTERS, Refusals};
+use shared::history::events::SentEvent;
+use shared::history::refusals::{MOST_LETTERS, Refusals};
+use shared::platform::dead_letters::{
+    DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, cut, fits,
+};
+use shared::platform::ledger::Ledger;
+use shared::platform::queue::{Message, SendError, Sender};
 
 use crate::{Delivery, Failure};
 

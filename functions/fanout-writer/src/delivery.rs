@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::{Command, Continued};
-use shared::dead_letters::ORIGIN;
-use shared::runtime::deadline::Deadline;
-use shared::values::{Origin, Timestamp};
+use shared::platform::dead_letters::ORIGIN;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::{Origin, Timestamp};
 
 /// The time between two notes of progress: a delivery that dies loses at most this much.
 pub(crate) const SLICE: Duration = Duration::from_secs(5);

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use shared::dynamo::DynamoError;
-use shared::queue::SendError;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::queue::SendError;
 
 use crate::Failure;
 

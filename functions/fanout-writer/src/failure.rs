@@ -1,12 +1,12 @@
 //! Why a command was not applied, and whether another delivery helps.
 
-use shared::dynamo::DynamoError;
-use shared::events::Period;
-use shared::message::CommandError;
-use shared::outbound::BusError;
-use shared::queue::SendError;
-use shared::tenants::{DecideError, TooManyDefinitions};
-use shared::values::{ActivityId, EventId, PollId, Timestamp, ViewerId};
+use shared::history::events::Period;
+use shared::history::tenants::{DecideError, TooManyDefinitions};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::message::CommandError;
+use shared::platform::outbound::BusError;
+use shared::platform::queue::SendError;
+use shared::platform::values::{ActivityId, EventId, PollId, Timestamp, ViewerId};
 
 /// Seconds until a missing table is looked for again. The keeper runs every quarter of an hour.
 const NOT_MADE_SECONDS: u16 = 60;

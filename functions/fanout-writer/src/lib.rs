@@ -26,7 +26,7 @@
 //! has begun, and the rest of the work goes back to the queue as a message of its own. Receives count failures only.
 //!
 //! Each command first states its fact in the ledger, and then makes timelines agree with what the ledger says now.
-//! [`shared::fanout`] argues why that ends right whatever happens at the same time.
+//! [`shared::social::fanout`] argues why that ends right whatever happens at the same time.
 
 mod apply;
 mod command_queue;
@@ -47,23 +47,23 @@ mod shares;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::{BoxFuture, join_all};
-use shared::activities::ChangeLog;
 use shared::command::Command;
-use shared::events::Events;
-use shared::facts::Facts;
-use shared::follows::Parking;
-use shared::ledger::Ledger;
-use shared::outbound::Bus;
-use shared::projection::Views;
-use shared::queue::{BatchError, Message, message_ids};
-use shared::receipts::RECEIPT;
-use shared::rooms::RoomQueues;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::hold::Hold;
-use shared::runtime::metrics::Metrics;
-use shared::timelines::Timelines;
-use shared::values::Retention;
+use shared::history::events::Events;
+use shared::platform::facts::Facts;
+use shared::platform::ledger::Ledger;
+use shared::platform::outbound::Bus;
+use shared::platform::projection::Views;
+use shared::platform::queue::{BatchError, Message, message_ids};
+use shared::platform::receipts::RECEIPT;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::runtime::metrics::Metrics;
+use shared::platform::values::Retention;
+use shared::social::activities::ChangeLog;
+use shared::social::follows::Parking;
+use shared::social::rooms::RoomQueues;
+use shared::social::timelines::Timelines;
 
 pub use command_queue::CommandQueue;
 pub(crate) use context::Context;
@@ -113,7 +113,7 @@ pub struct Writer {
 impl Writer {
     /// Applies a batch of messages, each on its own. The response names those that have to be
     /// delivered again; all others are done, or kept as dead letters. It is returned a
-    /// [hold](shared::runtime::hold) after the last write that timelines show, so that pages are of
+    /// [hold](shared::platform::runtime::hold) after the last write that timelines show, so that pages are of
     /// one moment.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use shared::command::Command;
-use shared::dynamo::Usage;
 use shared::log_subject;
-use shared::message::Subject;
+use shared::platform::dynamo::Usage;
+use shared::platform::message::Subject;
 
 use crate::{Disposition, Failure};
 

@@ -22,16 +22,16 @@
 use std::collections::HashMap;
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use shared::activities::Update;
 use shared::command::Command;
-use shared::follows::FollowChange;
-use shared::likes::LikeChange;
-use shared::profiles::ProfileUpdate;
-use shared::register::Register;
-use shared::rooms::MembershipChange;
-use shared::tags::TagChange;
-use shared::tenants::CustomerUpdated;
-use shared::values::Timestamp;
+use shared::history::tenants::CustomerUpdated;
+use shared::platform::register::Register;
+use shared::platform::values::Timestamp;
+use shared::social::activities::Update;
+use shared::social::follows::FollowChange;
+use shared::social::likes::LikeChange;
+use shared::social::profiles::ProfileUpdate;
+use shared::social::rooms::MembershipChange;
+use shared::social::tags::TagChange;
 
 use crate::{Delivery, Disposition};
 

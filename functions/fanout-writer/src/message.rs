@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::Command;
-use shared::dead_letters::MAX_RECEIVES;
-use shared::dynamo::{Dynamo, Usage};
-use shared::message::CommandError;
-use shared::runtime::deadline::Deadline;
+use shared::platform::dead_letters::MAX_RECEIVES;
+use shared::platform::dynamo::{Dynamo, Usage};
+use shared::platform::message::CommandError;
+use shared::platform::runtime::deadline::Deadline;
 use tokio::time::Instant;
 
 use crate::apply::apply;

@@ -3,8 +3,8 @@
 //! every message has one.
 
 use serde::Serialize;
-use shared::runtime::metrics::{Count, Durations, MetricNames, Metrics, Record};
-use shared::values::Timestamp;
+use shared::platform::runtime::metrics::{Count, Durations, MetricNames, Metrics, Record};
+use shared::platform::values::Timestamp;
 
 use crate::Disposition;
 use crate::message::Handled;

@@ -1,9 +1,9 @@
-//! Receipts of messages whose producers wait for them ([`shared::receipts`]).
+//! Receipts of messages whose producers wait for them ([`shared::platform::receipts`]).
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use shared::dynamo::DynamoError;
-use shared::receipts::{MessageEnd, RECEIPT, Receipt, Receipts};
-use shared::runtime::deadline::Deadline;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::receipts::{MessageEnd, RECEIPT, Receipt, Receipts};
+use shared::platform::runtime::deadline::Deadline;
 
 use crate::message::Handled;
 use crate::{Disposition, Writer};

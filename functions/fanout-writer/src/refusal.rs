@@ -1,11 +1,11 @@
 //! A command that can never be applied: whether it becomes a dead letter, or is only counted.
 
 use shared::command::Command;
-use shared::dynamo::DynamoError;
-use shared::events::Event;
-use shared::message::CommandError;
-use shared::refusals::{Refusal, Refusals, RefusedEvent, RefusedMessage, RefusedSubject};
-use shared::values::RefusalReason;
+use shared::history::events::Event;
+use shared::history::refusals::{Refusal, Refusals, RefusedEvent, RefusedMessage, RefusedSubject};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::message::CommandError;
+use shared::platform::values::RefusalReason;
 
 use crate::{Delivery, Failure};
 
@@ -45,7 +45,7 @@ impl RefusedCommand {
         &self,
         refusals: &Refusals,
         failure: &Failure,
-        now: shared::values::Timestamp,
+        now: shared::platform::values::Timestamp,
     ) -> Result<bool, DynamoError> {
         let Some(reason) = RefusalReason::of(failure.reason()) else { return Ok(true) };
         if self.delivery.redriven {

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shared::command::Command;
-use shared::message::CommandPayload;
+use shared::platform::message::CommandPayload;
 use tokio::time::Instant;
 
 use crate::merging::target;

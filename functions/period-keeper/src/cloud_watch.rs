@@ -1,4 +1,4 @@
-//! What tables used and how old the oldest message is, by one [signed](shared::signed) call of CloudWatch: `GetMetricData`.
+//! What tables used and how old the oldest message is, by one [signed](shared::platform::signed) call of CloudWatch: `GetMetricData`.
 //!
 //! CloudWatch bills each series that is asked for. A tick asks for 7 to 23 of them, which is $0.07 to $0.23 for a thousand ticks.
 
@@ -11,13 +11,13 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::events::capacity::{AHEAD_MILLIS, Measured, Usage, WEEKS};
-use shared::events::{EventSettings, EventTables};
-use shared::runtime::deadline::Deadline;
-use shared::runtime::env;
-use shared::runtime::retry;
-use shared::signed::{self, Answer, Call, SignedError, SignedHttp};
-use shared::values::Timestamp;
+use shared::history::events::capacity::{AHEAD_MILLIS, Measured, Usage, WEEKS};
+use shared::history::events::{EventSettings, EventTables};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env;
+use shared::platform::runtime::retry;
+use shared::platform::signed::{self, Answer, Call, SignedError, SignedHttp};
+use shared::platform::values::Timestamp;
 
 use crate::service::{ServiceError, failure, refusal};
 

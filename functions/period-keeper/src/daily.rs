@@ -1,7 +1,7 @@
 //! Daily decisions for tenants: which customers are silent, and which have a low score.
 //!
 //! For each registered tenant, the due days are decided in order, one page of customers after the other. The module `daily` of
-//! [`shared::tenants`] argues why each is decided once, whatever dies.
+//! [`shared::history::tenants`] argues why each is decided once, whatever dies.
 //!
 //! Pages begin within half of a tick's time, and the calls of the last page have another eighth. Progress of a tenant is noted every
 //! few seconds, and before the time is up. Four tenants are processed in parallel, so that a slow partition of one does not block the
@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::dynamo::{DynamoError, IN_FLIGHT};
-use shared::events::Customer;
-use shared::runtime::deadline::{Deadline, DeadlineExceeded};
-use shared::summaries::{CustomerView, start_of};
-use shared::tenants::{Daily, DailyProgress, DecideError, Decisions, DueDay, last_due};
-use shared::values::{CustomerId, TenantId, Timestamp};
+use shared::history::events::Customer;
+use shared::history::summaries::{CustomerView, start_of};
+use shared::history::tenants::{Daily, DailyProgress, DecideError, Decisions, DueDay, last_due};
+use shared::platform::dynamo::{DynamoError, IN_FLIGHT};
+use shared::platform::runtime::deadline::{Deadline, DeadlineExceeded};
+use shared::platform::values::{CustomerId, TenantId, Timestamp};
 use tracing::{error, info, warn};
 
 use crate::metrics::Tick;

@@ -16,7 +16,7 @@
 //!   metrics     the metrics of a tick
 //! ```
 //!
-//! [`shared::events::keeping`] decides what is due. Each step may die anywhere, be repeated, and run in two keepers at once: it does
+//! [`shared::history::events::keeping`] decides what is due. Each step may die anywhere, be repeated, and run in two keepers at once: it does
 //! idempotent work, and then updates the row of the period, or of its progress, under the version that it has read.
 //!
 //! # Why no event is lost
@@ -73,20 +73,20 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use shared::dynamo::DynamoError;
-use shared::events::keeping::{self, Step};
-use shared::events::manifest::ManifestError;
-use shared::events::{
+use shared::history::events::keeping::{self, Step};
+use shared::history::events::manifest::ManifestError;
+use shared::history::events::{
     Archives, EventSettings, EventTables, Keepers, PeriodRow, PeriodState, Periods,
 };
-use shared::objects::{ObjectError, Objects};
-use shared::outbound::Bus;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::{Deadline, DeadlineExceeded};
-use shared::runtime::metrics::Metrics;
-use shared::summaries::Summaries;
-use shared::tenants::Daily;
-use shared::values::Timestamp;
+use shared::history::summaries::Summaries;
+use shared::history::tenants::Daily;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::objects::{ObjectError, Objects};
+use shared::platform::outbound::Bus;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::{Deadline, DeadlineExceeded};
+use shared::platform::runtime::metrics::Metrics;
+use shared::platform::values::Timestamp;
 use tracing::{error, info, warn};
 
 pub use self::cloud_watch::CloudWatch;

@@ -4,19 +4,19 @@ use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use period_keeper::env;
 use period_keeper::{CloudWatch, Keeper, KeeperLimits, Mappings};
 use serde_json::Value;
-use shared::dynamo::{Dynamo, sdk_config};
-use shared::events::capacity::Billing;
-use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
-use shared::ledger::Ledger;
-use shared::objects::Objects;
-use shared::outbound::Bus;
-use shared::projection::Views;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::function::Function;
-use shared::runtime::metrics::Metrics;
-use shared::summaries::Summaries;
-use shared::tenants::Daily;
+use shared::history::events::capacity::Billing;
+use shared::history::events::{Archives, EventSettings, EventTables, Keepers, Periods};
+use shared::history::summaries::Summaries;
+use shared::history::tenants::Daily;
+use shared::platform::dynamo::{Dynamo, sdk_config};
+use shared::platform::ledger::Ledger;
+use shared::platform::objects::Objects;
+use shared::platform::outbound::Bus;
+use shared::platform::projection::Views;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::function::Function;
+use shared::platform::runtime::metrics::Metrics;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

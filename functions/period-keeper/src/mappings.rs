@@ -1,4 +1,4 @@
-//! Mappings of streams to the projector, by three [signed](shared::signed) calls of Lambda.
+//! Mappings of streams to the projector, by three [signed](shared::platform::signed) calls of Lambda.
 //!
 //! Lambda allows one mapping of a stream to a function, and refuses a second one; the first one can then be listed. So a mapping
 //! needs no name that would have to be noted before, and each call may be repeated: by a keeper that got no response, by the successor
@@ -14,10 +14,10 @@ use aws_config::SdkConfig;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use serde_json::{Map, Value};
-use shared::runtime::deadline::Deadline;
-use shared::runtime::env;
-use shared::runtime::retry;
-use shared::signed::{self, Answer, Call, SignedError, SignedHttp, escaped};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env;
+use shared::platform::runtime::retry;
+use shared::platform::signed::{self, Answer, Call, SignedError, SignedHttp, escaped};
 
 use crate::service::{ServiceError, failure, refusal};
 

@@ -1,10 +1,10 @@
 //! The metrics of a tick.
 
 use serde::Serialize;
-use shared::events::keeping::wants_table;
-use shared::events::{EventSettings, PeriodRow, PeriodState};
-use shared::runtime::metrics::{Count, MetricNames, Record};
-use shared::values::Timestamp;
+use shared::history::events::keeping::wants_table;
+use shared::history::events::{EventSettings, PeriodRow, PeriodState};
+use shared::platform::runtime::metrics::{Count, MetricNames, Record};
+use shared::platform::values::Timestamp;
 
 /// A tick that ended. An alarm fires if there is none.
 #[derive(Serialize)]

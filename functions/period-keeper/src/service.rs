@@ -1,8 +1,8 @@
-//! What Lambda and CloudWatch answer to a [signed](shared::signed) call that they do not take.
+//! What Lambda and CloudWatch answer to a [signed](shared::platform::signed) call that they do not take.
 
 use serde_json::Value;
-use shared::runtime::deadline::DeadlineExceeded;
-use shared::signed::{Answer, CallError, SignedError};
+use shared::platform::runtime::deadline::DeadlineExceeded;
+use shared::platform::signed::{Answer, CallError, SignedError};
 
 /// The most characters of an error message that are quoted.
 const QUOTED: usize = 300;

@@ -4,10 +4,10 @@
 //! its battle lands with the change that opens it, possibly by another delivery while that change is in flight. So the delivery
 //! with this change tells the bus too, once nothing waits any more.
 
-use shared::battles::{BattleRow, BattleState, BattleStatus, keys};
-use shared::outbound::{Happened, LastHit, OutboundEvent};
-use shared::projection::{Change, Shard, View};
-use shared::values::BattleId;
+use shared::platform::outbound::{Happened, LastHit, OutboundEvent};
+use shared::platform::projection::{Change, Shard, View};
+use shared::platform::values::BattleId;
+use shared::social::battles::{BattleRow, BattleState, BattleStatus, keys};
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;

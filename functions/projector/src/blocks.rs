@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
-use shared::dynamo::item::{Key, text};
-use shared::dynamo::{DynamoError, Limits, Query};
-use shared::projection::{
+use shared::platform::dynamo::item::{Key, text};
+use shared::platform::dynamo::{DynamoError, Limits, Query};
+use shared::platform::projection::{
     BlockRange, Blocks, Change, Folded, PendingItems, Refused, Shard, SideWrites, View, Write,
     weight,
 };
-use shared::runtime::retry::Backoff;
+use shared::platform::runtime::retry::Backoff;
 use tracing::error;
 
 use crate::Projector;

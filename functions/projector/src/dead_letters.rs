@@ -2,11 +2,11 @@
 //! change later, sealed, so that nobody can make one up.
 
 use shared::command::{Command, InternalSeal};
-use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, cut};
-use shared::dynamo::item::Key;
-use shared::projection::{Change, Shard, UnfoldedChange};
-use shared::queue::{Message, SendError, Sender};
-use shared::runtime::deadline::Deadline;
+use shared::platform::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, cut};
+use shared::platform::dynamo::item::Key;
+use shared::platform::projection::{Change, Shard, UnfoldedChange};
+use shared::platform::queue::{Message, SendError, Sender};
+use shared::platform::runtime::deadline::Deadline;
 
 /// A change that becomes a dead letter.
 pub(crate) struct LetterOf<'a> {

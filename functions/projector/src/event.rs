@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use shared::dynamo::AnsweredItem;
-use shared::dynamo::item::{Item, Key, Row};
-use shared::events::{EventTables, Period};
-use shared::projection::{Change, Shard};
-use shared::values::Timestamp;
+use shared::history::events::{EventTables, Period};
+use shared::platform::dynamo::AnsweredItem;
+use shared::platform::dynamo::item::{Item, Key, Row};
+use shared::platform::projection::{Change, Shard};
+use shared::platform::values::Timestamp;
 
 /// A batch of records.
 #[derive(Debug, Clone, Default, Deserialize)]

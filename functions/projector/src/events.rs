@@ -13,7 +13,7 @@
 //! it is in flight.
 //!
 //! An event of a customer with too many names is refused. The transaction that writes the view counts it, and takes room for its letter
-//! ([`shared::refusals`]). The view notes letters until they are sent, so no delivery that dies loses one. They are sent before the
+//! ([`shared::history::refusals`]). The view notes letters until they are sent, so no delivery that dies loses one. They are sent before the
 //! view is written again.
 //!
 //! If a write is too much for a transaction, or the store refuses it, half of the changes are folded first, down to one, which is
@@ -23,18 +23,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use shared::dynamo::item::{Key, Row};
-use shared::dynamo::{DynamoError, IN_FLIGHT};
-use shared::events::{Event, Period};
-use shared::projection::{Change, Refused, Sequence, Shard, UnfoldedChange, View, Write};
-use shared::queue::SendError;
-use shared::refusals::{Counting, RefusalsOf, RefusedEvent, RefusedSubject};
-use shared::runtime::retry::Backoff;
-use shared::summaries::{
+use shared::history::events::{Event, Period};
+use shared::history::refusals::{Counting, RefusalsOf, RefusedEvent, RefusedSubject};
+use shared::history::summaries::{
     CustomerView, NO_ROOM_FOR_A_NAME, NameView, Summaries, SummaryState, SummaryView, WitnessView,
     views_of,
 };
-use shared::values::{RefusalReason, TenantId};
+use shared::platform::dynamo::item::{Key, Row};
+use shared::platform::dynamo::{DynamoError, IN_FLIGHT};
+use shared::platform::projection::{Change, Refused, Sequence, Shard, UnfoldedChange, View, Write};
+use shared::platform::queue::SendError;
+use shared::platform::runtime::retry::Backoff;
+use shared::platform::values::{RefusalReason, TenantId};
 
 use crate::Projector;
 use crate::dead_letters::LetterOf;

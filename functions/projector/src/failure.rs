@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use shared::dynamo::DynamoError;
-use shared::outbound::BusError;
-use shared::queue::SendError;
-use shared::tenants::DecideError;
+use shared::history::tenants::DecideError;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::outbound::BusError;
+use shared::platform::queue::SendError;
 
 /// Why changes have to be delivered again. Its sentence goes into logs.
 #[derive(Debug, thiserror::Error)]

@@ -16,7 +16,7 @@
 //!   metrics       the metrics of a batch
 //! ```
 //!
-//! Why a change is folded exactly once, however often it comes, is argued in [`shared::projection`].
+//! Why a change is folded exactly once, however often it comes, is argued in [`shared::platform::projection`].
 //!
 //! The changes of a batch are grouped by subject, and each view is read and written once, whatever the number of
 //! its changes. If a view cannot be written, the batch comes again from its first change on, and folded changes are
@@ -42,19 +42,19 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
-use shared::dead_letters::UNFOLDABLE;
-use shared::dynamo::IN_FLIGHT;
-use shared::events::EventTables;
-use shared::facts::Facts;
-use shared::outbound::Bus;
-use shared::polls::PollTally;
-use shared::projection::{BarrierProgress, Change, Sequence, Shard, Unfolded, Views};
-use shared::refusals::Refusals;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::metrics::Metrics;
-use shared::tenants::Rules;
-use shared::values::Retention;
+use shared::history::events::EventTables;
+use shared::history::refusals::Refusals;
+use shared::history::tenants::Rules;
+use shared::platform::dead_letters::UNFOLDABLE;
+use shared::platform::dynamo::IN_FLIGHT;
+use shared::platform::facts::Facts;
+use shared::platform::outbound::Bus;
+use shared::platform::projection::{BarrierProgress, Change, Sequence, Shard, Unfolded, Views};
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::metrics::Metrics;
+use shared::platform::values::Retention;
+use shared::social::polls::PollTally;
 use tracing::{error, warn};
 
 pub use dead_letters::DeadLetterQueue;

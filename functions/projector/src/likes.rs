@@ -16,15 +16,15 @@ use std::vec::IntoIter;
 
 use futures::future::{BoxFuture, join};
 use futures::{StreamExt, stream};
-use shared::activities::owner::{self, Owner};
-use shared::dynamo::item::Key;
-use shared::dynamo::{BATCH_GET, DynamoError, IN_FLIGHT};
-use shared::likes::{self, Recorded};
-use shared::notifications::keys;
-use shared::notifications::{ActivityLikes, Inbox};
-use shared::projection::{Change, Refused, Shard, View};
-use shared::runtime::retry::Backoff;
-use shared::values::{ActivityId, ActorId, ViewerId};
+use shared::platform::dynamo::item::Key;
+use shared::platform::dynamo::{BATCH_GET, DynamoError, IN_FLIGHT};
+use shared::platform::projection::{Change, Refused, Shard, View};
+use shared::platform::runtime::retry::Backoff;
+use shared::platform::values::{ActivityId, ActorId, ViewerId};
+use shared::social::activities::owner::{self, Owner};
+use shared::social::likes::{self, Recorded};
+use shared::social::notifications::keys;
+use shared::social::notifications::{ActivityLikes, Inbox};
 
 use self::gathered::Gathered;
 use self::task::{End, Ready, Task};

@@ -4,20 +4,20 @@ use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use projector::env;
 use projector::{DeadLetterQueue, Projector, StreamEvent};
 use shared::command::InternalSeal;
-use shared::dead_letters::LetterSeal;
-use shared::dynamo::{Dynamo, sdk_config};
-use shared::events::EventTables;
-use shared::facts::Facts;
-use shared::ledger::Ledger;
-use shared::outbound::Bus;
-use shared::projection::Views;
-use shared::queue::Sender;
-use shared::refusals::Refusals;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::function::Function;
-use shared::runtime::metrics::Metrics;
-use shared::tenants::Rules;
+use shared::history::events::EventTables;
+use shared::history::refusals::Refusals;
+use shared::history::tenants::Rules;
+use shared::platform::dead_letters::LetterSeal;
+use shared::platform::dynamo::{Dynamo, sdk_config};
+use shared::platform::facts::Facts;
+use shared::platform::ledger::Ledger;
+use shared::platform::outbound::Bus;
+use shared::platform::projection::Views;
+use shared::platform::queue::Sender;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::function::Function;
+use shared::platform::runtime::metrics::Metrics;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

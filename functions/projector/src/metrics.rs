@@ -1,7 +1,7 @@
 //! What is counted: changes, and how long they took from fact to view.
 
 use serde::Serialize;
-use shared::runtime::metrics::{Count, Durations, MetricNames, Record};
+use shared::platform::runtime::metrics::{Count, Durations, MetricNames, Record};
 
 /// The outcome of a batch.
 #[derive(Serialize, Default)]

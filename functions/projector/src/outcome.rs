@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use shared::dynamo::DynamoError;
-use shared::projection::{Change, Folded, Sequence, Unfolded};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::projection::{Change, Folded, Sequence, Unfolded};
 
 use crate::failure::Failure;
 use crate::subject::Subject;

@@ -1,7 +1,7 @@
 //! Decides on the counts of customers that were folded.
 //!
 //! The views are written first, by this delivery or an earlier one, and then the rules are read:
-//! why no alert is missed is argued in [`shared::tenants`]. Rules are read once for each tenant of
+//! why no alert is missed is argued in [`shared::history::tenants`]. Rules are read once for each tenant of
 //! a batch, and a customer only where a rule counts what they did. If an erasure has emptied the
 //! customer's view since it was folded, the rules may be erased too, and are read again.
 //!
@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use shared::dynamo::{DynamoError, IN_FLIGHT};
-use shared::events::Customer;
-use shared::projection::Change;
-use shared::runtime::retry::Backoff;
-use shared::summaries::{Summaries, SummaryView, name_of};
-use shared::tenants::{DecideError, Decided, RuleDefinition};
-use shared::values::{EventName, TenantId};
+use shared::history::events::Customer;
+use shared::history::summaries::{Summaries, SummaryView, name_of};
+use shared::history::tenants::{DecideError, Decided, RuleDefinition};
+use shared::platform::dynamo::{DynamoError, IN_FLIGHT};
+use shared::platform::projection::Change;
+use shared::platform::runtime::retry::Backoff;
+use shared::platform::values::{EventName, TenantId};
 use tracing::error;
 
 use crate::Projector;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use shared::dynamo::DynamoError;
-use shared::projection::{Change, Fold, Refused, Shard};
-use shared::runtime::retry::Backoff;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::projection::{Change, Fold, Refused, Shard};
+use shared::platform::runtime::retry::Backoff;
 
 use crate::Projector;
 use crate::outcome::Outcome;

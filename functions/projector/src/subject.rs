@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use shared::activities::owner;
-use shared::battles::BattleRow;
-use shared::dynamo::item::Key;
-use shared::polls::keys::PollRow;
-use shared::projection::{Barrier, Change};
-use shared::summaries::SummaryView;
-use shared::values::{ActivityId, BattleId, PollId};
-use shared::{battles, likes, notifications, polls};
+use shared::history::summaries::SummaryView;
+use shared::platform::dynamo::item::Key;
+use shared::platform::projection::{Barrier, Change};
+use shared::platform::values::{ActivityId, BattleId, PollId};
+use shared::social::activities::owner;
+use shared::social::battles::BattleRow;
+use shared::social::polls::keys::PollRow;
+use shared::social::{battles, likes, notifications, polls};
 
 /// Changes by the view that they are counted in.
 pub(crate) type ByView<'a> = BTreeMap<SummaryView, Vec<&'a Change>>;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use api::LogSampling;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
-use shared::dynamo::Usage;
-use shared::values::ViewerId;
+use shared::platform::dynamo::Usage;
+use shared::platform::values::ViewerId;
 use tracing::{error, info};
 
 use crate::http::path::Path;

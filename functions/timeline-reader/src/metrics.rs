@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use shared::runtime::metrics::{Count, Durations, MetricNames, Metrics, Record};
-use shared::values::Timestamp;
+use shared::platform::runtime::metrics::{Count, Durations, MetricNames, Metrics, Record};
+use shared::platform::values::Timestamp;
 
 use crate::log::Outcome;
 

@@ -15,8 +15,10 @@ use nagare_operator::audit::{
 };
 use nagare_operator::progress;
 use serde::Serialize;
-use shared::dynamo::DynamoError;
-use shared::values::{ActivityId, BattleId, CustomerId, PollId, RoomId, TenantId, ViewerId};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::values::{
+    ActivityId, BattleId, CustomerId, PollId, RoomId, TenantId, ViewerId,
+};
 
 use super::Failure;
 use super::print::{counted, print_json, printable, say, tell};

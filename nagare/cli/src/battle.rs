@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 use nagare_client::clock;
-use shared::battles::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
 use shared::command::Command;
-use shared::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
+use shared::platform::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
+use shared::social::battles::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
 use uuid::Uuid;
 
 use super::Failure;

@@ -11,8 +11,8 @@ use nagare_local::bus::BusEvents;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use shared::outbound::TYPES;
-use shared::runtime::env;
+use shared::platform::outbound::TYPES;
+use shared::platform::runtime::env;
 use tokio::time::Instant;
 
 use super::Failure;

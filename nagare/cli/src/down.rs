@@ -6,7 +6,7 @@ use clap::Args;
 use nagare_client::call_timeout::call_timeout;
 use nagare_client::proxy;
 use nagare_client::running::{self, Running};
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
 
 use super::Failure;
 use super::print::say;

@@ -16,7 +16,7 @@ use nagare_operator::cost::prices::Prices;
 use nagare_operator::cost::work::DAYS;
 use nagare_operator::progress;
 use serde::Serialize;
-use shared::events::{EventSettings, PeriodLength};
+use shared::history::events::{EventSettings, PeriodLength};
 
 use super::input::Input;
 use super::print::{print_json, say};

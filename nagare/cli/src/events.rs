@@ -8,8 +8,10 @@ mod rows;
 
 use clap::{Args, Subcommand};
 use shared::command::Command;
-use shared::events::{Customer, Event, EventKey, EventRecorded};
-use shared::values::{CustomerId, EventId, EventName, Payload, PayloadError, TenantId, Timestamp};
+use shared::history::events::{Customer, Event, EventKey, EventRecorded};
+use shared::platform::values::{
+    CustomerId, EventId, EventName, Payload, PayloadError, TenantId, Timestamp,
+};
 use uuid::Uuid;
 
 use super::Failure;

@@ -7,9 +7,9 @@ use indicatif::ProgressBar;
 use nagare_client::remote::Remote;
 use nagare_operator::fanout::{Report, Work, work};
 use nagare_operator::progress;
-use shared::activities::ActivityKey;
-use shared::fanout::{FanOutKind, FanOuts};
-use shared::values::ActivityId;
+use shared::platform::values::ActivityId;
+use shared::social::activities::ActivityKey;
+use shared::social::fanout::{FanOutKind, FanOuts};
 use tokio::time::Instant;
 
 use super::Failure;

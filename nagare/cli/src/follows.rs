@@ -14,10 +14,10 @@ use nagare_client::sender::commands;
 use nagare_operator::completion::complete;
 use nagare_operator::progress;
 use shared::command::Command;
-use shared::follows::FollowChange;
-use shared::message::{EARLIEST, MAX_FUTURE_MILLIS};
-use shared::register::Register;
-use shared::values::{ActorId, Timestamp, ViewerId};
+use shared::platform::message::{EARLIEST, MAX_FUTURE_MILLIS};
+use shared::platform::register::Register;
+use shared::platform::values::{ActorId, Timestamp, ViewerId};
+use shared::social::follows::FollowChange;
 
 use super::Failure;
 use super::input::{Columns, Input, Lines, Row, RowError, Table, good, instant};

@@ -9,7 +9,7 @@ use nagare_client::remote::Remote;
 use nagare_operator::erasure::{Erasure, letters};
 use nagare_operator::event_scope::EventScope;
 use serde::Serialize;
-use shared::values::{ActorId, CustomerId, TenantId, Timestamp};
+use shared::platform::values::{ActorId, CustomerId, TenantId, Timestamp};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};

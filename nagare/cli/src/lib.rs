@@ -47,12 +47,12 @@ mod up;
 use std::process::ExitCode;
 
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
-use shared::activities::{Delete, Update};
 use shared::command::Command;
-use shared::follows::FollowChange;
-use shared::likes::LikeChange;
-use shared::register::Register;
-use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
+use shared::platform::register::Register;
+use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
+use shared::social::activities::{Delete, Update};
+use shared::social::follows::FollowChange;
+use shared::social::likes::LikeChange;
 
 pub use follows::follows_in;
 pub use nagare_client::failure::Failure;

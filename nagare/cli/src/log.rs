@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use nagare_client::visible::visible;
 use nagare_telemetry::journal::Journal;
-use shared::runtime::telemetry::{self, WithInvocation};
+use shared::platform::runtime::telemetry::{self, WithInvocation};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;

@@ -8,8 +8,8 @@ use nagare_client::remote::Remote;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared::command::Command;
-use shared::notifications::{MarkRead, Marked, ReadThrough};
-use shared::values::ViewerId;
+use shared::platform::values::ViewerId;
+use shared::social::notifications::{MarkRead, Marked, ReadThrough};
 
 use super::Failure;
 use super::print::{counted, one_line, printable, printable_json, say, tell};

@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand};
 use nagare_client::clock;
 use shared::command::Command;
-use shared::polls::{PollClosed, PollOpened, Vote};
-use shared::values::{ActorId, Choice, Payload, PollId, Timestamp, ViewerId};
+use shared::platform::values::{ActorId, Choice, Payload, PollId, Timestamp, ViewerId};
+use shared::social::polls::{PollClosed, PollOpened, Vote};
 
 use super::Failure;
 use super::show::{self, Show};

@@ -6,8 +6,8 @@ use nagare_client::clock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared::command::Command;
-use shared::profiles::ProfileUpdate;
-use shared::values::{Payload, Timestamp, ViewerId};
+use shared::platform::values::{Payload, Timestamp, ViewerId};
+use shared::social::profiles::ProfileUpdate;
 
 use super::Failure;
 use super::pages::unexpected;

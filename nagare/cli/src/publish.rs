@@ -8,9 +8,9 @@ use nagare_client::remote::Remote;
 use nagare_client::sender::commands;
 use nagare_operator::progress;
 use serde::Serialize;
-use shared::activities;
 use shared::command::Command;
-use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
+use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
+use shared::social::activities;
 
 use super::Failure;
 use super::input::{Input, Line, RowError};

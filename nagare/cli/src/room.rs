@@ -6,9 +6,9 @@ use nagare_client::clock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared::command::Command;
-use shared::register::Register;
-use shared::rooms::{MembershipChange, MessageDeleted, MessageKey, MessagePosted};
-use shared::values::{MessageId, Payload, RoomId, Timestamp, ViewerId};
+use shared::platform::register::Register;
+use shared::platform::values::{MessageId, Payload, RoomId, Timestamp, ViewerId};
+use shared::social::rooms::{MembershipChange, MessageDeleted, MessageKey, MessagePosted};
 use uuid::Uuid;
 
 use super::Failure;

@@ -18,8 +18,8 @@ use nagare_client::queue_counts::QueueCounts;
 use nagare_client::remote::Remote;
 use nagare_client::target::Target;
 use serde::Serialize;
-use shared::dead_letters::DeadLetters;
-use shared::runtime::env;
+use shared::platform::dead_letters::DeadLetters;
+use shared::platform::runtime::env;
 use tokio::time::Instant;
 
 use super::Failure;

@@ -12,7 +12,7 @@ use nagare_client::remote::Remote;
 use nagare_operator::effects::{CommandStatus, Effects, Watch};
 use serde::Serialize;
 use shared::command::Command;
-use shared::values::{HitId, MessageId};
+use shared::platform::values::{HitId, MessageId};
 use tokio::time::Instant;
 
 use super::Failure;

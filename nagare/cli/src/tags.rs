@@ -3,9 +3,9 @@
 use clap::Args;
 use nagare_client::clock;
 use shared::command::Command;
-use shared::register::Register;
-use shared::tags::TagChange;
-use shared::values::{ActivityId, Timestamp, ViewerId};
+use shared::platform::register::Register;
+use shared::platform::values::{ActivityId, Timestamp, ViewerId};
+use shared::social::tags::TagChange;
 
 use super::Failure;
 use super::submit::Submission;

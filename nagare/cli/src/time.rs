@@ -1,9 +1,9 @@
 //! The clock of a local stack, how long it keeps events, and when it parks viewers: options of `nagare up`.
 
 use clap::Args;
-use shared::events::{EventSettings, PeriodLength};
-use shared::follows::Parking;
-use shared::values::{Timestamp, TimestampError};
+use shared::history::events::{EventSettings, PeriodLength};
+use shared::platform::values::{Timestamp, TimestampError};
+use shared::social::follows::Parking;
 
 /// The longest that events are kept, in days: a hundred years.
 const LONGEST: i64 = 36_525;

@@ -3,8 +3,8 @@
 use clap::Args;
 use nagare_client::target::Target;
 use nagare_client::token::{authorizer, mint};
-use shared::runtime::env;
-use shared::values::{TenantId, ViewerId};
+use shared::platform::runtime::env;
+use shared::platform::values::{TenantId, ViewerId};
 
 use super::Failure;
 use super::print::say;

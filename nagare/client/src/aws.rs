@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_credential_types::provider::ProvideCredentials;
-use shared::runtime::env;
+use shared::platform::runtime::env;
 use tokio::time::timeout;
 
 use super::proxy;

@@ -1,7 +1,7 @@
 //! How far behind a stack is: how old its commands are, and its views.
 
 use serde::{Deserialize, Serialize};
-use shared::runtime::env;
+use shared::platform::runtime::env;
 
 use crate::call_timeout::unanswered;
 use crate::failure::Failure;

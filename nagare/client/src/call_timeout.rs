@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use shared::runtime::env;
+use shared::platform::runtime::env;
 
 use crate::failure::Failure;
 

@@ -6,8 +6,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
 
 use super::call_timeout::call_timeout;
 use super::local_stack::Time;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::env;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env;
 
 use crate::call_timeout::unanswered;
 use crate::failure::Failure;

@@ -1,9 +1,9 @@
 //! How a command fails.
 
 use nagare_gateway::ports::PortError;
-use shared::dynamo::DynamoError;
-use shared::runtime::env::EnvError;
-use shared::values::IdError;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::runtime::env::EnvError;
+use shared::platform::values::IdError;
 
 /// What to tell the user. The variant decides the exit code.
 #[derive(Debug, thiserror::Error)]

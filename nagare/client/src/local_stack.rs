@@ -4,8 +4,8 @@
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
 use aws_smithy_types::retry::RetryConfig;
 use serde::{Deserialize, Serialize};
-use shared::dynamo::timeouts;
-use shared::values::Timestamp;
+use shared::platform::dynamo::timeouts;
+use shared::platform::values::Timestamp;
 
 use crate::tables::TableNames;
 

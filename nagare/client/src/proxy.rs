@@ -11,8 +11,8 @@ use aws_smithy_http_client::{Builder, Connector};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, NoProxy};
-use shared::dynamo;
-use shared::runtime::env;
+use shared::platform::dynamo;
+use shared::platform::runtime::env;
 
 use crate::call_timeout::call_timeout;
 use crate::failure::Failure;

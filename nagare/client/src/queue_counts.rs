@@ -3,8 +3,8 @@
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName as Name;
 use serde::Serialize;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::retry::Backoff;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::retry::Backoff;
 
 use crate::call_timeout::call_timeout;
 use crate::failure::Failure;

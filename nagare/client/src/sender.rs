@@ -7,9 +7,9 @@ use std::time::Duration;
 use aws_sdk_sqs::Client;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use shared::command::Command;
-use shared::queue;
-use shared::queue::{BATCH, Message, SendError};
-use shared::runtime::deadline::Deadline;
+use shared::platform::queue;
+use shared::platform::queue::{BATCH, Message, SendError};
+use shared::platform::runtime::deadline::Deadline;
 
 use crate::call_timeout::{call_timeout, late};
 use crate::failure::Failure;

@@ -1,6 +1,6 @@
 //! Signature Version 4 for single requests: to API Gateway, and to services for which no SDK is built in.
 //!
-//! The signer of the tables' calls (`shared::dynamo`) signs one POST over and over, and does not support queries. Here paths and
+//! The signer of the tables' calls (`shared::platform::dynamo`) signs one POST over and over, and does not support queries. Here paths and
 //! queries have to be brought into their canonical form, which `aws-sigv4` does.
 
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, si
 use aws_sigv4::sign::v4::SigningParams;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::Url;
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 use tokio::sync::Mutex;
 
 /// Credentials that expire within this time are fetched again.

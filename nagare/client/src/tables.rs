@@ -1,13 +1,13 @@
 //! All tables, over one client.
 
 use aws_sdk_dynamodb::Client;
-use shared::dead_letters::DeadLetters;
-use shared::dynamo::{Dynamo, IN_FLIGHT, Limits, PacedTable};
-use shared::events::{EventSettings, EventTables, Events};
-use shared::facts::Facts;
-use shared::ledger::Ledger;
-use shared::projection::Views;
-use shared::timelines::Timelines;
+use shared::history::events::{EventSettings, EventTables, Events};
+use shared::platform::dead_letters::DeadLetters;
+use shared::platform::dynamo::{Dynamo, IN_FLIGHT, Limits, PacedTable};
+use shared::platform::facts::Facts;
+use shared::platform::ledger::Ledger;
+use shared::platform::projection::Views;
+use shared::social::timelines::Timelines;
 
 /// The names of the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]

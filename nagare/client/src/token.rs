@@ -1,8 +1,8 @@
 //! Tokens for a local stack that demands them (`nagare up --auth`), made with the key that it prints.
 
 use nagare_gateway::JwtAuthorizer;
-use shared::runtime::env;
-use shared::values::{TenantId, ViewerId};
+use shared::platform::runtime::env;
+use shared::platform::values::{TenantId, ViewerId};
 use timeline_reader::Claims;
 
 use super::clock;

@@ -14,10 +14,10 @@ use nagare_operator::audit::{
 use nagare_operator::event_scope::EventScope;
 use nagare_operator::progress;
 use serde::Serialize;
-use shared::dynamo::DynamoError;
-use shared::events::Archives;
-use shared::runtime::clock::Clock;
-use shared::values::{
+use shared::history::events::Archives;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::{
     ActivityId, BattleId, CustomerId, IdError, PollId, RoomId, TenantId, ViewerId,
 };
 use tokio::runtime::Handle;

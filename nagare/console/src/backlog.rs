@@ -4,7 +4,7 @@ use nagare_client::backlog::Backlog;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
 use nagare_telemetry::numbers::COMMANDS;
-use shared::runtime::env;
+use shared::platform::runtime::env;
 
 use crate::Account;
 use crate::cloudwatch::{CloudWatch, HOUR, Minutes, Source, Statistic, Wanted};

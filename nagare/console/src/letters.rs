@@ -8,11 +8,11 @@ use aws_sdk_sqs::types::QueueAttributeName as Name;
 use futures::{StreamExt, TryStreamExt, stream};
 use nagare_client::clock::clock;
 use nagare_operator::letters::{can_apply, redrive};
-use shared::dead_letters::DeadLetter;
-use shared::refusals::{LISTED_DAYS, Refusals};
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
-use shared::values::{Timestamp, is_message_id};
+use shared::history::refusals::{LISTED_DAYS, Refusals};
+use shared::platform::dead_letters::DeadLetter;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
+use shared::platform::values::{Timestamp, is_message_id};
 
 use super::prelude::*;
 

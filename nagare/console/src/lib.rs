@@ -61,7 +61,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use http::header::{ACCEPT, CACHE_CONTROL, VARY};
 use http::{HeaderValue, Method};
-use shared::runtime::env;
+use shared::platform::runtime::env;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use uuid::Uuid;

@@ -8,7 +8,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use shared::values::ViewerId;
+use shared::platform::values::ViewerId;
 
 use super::access::cookies;
 use super::{Console, PATH, layout, named};

@@ -6,7 +6,7 @@
 
 use maud::{Markup, html};
 use nagare_client::clock;
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 
 use super::PATH;
 

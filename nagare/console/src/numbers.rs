@@ -72,8 +72,8 @@ fn lines_sum(lines: &[Line]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use shared::runtime::clock::Clock;
-    use shared::values::Timestamp;
+    use shared::platform::runtime::clock::Clock;
+    use shared::platform::values::Timestamp;
 
     use super::*;
 

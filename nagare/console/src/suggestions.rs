@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 use nagare_client::failure::Failure;
 use serde_json::Value;
-use shared::activities::ActivityItem;
-use shared::dynamo::Query;
-use shared::dynamo::item::{Key, text};
-use shared::events::Customer;
+use shared::history::events::Customer;
+use shared::history::summaries::keys::{self as summaries, SummaryItem};
+use shared::history::tenants::TenantItem;
 use shared::ledger_item::LedgerItem;
-use shared::rooms::RoomItem;
-use shared::summaries::keys::{self as summaries, SummaryItem};
-use shared::tenants::TenantItem;
+use shared::platform::dynamo::Query;
+use shared::platform::dynamo::item::{Key, text};
+use shared::social::activities::ActivityItem;
+use shared::social::rooms::RoomItem;
 
 use super::{Console, PATH, named, show};
 
@@ -231,7 +231,7 @@ fn links<T>(said: &str, all: &[T], link: impl Fn(&T) -> Markup) -> Markup {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use shared::runtime::clock::Clock;
+    use shared::platform::runtime::clock::Clock;
 
     use crate::Mode;
     use crate::tests::{Fixture, account};

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shared::runtime::clock::Clock;
-use shared::values::Timestamp;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Timestamp;
 use tokio::time::Instant;
 
 /// The largest leap ahead that is accepted at once, and the time after which a larger one is.

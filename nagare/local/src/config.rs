@@ -7,12 +7,12 @@ use nagare_client::failure::Failure;
 use nagare_gateway::cors::Cors;
 use nagare_gateway::ports::PortError;
 use nagare_telemetry::LocalTelemetry;
-use shared::crypto::seal::SecretError;
-use shared::dead_letters::MAX_RECEIVES;
-use shared::events::{EventSettings, PeriodLength};
-use shared::follows::Parking;
-use shared::runtime::clock::Clock;
-use shared::values::Timestamp;
+use shared::history::events::{EventSettings, PeriodLength};
+use shared::platform::crypto::seal::SecretError;
+use shared::platform::dead_letters::MAX_RECEIVES;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Timestamp;
+use shared::social::follows::Parking;
 use timeline_reader::Claims;
 
 use super::data_dir::{DataDir, DataDirError};

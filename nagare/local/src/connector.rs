@@ -119,7 +119,7 @@ pub fn http_client(connector: SharedHttpConnector) -> SharedHttpClient {
     http_client_fn(move |_, _| connector.clone())
 }
 
-/// A DynamoDB client over a connector, set up as [`shared::dynamo::sdk_config`] sets up the real one,
+/// A DynamoDB client over a connector, set up as [`shared::platform::dynamo::sdk_config`] sets up the real one,
 /// except that it does not sign: nothing in this process would check the signature.
 #[must_use]
 pub fn dynamodb(connector: SharedHttpConnector) -> aws_sdk_dynamodb::Client {

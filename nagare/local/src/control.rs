@@ -16,7 +16,7 @@ use nagare_client::backlog;
 use nagare_client::local_stack::{Advance, CLOCK_PATH, Time};
 use nagare_gateway::ports::intake::{Intake, Refused};
 use serde_json::json;
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 
 use super::keeping::{AdvanceError, Keeping};
 

@@ -40,8 +40,8 @@ use futures::FutureExt;
 use nagare_telemetry::numbers::Numbers;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Serialize, de::DeserializeOwned};
-use shared::dynamo::Limits;
-use shared::runtime::clock::Clock;
+use shared::platform::dynamo::Limits;
+use shared::platform::runtime::clock::Clock;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Notify;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use futures::future::join_all;
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
 use tokio::sync::watch;
 use tracing::{error, warn};
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shared::queue::{Message, SendError, Sender};
-use shared::runtime::deadline::Deadline;
-use shared::values::Timestamp;
+use shared::platform::queue::{Message, SendError, Sender};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::Timestamp;
 
 use super::engine::stream::StreamRecord;
 

@@ -5,7 +5,7 @@ use nagare_client::local_stack;
 use nagare_client::running::Note;
 use nagare_gateway::ports::{self, Bounds, Pages, PortError, listen, port_of, url};
 use nagare_gateway::{JwtAuthorizer, random_secret};
-use shared::runtime::clock::Clock;
+use shared::platform::runtime::clock::Clock;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

@@ -25,7 +25,7 @@ pub fn definitions() -> [Value; 5] {
     let tables = names();
     let mut ledger = definition(&tables.ledger, LEDGER, &["follower_id", "followee_id"]);
     ledger["GlobalSecondaryIndexes"] = json!([{
-        "IndexName": shared::ledger::BY_FOLLOWER,
+        "IndexName": shared::platform::ledger::BY_FOLLOWER,
         "KeySchema": keys("follower_id", "followee_id"),
         "Projection": {"ProjectionType": "KEYS_ONLY"},
     }]);
@@ -131,9 +131,9 @@ pub fn expiries() -> [(String, &'static str, &'static str); 4] {
     let tables = names();
     [
         (tables.timelines, "expires_at", "viewer_id, sort_key"),
-        (tables.ledger, shared::ledger::FORGET_AT, "pk, sk"),
-        (tables.facts, shared::ledger::FORGET_AT, "pk, sk"),
-        (tables.views, shared::ledger::FORGET_AT, "pk, sk"),
+        (tables.ledger, shared::platform::ledger::FORGET_AT, "pk, sk"),
+        (tables.facts, shared::platform::ledger::FORGET_AT, "pk, sk"),
+        (tables.views, shared::platform::ledger::FORGET_AT, "pk, sk"),
     ]
 }
 

@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shared::runtime::clock::Clock;
-use shared::values::Timestamp;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Timestamp;
 
 use super::config::{StackConfig, StackError};
 use super::data_dir::DataDir;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shared::runtime::clock::Clock;
+use shared::platform::runtime::clock::Clock;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 use projector::{EventError, StreamEvent, StreamResponse};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
 use tokio::sync::watch;
 use tracing::{error, warn};
 

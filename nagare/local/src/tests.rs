@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use nagare_telemetry::numbers::{INVOCATIONS, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS};
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
-use shared::values::Timestamp;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
+use shared::platform::values::Timestamp;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -20,27 +20,27 @@ use nagare_gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
 use nagare_telemetry::numbers::{INTAKE, Numbers, READER};
 use period_keeper::{Keeper, Mappings};
 use projector::Projector;
-use shared::activities::ChangeLog;
-use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
-use shared::crypto::seal::Secrets as Sealing;
-use shared::dead_letters::LetterSeal;
-use shared::events::{Archives, EventSettings, Periods};
-use shared::follows::Parking;
-use shared::objects::Objects;
-use shared::outbound::Bus;
-use shared::paging::CursorSeal;
-use shared::queue::Sender;
-use shared::refusals::Refusals;
-use shared::rooms::RoomQueues;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::env;
-use shared::runtime::hold::Hold;
-use shared::runtime::invocation::Invocation;
-use shared::summaries::Summaries;
-use shared::tenants::{Daily, Rules};
-use shared::values::Retention;
+use shared::history::events::{Archives, EventSettings, Periods};
+use shared::history::refusals::Refusals;
+use shared::history::summaries::Summaries;
+use shared::history::tenants::{Daily, Rules};
+use shared::platform::crypto::seal::Secrets as Sealing;
+use shared::platform::dead_letters::LetterSeal;
+use shared::platform::objects::Objects;
+use shared::platform::outbound::Bus;
+use shared::platform::paging::CursorSeal;
+use shared::platform::queue::Sender;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::runtime::invocation::Invocation;
+use shared::platform::values::Retention;
+use shared::social::activities::ChangeLog;
+use shared::social::activities::changes::Copies;
+use shared::social::follows::Parking;
+use shared::social::rooms::RoomQueues;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -272,7 +272,7 @@ impl Wiring {
         let keeper = Keeper {
             periods: Periods::new(&self.tables.ledger),
             archives: Archives::new(&self.tables.ledger),
-            keepers: shared::events::Keepers::new(&self.tables.ledger),
+            keepers: shared::history::events::Keepers::new(&self.tables.ledger),
             tables: self.tables.events.tables().clone(),
             objects: self.archive.clone(),
             mappings: self.mappings.clone(),

@@ -1,6 +1,6 @@
 //! Sends many commands, and waits until these are done, whatever else is on the queue.
 //!
-//! Each message carries a [receipt](shared::receipts), which the writer notes before it
+//! Each message carries a [receipt](shared::platform::receipts), which the writer notes before it
 //! acknowledges the message. So the wait ends with a proof for each command, on the local stack and
 //! on AWS, and does not depend on other senders, on delayed messages, or on numbers of messages,
 //! which are approximate. Reading costs a read unit for each hundred commands, each time that they
@@ -26,9 +26,9 @@ use nagare_client::remote::Remote;
 use nagare_client::sender::Sender;
 use parking_lot::Mutex;
 use shared::command::Command;
-use shared::dead_letters::DeadLetters;
-use shared::queue::{BATCH, Message};
-use shared::receipts::{ITEMS, MessageEnd, PER_ITEM, RECEIPT, Receipt, Receipts, RunId};
+use shared::platform::dead_letters::DeadLetters;
+use shared::platform::queue::{BATCH, Message};
+use shared::platform::receipts::{ITEMS, MessageEnd, PER_ITEM, RECEIPT, Receipt, Receipts, RunId};
 use tokio::time::Instant;
 use uuid::Uuid;
 

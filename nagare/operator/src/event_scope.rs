@@ -3,10 +3,12 @@
 use std::pin::pin;
 
 use futures::{Stream, TryStreamExt, future, stream};
-use shared::dynamo::item::{Row, text};
-use shared::dynamo::{DynamoError, Query};
-use shared::events::{ArchivedObject, Archives, Customer, EventTables, Period, PeriodRow, keys};
-use shared::values::{CustomerId, TenantId};
+use shared::history::events::{
+    ArchivedObject, Archives, Customer, EventTables, Period, PeriodRow, keys,
+};
+use shared::platform::dynamo::item::{Row, text};
+use shared::platform::dynamo::{DynamoError, Query};
+use shared::platform::values::{CustomerId, TenantId};
 
 use super::{Result, progress};
 use crate::scan::{filtered, partition};

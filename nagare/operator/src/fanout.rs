@@ -2,11 +2,11 @@
 
 use crate::Result;
 use serde::Serialize;
-use shared::activities::{Activities, ActivityKey};
-use shared::fanout::{FanOut, FanOutKind, FanOuts, Progress};
-use shared::follows::FollowerRange;
-use shared::ledger::Ledger;
-use shared::values::ActivityId;
+use shared::platform::ledger::Ledger;
+use shared::platform::values::ActivityId;
+use shared::social::activities::{Activities, ActivityKey};
+use shared::social::fanout::{FanOut, FanOutKind, FanOuts, Progress};
+use shared::social::follows::FollowerRange;
 
 pub struct Work {
     pub key: ActivityKey,

@@ -3,9 +3,9 @@
 use nagare_client::failure::Failure;
 use nagare_client::sender::Sender;
 use shared::command::Command;
-use shared::dead_letters::{DeadLetter, DeadLetters, ORIGIN, StreamBatch, fits};
-use shared::queue::Message;
-use shared::values::{RefusalReason, Timestamp};
+use shared::platform::dead_letters::{DeadLetter, DeadLetters, ORIGIN, StreamBatch, fits};
+use shared::platform::queue::Message;
+use shared::platform::values::{RefusalReason, Timestamp};
 
 /// Sends a letter's command again, then removes the letter. If it is interrupted in between, the letter
 /// stays, and running it again is safe.

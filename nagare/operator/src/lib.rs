@@ -27,8 +27,8 @@ pub mod scan;
 use std::time::Duration;
 
 use nagare_client::call_timeout::call_timeout;
-use shared::dynamo::DynamoError;
-use shared::runtime::deadline::Deadline;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::runtime::deadline::Deadline;
 
 type Result<T, E = DynamoError> = std::result::Result<T, E>;
 

@@ -2,10 +2,10 @@
 
 use futures::future::BoxFuture;
 use serde::Serialize;
-use shared::dynamo::DynamoError;
-use shared::events::keeping;
-use shared::events::{Events, PeriodRow};
-use shared::values::Timestamp;
+use shared::history::events::keeping;
+use shared::history::events::{Events, PeriodRow};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::values::Timestamp;
 
 use super::Result;
 

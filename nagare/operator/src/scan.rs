@@ -4,8 +4,8 @@ use std::pin::pin;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::TryStreamExt;
-use shared::dynamo::item::{Row, text};
-use shared::dynamo::{Query, Table};
+use shared::platform::dynamo::item::{Row, text};
+use shared::platform::dynamo::{Query, Table};
 
 use super::Result;
 use crate::progress;

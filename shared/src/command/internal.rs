@@ -21,9 +21,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::Command;
-use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
-use crate::message::CommandError;
-use crate::values::{Origin, Timestamp};
+use crate::platform::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
+use crate::platform::message::CommandError;
+use crate::platform::values::{Origin, Timestamp};
 
 /// The type of the rest of a command.
 pub(super) const CONTINUED: &str = "command.continued";

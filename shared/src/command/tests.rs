@@ -1,11 +1,11 @@
 use super::*;
-use crate::crypto::seal::Secrets;
-use crate::dynamo::item::{Key, text};
-use crate::follows::FollowerRange;
-use crate::message::MAX_FUTURE_MILLIS;
-use crate::projection::{Change, Shard};
-use crate::register::Register;
-use crate::values::{ActivityId, ActorId, Kind, Payload, ViewerId};
+use crate::platform::crypto::seal::Secrets;
+use crate::platform::dynamo::item::{Key, text};
+use crate::platform::message::MAX_FUTURE_MILLIS;
+use crate::platform::projection::{Change, Shard};
+use crate::platform::register::Register;
+use crate::platform::values::{ActivityId, ActorId, Kind, Payload, ViewerId};
+use crate::social::follows::FollowerRange;
 use proptest::prelude::*;
 
 const NOW: &str = "2026-11-20T12:00:00.000Z";

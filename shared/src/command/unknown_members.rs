@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::Command;
-use crate::values::Timestamp;
+use crate::platform::values::Timestamp;
 
 /// Names that no string can hold, that hold escapes, and that are nothing.
 const STRANGE: [&str; 6] = ["", "\\ud800", "\\udc00\\ud800", "x\\ud83dy", "\\u0000", "\\\"{}"];

@@ -17,11 +17,11 @@ use nagare::Failure;
 use nagare::print::print_json;
 use nagare_local::schema;
 use ring::hmac::{self, HMAC_SHA256};
-use shared::crypto::hash::{hex, sha256};
-use shared::dynamo::{BATCH_WRITE, IN_FLIGHT, Usage};
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
-use shared::values::Retention;
+use shared::platform::crypto::hash::{hex, sha256};
+use shared::platform::dynamo::{BATCH_WRITE, IN_FLIGHT, Usage};
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
+use shared::platform::values::Retention;
 use tokio::net::TcpStream;
 
 use super::report::Measurement;

@@ -15,10 +15,10 @@ use nagare::Failure;
 use nagare::print::{print_json, say};
 use nagare_operator::cost::prices::Prices;
 use serde::{Deserialize, Serialize};
-use shared::events::capacity::{
+use shared::history::events::capacity::{
     self, AHEAD_MILLIS, BEHIND, Capacity, Decreases, Measured, Usage, WEEKS,
 };
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 
 const MINUTE_MILLIS: i64 = 60_000;
 const HOUR: usize = 60;

@@ -3,8 +3,8 @@
 
 use nagare::Failure;
 use serde_json::{Value, json};
-use shared::activities::{ActivityKey, keys};
-use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
+use shared::platform::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
+use shared::social::activities::{ActivityKey, keys};
 
 /// The number of actors.
 const ACTORS: u64 = 50_000;
@@ -43,7 +43,7 @@ pub(super) struct Activity {
 impl Dataset {
     /// The n-th activity, counted from the oldest.
     pub(super) fn activity(&self, n: u64) -> Result<Activity, Failure> {
-        let wrong = |e: shared::values::IdError| Failure::Usage(e.to_string());
+        let wrong = |e: shared::platform::values::IdError| Failure::Usage(e.to_string());
         let actor = mixed(n) % ACTORS;
         let age = (self.activities - n) as i64 * DAYS * DAY_MILLIS / self.activities as i64;
         let published_at = self.now.plus_millis(-age);

@@ -8,9 +8,9 @@ use fastrand::Rng;
 use nagare::Failure;
 use nagare::print::{print_json, say};
 use serde::Serialize;
-use shared::activities::{Activities, ActivityKey, Delete, Publish, Update};
 use shared::command::Command;
-use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
+use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
+use shared::social::activities::{Activities, ActivityKey, Delete, Publish, Update};
 use tokio::time::Instant;
 
 use super::deliveries::SEED;

@@ -10,10 +10,10 @@ use nagare_local::schema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::command::Command;
-use shared::events::{
+use shared::history::events::{
     Customer, Event, EventKey, EventSettings, EventsRecorded, MOST_EVENTS, MadeTable, PeriodState,
 };
-use shared::values::{CustomerId, EventId, EventName, Payload, TenantId, Timestamp};
+use shared::platform::values::{CustomerId, EventId, EventName, Payload, TenantId, Timestamp};
 use tokio::time::Instant;
 
 use super::deliveries::{SEED, repeated};

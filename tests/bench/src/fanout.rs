@@ -15,11 +15,11 @@ use nagare_local::engine::Engine;
 use nagare_local::schema;
 use nagare_local::sqs::{Queues, Wire};
 use nagare_operator::progress;
-use shared::dynamo::Usage;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::timelines::{EntryWrite, Timelines};
-use shared::values::{ActivityId, ActorId, Retention, SortKey, ViewerId};
+use shared::platform::dynamo::Usage;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::{ActivityId, ActorId, Retention, SortKey, ViewerId};
+use shared::social::timelines::{EntryWrite, Timelines};
 
 use super::report::Measurement;
 use super::{ACTOR, follower, in_flight, on_one_thread, tables_at};
@@ -41,7 +41,7 @@ pub(crate) struct Fanout {
     #[arg(long)]
     endpoint: Option<String>,
     /// Calls in flight at once.
-    #[arg(long, default_value_t = shared::dynamo::IN_FLIGHT, value_parser = in_flight)]
+    #[arg(long, default_value_t = shared::platform::dynamo::IN_FLIGHT, value_parser = in_flight)]
     in_flight: usize,
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shared::likes::{LikeChange, keys};
-use shared::projection::Change;
+use shared::platform::projection::Change;
+use shared::social::likes::{LikeChange, keys};
 use tokio::time::Instant;
 
 use super::lag::Lags;

@@ -4,17 +4,17 @@ use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer}
 use nagare::Failure;
 use nagare_local::{COMMANDS, DEAD_LETTERS};
 use projector::Projector;
-use shared::activities::ChangeLog;
 use shared::command::InternalSeal;
-use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
-use shared::dead_letters::LetterSeal;
-use shared::follows::Parking;
-use shared::outbound::Bus;
-use shared::queue::Sender;
-use shared::rooms::RoomQueues;
-use shared::runtime::hold::Hold;
-use shared::runtime::metrics::Metrics;
-use shared::values::Retention;
+use shared::platform::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
+use shared::platform::dead_letters::LetterSeal;
+use shared::platform::outbound::Bus;
+use shared::platform::queue::Sender;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::runtime::metrics::Metrics;
+use shared::platform::values::Retention;
+use shared::social::activities::ChangeLog;
+use shared::social::follows::Parking;
+use shared::social::rooms::RoomQueues;
 
 use super::stage::{Stage, broken};
 
@@ -57,8 +57,8 @@ pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
         ),
         read_notifications: Retention::default(),
         tables: stage.tables.events.tables().clone(),
-        rules: shared::tenants::Rules::new(&stage.tables.ledger, &stage.tables.views),
-        refusals: shared::refusals::Refusals::new(&stage.tables.ledger),
+        rules: shared::history::tenants::Rules::new(&stage.tables.ledger, &stage.tables.views),
+        refusals: shared::history::refusals::Refusals::new(&stage.tables.ledger),
         bus: Bus::off(),
     })
 }

@@ -15,20 +15,20 @@ use nagare_local::connector::{self, InProcess};
 use nagare_local::engine::Engine;
 use nagare_local::sqs::{Queue, QueueConfig, Queues, Wire};
 use nagare_local::{COMMANDS, DEAD_LETTERS};
-use shared::activities::ChangeLog;
-use shared::activities::Publish;
 use shared::command::{Command, InternalSeal};
-use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
-use shared::dead_letters::LetterSeal;
-use shared::follows::Parking;
-use shared::outbound::Bus;
-use shared::queue::Sender;
-use shared::rooms::RoomQueues;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::hold::Hold;
-use shared::runtime::metrics::Metrics;
-use shared::values::{ActivityId, ActorId, Kind, Payload, Retention};
+use shared::platform::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
+use shared::platform::dead_letters::LetterSeal;
+use shared::platform::outbound::Bus;
+use shared::platform::queue::Sender;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::runtime::metrics::Metrics;
+use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Retention};
+use shared::social::activities::ChangeLog;
+use shared::social::activities::Publish;
+use shared::social::follows::Parking;
+use shared::social::rooms::RoomQueues;
 
 use super::report::Measurement;
 use super::{ACTOR, in_flight, on_one_thread, tables_at};
@@ -42,7 +42,7 @@ pub(crate) struct Handler {
     #[arg(long)]
     endpoint: String,
     /// Calls in flight at once.
-    #[arg(long, default_value_t = shared::dynamo::IN_FLIGHT, value_parser = in_flight)]
+    #[arg(long, default_value_t = shared::platform::dynamo::IN_FLIGHT, value_parser = in_flight)]
     in_flight: usize,
 }
 
@@ -107,7 +107,7 @@ async fn apply(writer: &Writer, command: Command) -> Result<(), Failure> {
 }
 
 fn publish(clock: &Clock) -> Result<Command, Failure> {
-    let wrong = |e: shared::values::IdError| Failure::Usage(e.to_string());
+    let wrong = |e: shared::platform::values::IdError| Failure::Usage(e.to_string());
     let activity_id = format!("bench-{}", std::process::id());
     Ok(Command::Publish(Publish {
         activity_id: ActivityId::new(activity_id).map_err(wrong)?,

@@ -15,9 +15,9 @@ use nagare::print::print_json;
 use nagare::{follows_in, posts_in};
 use nagare_operator::progress;
 use serde::Serialize;
-use shared::activities::changes::Changes;
-use shared::activities::{ActivityKey, Published, RecordCache};
-use shared::values::{ActivityId, ActorId, Payload, Timestamp};
+use shared::platform::values::{ActivityId, ActorId, Payload, Timestamp};
+use shared::social::activities::changes::Changes;
+use shared::social::activities::{ActivityKey, Published, RecordCache};
 
 /// Activities of a page, with the one beyond it.
 const PAGE: usize = 21;

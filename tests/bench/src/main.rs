@@ -64,7 +64,7 @@ use nagare_client::aws;
 use nagare_client::tables::{TableNames, Tables};
 use nagare_local::faults::{Faults, FaultsError};
 use nagare_local::schema;
-use shared::runtime::env;
+use shared::platform::runtime::env;
 
 /// The actor whose followers are written to.
 const ACTOR: &str = "bench";

@@ -28,10 +28,10 @@ use nagare::Failure;
 use nagare::print::print_json;
 use nagare_local::schema;
 use nagare_operator::progress;
-use shared::dynamo::{IN_FLIGHT, Usage};
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
-use shared::values::Retention;
+use shared::platform::dynamo::{IN_FLIGHT, Usage};
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
+use shared::platform::values::Retention;
 
 use super::report::Measurement;
 use super::{follower, in_flight};

@@ -4,7 +4,7 @@ use nagare::Failure;
 use nix::sys::resource::{Usage as Resources, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde::Serialize;
-use shared::dynamo::Usage;
+use shared::platform::dynamo::Usage;
 use tokio::time::Instant;
 
 /// The cost of writing some entries.

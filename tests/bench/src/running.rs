@@ -13,10 +13,10 @@ use nagare_local::stream_source::StreamSource;
 use nagare_local::{COMMANDS, DEAD_LETTERS};
 use parking_lot::Mutex;
 use projector::StreamEvent;
-use shared::activities::ChangeLog;
 use shared::command::Command;
-use shared::queue::BATCH;
-use shared::rooms::RoomQueues;
+use shared::platform::queue::BATCH;
+use shared::social::activities::ChangeLog;
+use shared::social::rooms::RoomQueues;
 use tokio::sync::watch;
 use tokio::time::Instant;
 

@@ -11,7 +11,7 @@ use nagare_local::faults::{Deliveries, Faults, Faulty};
 use nagare_local::schema;
 use nagare_local::sqs::{QueueConfig, Queues, Wire};
 use nagare_local::{COMMANDS, DEAD_LETTERS};
-use shared::runtime::clock::Clock;
+use shared::platform::runtime::clock::Clock;
 use tokio::time::Instant;
 
 use super::meter::Meter;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use nagare_local::faults::{Faults, Faulty};
 use nagare_telemetry::faults::FaultsHandle;
-use shared::dynamo::Query;
-use shared::tenants::Alerts;
+use shared::history::tenants::Alerts;
+use shared::platform::dynamo::Query;
 use tokio::time::{Instant, timeout};
 
 use super::*;

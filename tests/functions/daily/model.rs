@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use serde_json::Value;
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 use tests::World;
 
 use super::{Month, at, deleted, event, score, silent};

@@ -12,10 +12,10 @@ use nagare_operator::erasure::events::EventErasure;
 use nagare_operator::erasure::tenant;
 use nagare_operator::event_scope::EventScope;
 use serde_json::{Value, json};
-use shared::dynamo::{Query, to_json};
-use shared::events::{Archives, Keepers};
-use shared::ledger::FORGET_AT;
-use shared::summaries::Summaries;
+use shared::history::events::{Archives, Keepers};
+use shared::history::summaries::Summaries;
+use shared::platform::dynamo::{Query, to_json};
+use shared::platform::ledger::FORGET_AT;
 use tests::{World, soon};
 
 const DAYS: u32 = 19;

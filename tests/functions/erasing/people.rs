@@ -9,10 +9,10 @@ use fastrand::Rng;
 use nagare_local::faults::{Faults, Faulty};
 use nagare_operator::erasure::Erasure;
 use serde_json::{Value, json};
-use shared::dynamo::{Query, to_json};
-use shared::ledger::FORGET_AT;
-use shared::runtime::hold::Hold;
-use shared::values::ActorId;
+use shared::platform::dynamo::{Query, to_json};
+use shared::platform::ledger::FORGET_AT;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::ActorId;
 use tests::{NOW, World, delete, event, follow, publish, soon, unfollow};
 
 use crate::projecting::{names, projecting};

@@ -6,7 +6,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
 use shared::bounds::{Kind, StoredIn};
-use shared::events::{
+use shared::history::events::{
     Customer, EventSettings, MOST_BYTES, MOST_KEYS, PeriodLength, PeriodRow, PeriodState, ROUNDS,
     UNITS, periods,
 };
@@ -22,7 +22,7 @@ fn customer(id: &str) -> Customer {
 /// The partition keys in the table of a period.
 async fn partitions(world: &World, period: &str) -> BTreeSet<String> {
     let table = world.tables.events.tables().table(period.parse().unwrap());
-    let rows = table.all(shared::dynamo::Query::default()).await.unwrap();
+    let rows = table.all(shared::platform::dynamo::Query::default()).await.unwrap();
     rows.iter().map(|row| row.text("pk").unwrap().to_owned()).collect()
 }
 

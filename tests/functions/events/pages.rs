@@ -1,7 +1,7 @@
 //! Pages of a customer's events.
 
 use serde_json::{Value, json};
-use shared::events::{EventSettings, PeriodLength, PeriodState};
+use shared::history::events::{EventSettings, PeriodLength, PeriodState};
 use tests::World;
 
 use super::{batch, ids, login, page, recorded, world};

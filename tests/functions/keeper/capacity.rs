@@ -5,9 +5,9 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_local::faults::Fault;
 use serde_json::{Value, json};
-use shared::events::{PeriodRow, PeriodState};
-use shared::runtime::deadline::Deadline;
-use shared::values::Timestamp;
+use shared::history::events::{PeriodRow, PeriodState};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::Timestamp;
 use tests::cloud_watch::Measurements;
 use tests::{COMMANDS, World, soon};
 

@@ -1,7 +1,7 @@
 //! The keeper dies at each call, or the call fails.
 
 use nagare_local::faults::Fault;
-use shared::events::PeriodState;
+use shared::history::events::PeriodState;
 use tests::{World, soon};
 
 use super::{

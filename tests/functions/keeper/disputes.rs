@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use nagare_local::schema;
 use serde_json::{Value, json};
-use shared::events::{EventSettings, PeriodLength, PeriodState, keeping};
+use shared::history::events::{EventSettings, PeriodLength, PeriodState, keeping};
 use tests::World;
 
 use super::{
@@ -44,9 +44,9 @@ async fn archived() -> World {
     lived_until(&world, SEALED).await;
     // As it was before the objects were read back.
     let verified = row(&world);
-    let archived = shared::events::PeriodRow { state: PeriodState::Archived, ..verified };
+    let archived = shared::history::events::PeriodRow { state: PeriodState::Archived, ..verified };
     assert!(world.keeper.periods.replace(&archived).await.unwrap());
-    let progress = shared::events::keys::read_back(&period());
+    let progress = shared::history::events::keys::read_back(&period());
     world.tables.ledger.delete(progress).await.unwrap();
     world
 }
@@ -195,8 +195,9 @@ async fn a_table_that_takes_an_hour_is_waited_for_from_tick_to_tick() {
     let world = keeping_months(World::behind(behind));
     for _ in 0..3 {
         let begun = tokio::time::Instant::now();
-        let deadline =
-            shared::runtime::deadline::Deadline::after(std::time::Duration::from_secs(600));
+        let deadline = shared::platform::runtime::deadline::Deadline::after(
+            std::time::Duration::from_secs(600),
+        );
         let ticked = world.keeper.tick(deadline).await.unwrap();
         assert!(ticked.more_due && ticked.failed == 0);
         assert!(begun.elapsed().as_secs() < 120, "it waits for long");

@@ -8,10 +8,10 @@ use nagare_operator::audit::EventsAuditor;
 use nagare_operator::erasure::events::{ErasedEvents, EventErasure, EventErasureError};
 use nagare_operator::event_scope::EventScope;
 use serde_json::{Value, json};
-use shared::crypto::hash::sha256;
-use shared::events::archive::{self, Line};
-use shared::events::{Archives, EventTables, Events, Keepers, PeriodState, Tally};
-use shared::summaries::Summaries;
+use shared::history::events::archive::{self, Line};
+use shared::history::events::{Archives, EventTables, Events, Keepers, PeriodState, Tally};
+use shared::history::summaries::Summaries;
+use shared::platform::crypto::hash::sha256;
 use tests::{EVENTS_TABLE_PREFIX, World, soon};
 
 use super::{

@@ -1,8 +1,8 @@
 //! `GET /v1/tenants/{tenant_id}/archives`.
 
 use serde_json::{Value, json};
-use shared::crypto::hash::sha256;
-use shared::events::{PeriodRow, PeriodState, archive};
+use shared::history::events::{PeriodRow, PeriodState, archive};
+use shared::platform::crypto::hash::sha256;
 use tests::{World, api_event, soon};
 
 use super::{DROPPED, EXPIRED, SEALED, keeping, lived_until, row, ticks};
@@ -65,7 +65,7 @@ async fn pages_are_of_whole_periods_the_newest_first_and_cursors_of_one_tenant()
     let (objects, _) = world.keeper.archives.of_period(super::period(), None, 100).await.unwrap();
     let earlier = "2026-10".parse().unwrap();
     for object in objects {
-        let object = shared::events::ArchivedObject { period: earlier, ..object };
+        let object = shared::history::events::ArchivedObject { period: earlier, ..object };
         world.keeper.archives.note(&object).await.unwrap();
     }
     world.keeper.periods.plan(earlier).await.unwrap();

@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use nagare_local::lambda;
 use serde_json::{Value, json};
-use shared::events::PeriodState;
+use shared::history::events::PeriodState;
 use tests::{World, soon};
 
 use super::{SEALED, WITHIN, keeping, lived_until, row, state};

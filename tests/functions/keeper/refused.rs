@@ -2,7 +2,7 @@
 
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_local::faults::Fault;
-use shared::events::PeriodState;
+use shared::history::events::PeriodState;
 use tests::World;
 
 use super::striking::Strike;
@@ -23,11 +23,14 @@ fn changes_a_table(request: &HttpRequest) -> bool {
 async fn ticks_of_hours(world: &World, from: &str) -> (u64, u64) {
     let before = world.metrics.lines().len();
     for hours in 0..5 {
-        world
-            .clock
-            .set(from.parse::<shared::values::Timestamp>().unwrap().plus_millis(hours * 3_600_000));
-        let deadline =
-            shared::runtime::deadline::Deadline::after(std::time::Duration::from_secs(300));
+        world.clock.set(
+            from.parse::<shared::platform::values::Timestamp>()
+                .unwrap()
+                .plus_millis(hours * 3_600_000),
+        );
+        let deadline = shared::platform::runtime::deadline::Deadline::after(
+            std::time::Duration::from_secs(300),
+        );
         assert!(world.keeper.tick(deadline).await.unwrap().more_due);
     }
     let lines = world.metrics.lines().split_off(before);

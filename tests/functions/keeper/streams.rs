@@ -9,7 +9,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_local::faults::Fault;
 use nagare_local::{lambda, stream_source};
 use serde_json::Value;
-use shared::events::{PeriodRow, PeriodState};
+use shared::history::events::{PeriodRow, PeriodState};
 use tests::{World, soon};
 
 use super::striking::Strike;

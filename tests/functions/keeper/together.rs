@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fastrand::Rng;
-use shared::events::PeriodState;
+use shared::history::events::PeriodState;
 use tests::{World, soon};
 
 use super::{

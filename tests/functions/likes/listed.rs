@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_operator::audit::LikedAuditor;
 use serde_json::json;
-use shared::dynamo::item::Key;
-use shared::likes::keys;
-use shared::runtime::hold::Hold;
-use shared::values::{ActivityId, ViewerId};
+use shared::platform::dynamo::item::Key;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::{ActivityId, ViewerId};
+use shared::social::likes::keys;
 use tests::{World, delete, publish};
 
 use super::{AT, like, liked_by, undo};

@@ -2,8 +2,8 @@
 //! has come to its end.
 
 use serde_json::{Value, json};
-use shared::timelines::EntryWrite;
-use shared::values::{ActorId, ViewerId};
+use shared::platform::values::{ActorId, ViewerId};
+use shared::social::timelines::EntryWrite;
 use tests::{NOW, World, publish, soon, unfollow};
 
 use super::{Client, ago, followed, one, published};

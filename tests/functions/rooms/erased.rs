@@ -2,7 +2,7 @@
 
 use nagare_operator::erasure::Erasure;
 use serde_json::{Value, json};
-use shared::values::ActorId;
+use shared::platform::values::ActorId;
 use tests::World;
 
 use super::{delete, ids, join, post};

@@ -9,8 +9,8 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::runtime::hold::Hold;
-use shared::values::Timestamp;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::Timestamp;
 use tests::{NOW, World};
 
 use super::{delete, ids_of, join, page, post};

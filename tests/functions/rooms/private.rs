@@ -199,9 +199,12 @@ async fn no_page_has_a_private_message_however_it_is_overtaken() {
             let (by, left) =
                 crate::overtaking::before_call(nth, crate::overtaking::command(&secret));
             let before = [post("r", "a", "bob", 1)];
-            let world =
-                crate::overtaking::interrupted(shared::runtime::hold::Hold::NONE, &before, by)
-                    .await;
+            let world = crate::overtaking::interrupted(
+                shared::platform::runtime::hold::Hold::NONE,
+                &before,
+                by,
+            )
+            .await;
             let (status, _, body) = world.get("/v1/rooms/r/messages", query).await;
             let was_there = left.swap(0, std::sync::atomic::Ordering::SeqCst) == 0;
             assert!(status == 403 || ids_of(&body) == ["a"], "{query} {nth}: {body}");

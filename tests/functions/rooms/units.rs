@@ -4,8 +4,8 @@
 use nagare_operator::cost::work::Work;
 use nagare_operator::cost::{Message, rooms};
 use serde_json::{Value, json};
-use shared::rooms::{ArrivalPosition, Effort, MessageList, MessagesQuery, Rooms, Shards};
-use shared::values::{Order, RoomId, Span};
+use shared::platform::values::{Order, RoomId, Span};
+use shared::social::rooms::{ArrivalPosition, Effort, MessageList, MessagesQuery, Rooms, Shards};
 use tests::World;
 
 use super::{delete, ids, post};

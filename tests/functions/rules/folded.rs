@@ -2,8 +2,8 @@
 
 use nagare_local::stream_source::event_of;
 use serde_json::{Value, json};
-use shared::tenants::keys;
-use shared::values::TenantId;
+use shared::history::tenants::keys;
+use shared::platform::values::TenantId;
 use tests::{World, soon};
 
 use crate::units::UnitCounter;
@@ -88,7 +88,7 @@ async fn a_definition_that_cannot_be_read_holds_up_no_other_tenant() {
     let world = World::new();
     world.done(&[rule("acme"), rule("bad")]).await;
     let (bad, id) = (TenantId::new("bad").unwrap(), "twice".parse().unwrap());
-    let said = [("at".to_owned(), shared::dynamo::item::text("no instant"))];
+    let said = [("at".to_owned(), shared::platform::dynamo::item::text("no instant"))];
     world.writer.ledger.put(keys::rule(&bad, &id), said).await.unwrap();
     record(&world, &[logins("bad"), logins("acme")].concat()).await;
     fold(&world).await;

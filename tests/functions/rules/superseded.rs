@@ -4,7 +4,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use futures::future::join_all;
 use nagare_local::faults::{Fault, Faults, Faulty};
 use serde_json::Value;
-use shared::tenants::{Change, Decided, Definitions, RuleChange, RuleDefinition, When};
+use shared::history::tenants::{Change, Decided, Definitions, RuleChange, RuleDefinition, When};
 use tests::World;
 
 use super::{decide, defined, listed, logins, said, summary, tenant};

@@ -5,10 +5,10 @@ use nagare_operator::erasure::events::{EventErasure, EventErasureError};
 use nagare_operator::erasure::tenant::{self, ErasedTenant};
 use nagare_operator::event_scope::EventScope;
 use serde_json::json;
-use shared::dynamo::{Query, to_json};
-use shared::events::{Archives, Keepers, PeriodState};
-use shared::ledger::FORGET_AT;
-use shared::summaries::Summaries;
+use shared::history::events::{Archives, Keepers, PeriodState};
+use shared::history::summaries::Summaries;
+use shared::platform::dynamo::{Query, to_json};
+use shared::platform::ledger::FORGET_AT;
 use tests::World;
 
 use super::{Sent, check, filled, fold, fold_all, records, shrunk, some};

@@ -6,9 +6,9 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use nagare_local::faults::Fault;
 use nagare_operator::letters::redrive;
 use serde_json::Value;
-use shared::refusals::{RefusalCount, Refusals};
-use shared::summaries::Summaries;
-use shared::values::RefusalReason;
+use shared::history::refusals::{RefusalCount, Refusals};
+use shared::history::summaries::Summaries;
+use shared::platform::values::RefusalReason;
 use tests::{World, event, soon, unfinished_ids};
 
 use super::{Sent, check_names, check_witnesses, filled, fold, fold_all, records, shrunk};

@@ -4,8 +4,8 @@ use nagare_local::faults::Fault;
 use nagare_operator::audit::{Found, SummariesAuditor, SummaryDifference, SummaryFault};
 use nagare_operator::event_scope::EventScope;
 use serde_json::{Value, json};
-use shared::events::{Archives, PeriodState};
-use shared::summaries::Summaries;
+use shared::history::events::{Archives, PeriodState};
+use shared::history::summaries::Summaries;
 use tests::World;
 
 use super::{Sent, check, filled, fold, fold_all, records, shrunk, some};
@@ -50,8 +50,10 @@ fn break_view(world: &World, pk: &str, sk: &str, expression: &str) {
 
 /// The keys of the views that begin so.
 async fn keys(world: &World, of: &str) -> Vec<(String, String)> {
-    let rows = world.tables.views.table().all(shared::dynamo::Query::default()).await.unwrap();
-    let text = |row: &shared::dynamo::item::Row<'_>, name| row.text(name).unwrap().to_owned();
+    let rows =
+        world.tables.views.table().all(shared::platform::dynamo::Query::default()).await.unwrap();
+    let text =
+        |row: &shared::platform::dynamo::item::Row<'_>, name| row.text(name).unwrap().to_owned();
     let keys = rows.iter().map(|row| (text(row, "pk"), text(row, "sk")));
     keys.filter(|(pk, sk)| {
         pk.starts_with(of) || (of == "witness#" && pk.starts_with(of) && sk == "acme")
@@ -62,9 +64,10 @@ async fn keys(world: &World, of: &str) -> Vec<(String, String)> {
 /// Breaks a customer, a name, and a witness, on a day on which the stream of the earlier period is over.
 async fn break_some(world: &World) {
     world.set_clock("2026-11-10T00:00:00Z");
-    let rows = world.tables.views.table().all(shared::dynamo::Query::default()).await.unwrap();
+    let rows =
+        world.tables.views.table().all(shared::platform::dynamo::Query::default()).await.unwrap();
     // The days of others may all be in blocks.
-    let has_days = |row: &&shared::dynamo::item::Row<'_>| {
+    let has_days = |row: &&shared::platform::dynamo::item::Row<'_>| {
         row.text("pk").unwrap().starts_with("customer#acme#") && row.item.contains_key("recent")
     };
     let customer = rows.iter().find(has_days).unwrap().text("pk").unwrap();

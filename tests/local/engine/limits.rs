@@ -3,7 +3,7 @@
 use nagare_local::engine::Engine;
 use nagare_local::schema;
 use serde_json::{Value, json};
-use shared::dynamo::Limits;
+use shared::platform::dynamo::Limits;
 
 const ITEM: usize = 400 * 1024;
 const MB: usize = 1024 * 1024;

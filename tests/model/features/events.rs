@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use serde_json::{Value, json};
-use shared::events::{EventSettings, PeriodLength};
+use shared::history::events::{EventSettings, PeriodLength};
 use tests::World;
 
 use super::{Commands, Feature, each_by_itself};

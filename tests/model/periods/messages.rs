@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use aws_lambda_events::event::sqs::{SqsMessage, SqsMessageAttribute};
 use serde_json::Value;
-use shared::dead_letters::MAX_RECEIVES;
+use shared::platform::dead_letters::MAX_RECEIVES;
 use tests::{World, message};
 
 use super::plan::Sent;

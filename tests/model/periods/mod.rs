@@ -26,7 +26,7 @@
 //! - in the end each day with events is dropped, but for those of which the bucket has changed an object: these are disputed and have their tables.
 //!   Summaries count what was taken.
 //!
-//! These guards were removed by hand, one at a time, and the test failed within the seeds that a run tries: in `shared/src/events` that nobody puts by a row that is planned, and the conditions on the version of
+//! These guards were removed by hand, one at a time, and the test failed within the seeds that a run tries: in `shared/src/history/events` that nobody puts by a row that is planned, and the conditions on the version of
 //! a row and of the progress of a segment; in the keeper that the end of a chunk is noted before its objects, that progress is noted behind the objects, that objects are read back, and that the
 //! begin of a drop is noted.
 //!

@@ -5,8 +5,8 @@ use std::fmt;
 use fastrand::Rng;
 use period_keeper::KeeperLimits;
 use serde_json::{Value, json};
-use shared::events::{EventSettings, Period, PeriodLength};
-use shared::values::Timestamp;
+use shared::history::events::{EventSettings, Period, PeriodLength};
+use shared::platform::values::Timestamp;
 
 use crate::history::{DAY, MINUTE, START};
 

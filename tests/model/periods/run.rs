@@ -14,8 +14,8 @@ use fanout_writer::Writer;
 use fastrand::Rng;
 use nagare_local::faults::Fault;
 use period_keeper::Keeper;
-use shared::events::{EventSettings, Events, Period};
-use shared::runtime::clock::Clock;
+use shared::history::events::{EventSettings, Events, Period};
+use shared::platform::runtime::clock::Clock;
 use tests::{EVENTS_TABLE_PREFIX, World, event, soon, unfinished_ids};
 
 use super::edge::{Done, Log, Watched, may_befall};

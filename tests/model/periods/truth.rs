@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use serde_json::{Value, json};
-use shared::dead_letters::REASON;
-use shared::events::{EventSettings, Period, archive, keys};
-use shared::values::Timestamp;
+use shared::history::events::{EventSettings, Period, archive, keys};
+use shared::platform::dead_letters::REASON;
+use shared::platform::values::Timestamp;
 use tests::{EVENTS_TABLE_PREFIX, World};
 
 use super::edge::Done;

@@ -2,7 +2,7 @@
 //! letters.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use shared::dead_letters::MAX_RECEIVES;
+use shared::platform::dead_letters::MAX_RECEIVES;
 use tests::{event, said, soon};
 
 use super::Run;

@@ -1,8 +1,8 @@
 //! What a seed chooses before a run: how long periods are, what fails, what tables take.
 
 use fastrand::Rng;
-use shared::dynamo::Limits;
-use shared::events::{EventSettings, PeriodLength};
+use shared::history::events::{EventSettings, PeriodLength};
+use shared::platform::dynamo::Limits;
 
 use crate::history::DAY;
 use crate::shrunk;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use aws_lambda_events::event::sqs::{SqsMessage, SqsMessageAttribute};
 use serde_json::Value;
-use shared::dead_letters::{MAX_RECEIVES, REASON};
+use shared::platform::dead_letters::{MAX_RECEIVES, REASON};
 use tests::{World, message};
 
 use super::commands::{Sent, What};

@@ -14,8 +14,8 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Writer;
 use fastrand::Rng;
 use nagare_local::faults::Fault;
-use shared::events::{EventSettings, Events};
-use shared::values::Timestamp;
+use shared::history::events::{EventSettings, Events};
+use shared::platform::values::Timestamp;
 use tests::{EVENTS_TABLE_PREFIX, World, event, soon, unfinished_ids};
 
 use super::calendar::millis;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use shared::follows::FollowerRange;
+use shared::social::follows::FollowerRange;
 
 use crate::delays::Delays;
 use crate::partition::Units;

@@ -2,9 +2,9 @@
 //! public. A test compares the result with `nagare estimate`.
 
 use fanout_writer::FanOutLimits;
-use shared::activities::ActivityKey;
-use shared::follows::keys;
-use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
+use shared::platform::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
+use shared::social::activities::ActivityKey;
+use shared::social::follows::keys;
 
 /// A payload, in bytes.
 const PAYLOAD: usize = 200;
@@ -51,7 +51,7 @@ impl Product {
             + named("followee_id", actor.as_str().len())
             + named("following", 1)
             + named("changed_at", sort_key.published_at.to_string().len());
-        let row = keyed(&shared::activities::keys::outbox(actor), &sort_key.to_string())
+        let row = keyed(&shared::social::activities::keys::outbox(actor), &sort_key.to_string())
             + named("activity_id", sort_key.activity_id.as_str().len());
         Self { limits, edge, row, record: sample.record(), entry: sample.entry() }
     }
@@ -127,7 +127,7 @@ impl Sample {
 
     fn record(&self) -> f64 {
         let (activity_id, actor_id) = (self.activity.clone(), self.actor.clone());
-        let key = shared::activities::keys::record(&ActivityKey { activity_id, actor_id });
+        let key = shared::social::activities::keys::record(&ActivityKey { activity_id, actor_id });
         keyed(&key.pk, &key.sk)
             + named("published_at", self.sort_key.published_at.to_string().len())
             + named("kind", 4)

@@ -5,7 +5,7 @@
 //! half, the order of the sort key in its lower. What AWS hashes with is not known and does not matter;
 //! the seed stands for it.
 
-use shared::follows::FollowerRange;
+use shared::social::follows::FollowerRange;
 
 /// A stretch of a key space, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ fn hash(text: &str, seed: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::follows::keys;
+    use shared::social::follows::keys;
 
     #[test]
     fn the_ranges_of_a_fan_out_cover_the_collection_once() {

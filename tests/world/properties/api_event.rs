@@ -2,8 +2,8 @@
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use serde_json::Value;
-use shared::paging::List;
-use shared::values::ViewerId;
+use shared::platform::paging::List;
+use shared::platform::values::ViewerId;
 use timeline_reader::{Authorization, Reader};
 use tokio::runtime::{Builder, Runtime};
 

@@ -1,10 +1,10 @@
 //! Bodies of commands.
 
 use serde_json::Value;
-use shared::activities::{Publish, Update};
 use shared::command::Command;
-use shared::fanout::FanOutSegment;
-use shared::values::{MAX_PAYLOAD_DEPTH, Payload, Timestamp};
+use shared::platform::values::{MAX_PAYLOAD_DEPTH, Payload, Timestamp};
+use shared::social::activities::{Publish, Update};
+use shared::social::fanout::FanOutSegment;
 
 use crate::{NOW, internal_seal};
 

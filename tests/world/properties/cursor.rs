@@ -1,10 +1,10 @@
 //! Cursors.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use shared::paging::{
+use shared::platform::paging::{
     Capacity, Cursor, Floor, INLINE, List, MAX_CURSOR_LENGTH, Position, Range, Seen,
 };
-use shared::values::{Order, ViewerId};
+use shared::platform::values::{Order, ViewerId};
 
 use super::{id, instant, position, seal};
 

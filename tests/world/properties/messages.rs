@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
-use shared::dead_letters::{DETAIL, ORIGIN, is_reason};
-use shared::values::is_message_id;
+use shared::platform::dead_letters::{DETAIL, ORIGIN, is_reason};
+use shared::platform::values::is_message_id;
 use tokio::runtime::{Builder, Runtime};
 
 use super::command::{check_detail, sqs_takes};

@@ -13,8 +13,8 @@ mod messages;
 mod sort_key;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use shared::paging::CursorSeal;
-use shared::values::{ActivityId, SortKey, Timestamp};
+use shared::platform::paging::CursorSeal;
+use shared::platform::values::{ActivityId, SortKey, Timestamp};
 
 pub use api_event::api_event;
 pub use command::command;

@@ -1,7 +1,7 @@
 //! Sort keys, and the instants and ids that they are made of.
 
 use arbitrary::{Result, Unstructured};
-use shared::values::{ActivityId, MAX_ID_LENGTH, SortKey, TIMESTAMP_LENGTH, Timestamp};
+use shared::platform::values::{ActivityId, MAX_ID_LENGTH, SortKey, TIMESTAMP_LENGTH, Timestamp};
 
 use super::position;
 

@@ -1,11 +1,11 @@
 //! Publish, update and delete.
 
-use shared::activities::owner::Owner;
-use shared::activities::{ActivityKey, Change, Claim, Delete, Publish, Published, Update};
 use shared::command::Command;
-use shared::dynamo::DynamoError;
-use shared::fanout::FanOutKind;
-use shared::outbound::Happened;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::outbound::Happened;
+use shared::social::activities::owner::Owner;
+use shared::social::activities::{ActivityKey, Change, Claim, Delete, Publish, Published, Update};
+use shared::social::fanout::FanOutKind;
 
 use super::tags::{self, ListingProgress};
 use crate::fanout::FanOut;

@@ -1,7 +1,7 @@
 //! Battles. The projector decides in which order hits land.
 
-use shared::battles::{BattleHit, BattleOpened, Battles, Definition};
-use shared::values::BattleId;
+use shared::platform::values::BattleId;
+use shared::social::battles::{BattleHit, BattleOpened, Battles, Definition};
 
 use super::unless_taken;
 use crate::{Context, Disposition, Failure};

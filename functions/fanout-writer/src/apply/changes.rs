@@ -1,6 +1,6 @@
 //! Changes of facts that a view could not fold.
 
-use shared::projection::{UnfoldedChange, redriven};
+use shared::platform::projection::{UnfoldedChange, redriven};
 
 use crate::{Context, Disposition, Failure};
 

@@ -1,21 +1,23 @@
 //! Events, alone or several in one message.
 //!
-//! [`shared::events`] decides on lateness, repetition and conflict. This module handles several events of one message: it puts up to
+//! [`shared::history::events`] decides on lateness, repetition and conflict. This module handles several events of one message: it puts up to
 //! [`PUTS_IN_FLIGHT`] of them at a time. An event that can never be recorded becomes a dead letter of its own. Dead letters are sent
 //! only when no other event of the message has to be tried again. So a repeated message has the same result for each of its events,
-//! and makes the same dead letters. [Refusals](shared::refusals) beyond those of a day are counted, without a letter.
+//! and makes the same dead letters. [Refusals](shared::history::refusals) beyond those of a day are counted, without a letter.
 //!
 //! If several events of a message have the same identity, the first of them is put before the others. So the first one stays.
 
 use std::collections::HashSet;
 
 use futures::{StreamExt, stream};
-use shared::dynamo::DynamoError;
-use shared::events::{Event, EventKey, EventRecorded, EventsRecorded, Recorded, SentEvent};
+use shared::history::events::{
+    Event, EventKey, EventRecorded, EventsRecorded, Recorded, SentEvent,
+};
+use shared::history::refusals::{self, Refusal, RefusedMessage, RefusedSubject};
 use shared::log_subject;
-use shared::message::{CommandError, CommandPayload, MemberError};
-use shared::refusals::{self, Refusal, RefusedMessage, RefusedSubject};
-use shared::values::RefusalReason;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::message::{CommandError, CommandPayload, MemberError};
+use shared::platform::values::RefusalReason;
 
 use crate::dead_letters::RefusedEvent;
 use crate::refusal::refused_event;

@@ -1,10 +1,10 @@
 //! Follow and unfollow.
 
 use shared::command::Command;
-use shared::fanout::Reconciliation;
-use shared::follows::{FollowChange, Recorded};
-use shared::outbound::Happened;
-use shared::timelines::Step;
+use shared::platform::outbound::Happened;
+use shared::social::fanout::Reconciliation;
+use shared::social::follows::{FollowChange, Recorded};
+use shared::social::timelines::Step;
 
 use crate::{Context, Disposition, Failure};
 

@@ -1,6 +1,6 @@
 //! Likes.
 
-use shared::likes::{LikeChange, LikeList, Likes};
+use shared::social::likes::{LikeChange, LikeList, Likes};
 
 use crate::{Context, Disposition, Failure};
 

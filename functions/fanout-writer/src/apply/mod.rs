@@ -17,7 +17,7 @@ mod tenants;
 use std::fmt;
 
 use shared::command::Command;
-use shared::facts::Claim;
+use shared::platform::facts::Claim;
 
 use crate::{Context, Disposition, Failure};
 

@@ -1,6 +1,6 @@
 //! Notifications.
 
-use shared::notifications::{MarkRead, Notifications};
+use shared::social::notifications::{MarkRead, Notifications};
 
 use crate::{Context, Disposition, Failure};
 

@@ -1,8 +1,8 @@
 //! Polls. The projector counts.
 
-use shared::outbound::Happened;
-use shared::polls::{Definition, PollClosed, PollOpened, Polls, Recorded, Vote};
-use shared::values::{ActorId, PollId};
+use shared::platform::outbound::Happened;
+use shared::platform::values::{ActorId, PollId};
+use shared::social::polls::{Definition, PollClosed, PollOpened, Polls, Recorded, Vote};
 
 use super::unless_taken;
 use crate::{Context, Disposition, Failure};

@@ -1,6 +1,6 @@
 //! Profiles.
 
-use shared::profiles::{ProfileUpdate, Profiles};
+use shared::social::profiles::{ProfileUpdate, Profiles};
 
 use crate::{Context, Disposition, Failure};
 

@@ -1,6 +1,6 @@
 //! Rooms. Readers look messages up, so there is nothing to fan out.
 
-use shared::rooms::{MembershipChange, MessageDeleted, MessagePosted, Posted, Rooms};
+use shared::social::rooms::{MembershipChange, MessageDeleted, MessagePosted, Posted, Rooms};
 
 use crate::{Context, Disposition, Failure};
 

@@ -1,6 +1,6 @@
 //! One segment of a large fan-out.
 
-use shared::fanout::{FanOutKind, FanOutSegment};
+use shared::social::fanout::{FanOutKind, FanOutSegment};
 
 use crate::fanout::FanOut;
 use crate::{Context, Disposition, Failure};

@@ -1,8 +1,8 @@
 //! Tags.
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::tags::{Tag, TagChange};
-use shared::values::{ActorId, SortKey};
+use shared::platform::values::{ActorId, SortKey};
+use shared::social::tags::{Tag, TagChange};
 
 use crate::{Context, Disposition, Failure};
 

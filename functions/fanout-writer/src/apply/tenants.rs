@@ -2,15 +2,15 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::command::Command;
-use shared::dynamo::{DynamoError, IN_FLIGHT};
-use shared::runtime::retry::Backoff;
-use shared::summaries::Summaries;
-use shared::tenants::{
+use shared::history::summaries::Summaries;
+use shared::history::tenants::{
     Alerts, AlertsRead, CustomerUpdated, Customers, Daily, Decided, Definitions, RuleChange,
     RuleDefinition, Rules, ScoreChange,
 };
-use shared::timelines::Step;
-use shared::values::TenantId;
+use shared::platform::dynamo::{DynamoError, IN_FLIGHT};
+use shared::platform::runtime::retry::Backoff;
+use shared::platform::values::TenantId;
+use shared::social::timelines::Step;
 
 use crate::{Context, Disposition, Failure};
 

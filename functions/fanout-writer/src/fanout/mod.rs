@@ -14,10 +14,10 @@ mod start;
 
 use std::sync::atomic::AtomicBool;
 
-use shared::activities::ActivityKey;
-use shared::fanout::FanOutKind;
-use shared::runtime::deadline::Deadline;
-use shared::values::{SortKey, Timestamp};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::{SortKey, Timestamp};
+use shared::social::activities::ActivityKey;
+use shared::social::fanout::FanOutKind;
 
 use crate::{Context, FanOutEnd};
 

@@ -1,7 +1,7 @@
 //! Inserts the entry of an activity into the timelines of some followers, or removes it.
 //!
 //! After writing, the fan-out checks again what it relied on, the activity and the edges, and removes what it should not
-//! have written ([`shared::fanout`] argues why that is enough). On a slow table, time may run out in the middle of a page of
+//! have written ([`shared::social::fanout`] argues why that is enough). On a slow table, time may run out in the middle of a page of
 //! followers; the fan-out then says how many it has processed.
 
 use std::borrow::Cow;
@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use futures::future::try_join;
 use futures::{StreamExt, TryFutureExt, TryStreamExt, stream};
-use shared::fanout::FanOutKind;
-use shared::follows::{Edge, EdgePage, FollowerRange};
-use shared::runtime::deadline::Deadline;
-use shared::timelines::{EntryWrite, Timelines};
-use shared::values::ViewerId;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::ViewerId;
+use shared::social::fanout::FanOutKind;
+use shared::social::follows::{Edge, EdgePage, FollowerRange};
+use shared::social::timelines::{EntryWrite, Timelines};
 
 use super::FanOut;
 use crate::{Context, Failure};
@@ -71,7 +71,7 @@ impl FanOut<'_> {
         Ok(PageProgress { edges, written: written.leading as u64 })
     }
 
-    /// Leaves out viewers who are [parked](shared::follows::parking), as if they had unfollowed: no entry is written for them. The outbox
+    /// Leaves out viewers who are [parked](shared::social::follows::parking), as if they had unfollowed: no entry is written for them. The outbox
     /// row is there already, so a viewer who comes back finds the activity in it. Deletes go to all followers.
     pub(crate) async fn without_parked(&self, mut page: EdgePage) -> Result<EdgePage, Failure> {
         let Context { parking, follows, clock, .. } = self.cx;

@@ -4,9 +4,9 @@
 //! entry are read, a hundred in one call, and it is deleted where it is found. These are the timelines of former followers, or
 //! all of them if the activity was deleted. This comes after the range was processed, so nobody waits for it.
 
-use shared::fanout::{FanOutKind, Pass, Progress};
-use shared::follows::EdgePage;
-use shared::values::ViewerId;
+use shared::platform::values::ViewerId;
+use shared::social::fanout::{FanOutKind, Pass, Progress};
+use shared::social::follows::EdgePage;
 use tokio::time::Instant;
 
 use super::segment::Segment;

@@ -11,9 +11,9 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::{Stream, TryStreamExt, stream};
-use shared::fanout::{Pass, Progress};
-use shared::follows::{EdgePage, FollowerRange};
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
+use shared::social::fanout::{Pass, Progress};
+use shared::social::follows::{EdgePage, FollowerRange};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 

@@ -9,12 +9,12 @@
 //!
 //! An actor with a million followers must not block everybody else. So there are only a few segments, however large, which
 //! leaves invocations to others, and their writes have lower priority than those of other deliveries of the same process
-//! ([`shared::dynamo::pacing`]).
+//! ([`shared::platform::dynamo::pacing`]).
 
 use shared::command::Command;
-use shared::fanout::{FanOutKind, FanOutSegment, Pass, Progress};
-use shared::follows::{EdgePage, FollowerRange};
-use shared::values::{SortKey, Timestamp};
+use shared::platform::values::{SortKey, Timestamp};
+use shared::social::fanout::{FanOutKind, FanOutSegment, Pass, Progress};
+use shared::social::follows::{EdgePage, FollowerRange};
 
 use super::FanOut;
 use super::segment::Segment;

@@ -8,11 +8,11 @@
 //! whatever runs in parallel.
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::dynamo::item::{Item, Key};
-use shared::dynamo::{DynamoError, Query};
-use shared::events::archive::Chunk;
-use shared::events::archives::{ChunkEnd, SegmentProgress};
-use shared::events::{ArchivedObject, Event, Period, PeriodRow, PeriodState, Tally};
+use shared::history::events::archive::Chunk;
+use shared::history::events::archives::{ChunkEnd, SegmentProgress};
+use shared::history::events::{ArchivedObject, Event, Period, PeriodRow, PeriodState, Tally};
+use shared::platform::dynamo::item::{Item, Key};
+use shared::platform::dynamo::{DynamoError, Query};
 
 use super::Outcome;
 use super::table::describe;

@@ -4,10 +4,10 @@
 //! table is left provisioned that is no longer current, whoever dies, and tables that never were are not looked at.
 
 use aws_sdk_dynamodb::types::{BillingMode, ProvisionedThroughput, TableDescription};
-use shared::dynamo::Table;
-use shared::events::capacity::{self, Capacity, Decreases};
-use shared::events::{PeriodRow, PeriodState};
-use shared::values::Timestamp;
+use shared::history::events::capacity::{self, Capacity, Decreases};
+use shared::history::events::{PeriodRow, PeriodState};
+use shared::platform::dynamo::Table;
+use shared::platform::values::Timestamp;
 use tracing::info;
 
 use super::Outcome;

@@ -1,9 +1,9 @@
 //! Deletes an archive that is old enough, with its rows. The row of its period stays.
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::events::PeriodRow;
-use shared::events::archive::manifest_key;
-use shared::events::manifest::files;
+use shared::history::events::PeriodRow;
+use shared::history::events::archive::manifest_key;
+use shared::history::events::manifest::files;
 
 use super::Outcome;
 use crate::{Keeper, KeeperError};

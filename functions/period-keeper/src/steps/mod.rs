@@ -7,7 +7,7 @@ mod stream;
 mod table;
 mod verify;
 
-use shared::events::PeriodRow;
+use shared::history::events::PeriodRow;
 
 /// The result of a step that did not fail.
 #[derive(Debug)]

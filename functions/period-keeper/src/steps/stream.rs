@@ -5,8 +5,8 @@
 //! everything archived is in the summaries exactly once, and the archive lacks no put.
 
 use aws_sdk_dynamodb::types::TableDescription;
-use shared::events::keeping::StreamCare;
-use shared::events::{PeriodRow, PeriodState};
+use shared::history::events::keeping::StreamCare;
+use shared::history::events::{PeriodRow, PeriodState};
 use tracing::info;
 
 use super::Outcome;

@@ -7,9 +7,9 @@ use aws_sdk_dynamodb::types::{
     ScalarAttributeType, SseDescription, SseSpecification, SseType, StreamSpecification,
     StreamViewType, TableClass, TableDescription, TableStatus,
 };
-use shared::dynamo::{DynamoError, Table};
-use shared::events::{MadeTable, PeriodRow, PeriodState, Seal};
-use shared::runtime::retry::Backoff;
+use shared::history::events::{MadeTable, PeriodRow, PeriodState, Seal};
+use shared::platform::dynamo::{DynamoError, Table};
+use shared::platform::runtime::retry::Backoff;
 
 use super::Outcome;
 use crate::{Keeper, KeeperError};

@@ -3,11 +3,11 @@
 //! Progress is noted after each page of objects, with the tally so far. Only a difference in what was read is a dispute: a bucket that
 //! does not answer is read again with the next tick.
 
-use shared::crypto::hash::sha256;
-use shared::dynamo::DynamoError;
-use shared::events::archive;
-use shared::events::archives::ReadBack;
-use shared::events::{ArchivedObject, PeriodRow, PeriodState, Tally};
+use shared::history::events::archive;
+use shared::history::events::archives::ReadBack;
+use shared::history::events::{ArchivedObject, PeriodRow, PeriodState, Tally};
+use shared::platform::crypto::hash::sha256;
+use shared::platform::dynamo::DynamoError;
 
 use super::{Outcome, table};
 use crate::{Keeper, KeeperError};

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use shared::dynamo::Limits;
-use shared::dynamo::item::Item;
-use shared::likes;
-use shared::notifications::Inbox;
-use shared::notifications::keys::{self, NotificationKey};
-use shared::projection::{View, Write};
-use shared::values::{Retention, ViewerId};
+use shared::platform::dynamo::Limits;
+use shared::platform::dynamo::item::Item;
+use shared::platform::projection::{View, Write};
+use shared::platform::values::{Retention, ViewerId};
+use shared::social::likes;
+use shared::social::notifications::Inbox;
+use shared::social::notifications::keys::{self, NotificationKey};
 
 use super::task::Ready;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use shared::dynamo::DynamoError;
-use shared::notifications::ActivityLikes;
-use shared::projection::{Change, Folded, Refused, State, View};
-use shared::values::{ActivityId, ActorId};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::projection::{Change, Folded, Refused, State, View};
+use shared::platform::values::{ActivityId, ActorId};
+use shared::social::notifications::ActivityLikes;
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;

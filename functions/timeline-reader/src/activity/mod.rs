@@ -2,9 +2,9 @@
 
 use futures::future::try_join;
 use serde::Serialize;
-use shared::activities::{Activities, Published};
-use shared::likes::LikeSummary;
-use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
+use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
+use shared::social::activities::{Activities, Published};
+use shared::social::likes::LikeSummary;
 
 use crate::Context;
 use crate::http::problem::Problem;

@@ -1,11 +1,11 @@
 //! A page of what an actor published: of any age, also of some kinds alone. Every authenticated caller may read every
 //! activity.
 
-use shared::activities::changes::Fingerprint;
-use shared::activities::{Activities, Published};
-use shared::dynamo::DynamoError;
-use shared::paging::{List, RowChunk};
-use shared::values::{ActorId, SortKey, Span, Timestamp};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::{List, RowChunk};
+use shared::platform::values::{ActorId, SortKey, Span, Timestamp};
+use shared::social::activities::changes::Fingerprint;
+use shared::social::activities::{Activities, Published};
 
 use crate::Context;
 use crate::http::problem::Problem;

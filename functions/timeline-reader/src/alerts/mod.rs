@@ -4,9 +4,9 @@
 //! at most [`ROUNDS`] calls. If most of what they return is skipped, the page is short or empty, and has a cursor.
 
 use serde::Serialize;
-use shared::tenants::keys::of_alert;
-use shared::tenants::{Alert, AlertSource, Alerts, Definitions};
-use shared::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
+use shared::history::tenants::keys::of_alert;
+use shared::history::tenants::{Alert, AlertSource, Alerts, Definitions};
+use shared::platform::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
 use crate::Context;
 use crate::http::list::{self, List, UNREAD};

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use serde::Serialize;
-use shared::dynamo::DynamoError;
-use shared::events::{ArchivedObject, Archives, Period, PeriodState};
-use shared::objects::{ObjectError, Objects};
-use shared::values::{TenantId, Timestamp};
+use shared::history::events::{ArchivedObject, Archives, Period, PeriodState};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::objects::{ObjectError, Objects};
+use shared::platform::values::{TenantId, Timestamp};
 
 use crate::Context;
 use crate::http::list::{self, List};

@@ -1,8 +1,8 @@
 //! Reads a hit, and its outcome. Every authenticated caller may.
 
 use serde::Serialize;
-use shared::battles::{Hit, HitState};
-use shared::values::{BattleId, HitId, Timestamp, ViewerId};
+use shared::platform::values::{BattleId, HitId, Timestamp, ViewerId};
+use shared::social::battles::{Hit, HitState};
 
 use super::battles;
 use crate::Context;

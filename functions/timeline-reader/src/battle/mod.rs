@@ -3,8 +3,8 @@
 pub(crate) mod hit;
 
 use serde::Serialize;
-use shared::battles::{Battle, Battles, Definition, Hit, Shown};
-use shared::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
+use shared::platform::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
+use shared::social::battles::{Battle, Battles, Definition, Hit, Shown};
 
 use crate::Context;
 use crate::http::problem::Problem;

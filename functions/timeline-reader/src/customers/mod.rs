@@ -10,10 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::try_join_all;
 use serde::Serialize;
-use shared::events::{Customer, Period, PeriodLength};
-use shared::summaries::{CustomerSummary, CustomerView, Day, NameTally, Summaries, day_of};
-use shared::tenants::{Customers, Definitions, ScoreDefinition};
-use shared::values::{CustomerId, EventName, Payload, Timestamp};
+use shared::history::events::{Customer, Period, PeriodLength};
+use shared::history::summaries::{
+    CustomerSummary, CustomerView, Day, NameTally, Summaries, day_of,
+};
+use shared::history::tenants::{Customers, Definitions, ScoreDefinition};
+use shared::platform::values::{CustomerId, EventName, Payload, Timestamp};
 
 use crate::Context;
 use crate::http::list::{self, List};

@@ -1,10 +1,10 @@
 //! One customer of a tenant, with what they did.
 
-use shared::events::{Customer, PeriodLength};
-use shared::projection::View;
-use shared::summaries::{CustomerView, Summaries, SummaryView};
-use shared::tenants::{Customers, Definitions};
-use shared::values::{CustomerId, TenantId};
+use shared::history::events::{Customer, PeriodLength};
+use shared::history::summaries::{CustomerView, Summaries, SummaryView};
+use shared::history::tenants::{Customers, Definitions};
+use shared::platform::projection::View;
+use shared::platform::values::{CustomerId, TenantId};
 
 use super::{Item, first_day};
 use crate::Context;

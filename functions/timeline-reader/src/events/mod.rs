@@ -1,6 +1,6 @@
 //! A page of what a customer of a tenant did (docs/QUERIES.md).
 //!
-//! It is read like other lists in the order of time (`page/`), and also bounded by [`shared::events::History`]. An event is put once and
+//! It is read like other lists in the order of time (`page/`), and also bounded by [`shared::history::events::History`]. An event is put once and
 //! never changes, so a page need not be of one moment: a page that was read while events were put only shows recorded events, and may
 //! lack events put meanwhile. That is no different from a page that was read earlier: its `newer_cursor` returns what the client has not
 //! been shown, within an hour of the newest, whichever table it is put into.
@@ -8,10 +8,10 @@
 //! Events with other names than the requested ones are read and skipped.
 
 use serde::Serialize;
-use shared::dynamo::DynamoError;
-use shared::events::{Customer, History, ListedEvent, keys};
-use shared::paging::{List, RowChunk};
-use shared::values::{
+use shared::history::events::{Customer, History, ListedEvent, keys};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::{List, RowChunk};
+use shared::platform::values::{
     ActivityId, CustomerId, EventName, Payload, SortKey, Span, TenantId, Timestamp,
 };
 

@@ -1,7 +1,7 @@
 //! The followers of an actor. Every authenticated caller may read them.
 
-use shared::follows::Follows;
-use shared::values::ActorId;
+use shared::platform::values::ActorId;
+use shared::social::follows::Follows;
 
 use super::{answer, read};
 use crate::Context;

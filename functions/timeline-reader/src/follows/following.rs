@@ -1,7 +1,7 @@
 //! Whom a viewer follows, by id: theirs alone, like a timeline.
 
-use shared::follows::Follows;
-use shared::values::ViewerId;
+use shared::platform::values::ViewerId;
+use shared::social::follows::Follows;
 
 use super::{answer, read};
 use crate::Context;

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::fmt::Display;
 
 use serde::Serialize;
-use shared::follows::{ListPage, Listed};
-use shared::profiles::Profiles;
-use shared::values::{Packer, Payload, Timestamp, Unpacker, ViewerId};
+use shared::platform::values::{Packer, Payload, Timestamp, Unpacker, ViewerId};
+use shared::social::follows::{ListPage, Listed};
+use shared::social::profiles::Profiles;
 
 use crate::Context;
 use crate::http::list::List;

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use serde::Serialize;
-use shared::paging::CursorError;
-use shared::values::TenantId;
+use shared::platform::paging::CursorError;
+use shared::platform::values::TenantId;
 
 use super::problem::Problem;
 use super::query::Parameters;

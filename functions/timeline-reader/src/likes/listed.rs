@@ -1,6 +1,6 @@
 //! A page of what a viewer likes, as it was at the moment of one query of the list.
 //!
-//! The entries of that query say where each activity stands ([`list`](shared::likes::list)). Rows and activities are read after it.
+//! The entries of that query say where each activity stands ([`list`](shared::social::likes::list)). Rows and activities are read after it.
 //! A like that has moved since is shown where it was: its row says since when the viewer has liked the activity without an undo, so
 //! an entry from then on was in force. A like that is undone by then, and an activity that is unknown or deleted by then, is left out.
 //!
@@ -10,11 +10,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use futures::future::try_join;
-use shared::activities::{Activities, Published};
-use shared::dynamo::DynamoError;
-use shared::likes::list::Entries;
-use shared::likes::{Like, LikeList, Likes, Recorded};
-use shared::values::{ActivityId, ActorId, ViewerId};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::values::{ActivityId, ActorId, ViewerId};
+use shared::social::activities::{Activities, Published};
+use shared::social::likes::list::Entries;
+use shared::social::likes::{Like, LikeList, Likes, Recorded};
 
 use crate::Context;
 

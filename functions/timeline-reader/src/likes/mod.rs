@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use futures::future::try_join;
 use serde::Serialize;
-use shared::dynamo::DynamoError;
-use shared::likes::{Like, LikeCount, LikeCounts, LikeSummary, Likes};
-use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
+use shared::social::likes::{Like, LikeCount, LikeCounts, LikeSummary, Likes};
 
 use crate::Context;
 use crate::activity::Activity;
@@ -17,7 +17,7 @@ use crate::http::problem::Problem;
 use crate::http::response::Answer;
 use listed::Listed;
 
-/// The like counts of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and which of them this viewer likes. The count
+/// The like counts of these activities, at most [`BATCH_GET`](shared::platform::dynamo::BATCH_GET), and which of them this viewer likes. The count
 /// of a single activity is read consistently. The counts of a page may be a moment old: they come from a cache or an eventually
 /// consistent read.
 pub(crate) async fn of_activities(

@@ -5,8 +5,8 @@
 pub(crate) mod one;
 
 use serde::Serialize;
-use shared::summaries::{NamePage, NameTally, Summaries};
-use shared::values::{EventName, Timestamp};
+use shared::history::summaries::{NamePage, NameTally, Summaries};
+use shared::platform::values::{EventName, Timestamp};
 
 use crate::Context;
 use crate::http::list::{self, List};

@@ -1,9 +1,9 @@
 //! One name of a tenant's events, with how often it happened on each of the latest days.
 
 use serde::Serialize;
-use shared::events::PeriodLength;
-use shared::summaries::{SHOWN_DAYS, Summaries, day_of, start_of};
-use shared::values::{EventName, TenantId};
+use shared::history::events::PeriodLength;
+use shared::history::summaries::{SHOWN_DAYS, Summaries, day_of, start_of};
+use shared::platform::values::{EventName, TenantId};
 
 use super::Item;
 use crate::Context;

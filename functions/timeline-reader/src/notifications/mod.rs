@@ -1,9 +1,9 @@
 //! What a viewer is notified of.
 
 use serde::Serialize;
-use shared::notifications::keys::NotificationKey;
-use shared::notifications::{After, Notification, Notifications, NotificationsQuery};
-use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
+use shared::platform::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
+use shared::social::notifications::keys::NotificationKey;
+use shared::social::notifications::{After, Notification, Notifications, NotificationsQuery};
 
 use crate::Context;
 use crate::http::list::{self, List, UNREAD};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use shared::likes::LikeSummary;
-use shared::values::{ActivityId, ActorId, Timestamp, ViewerId};
+use shared::platform::values::{ActivityId, ActorId, Timestamp, ViewerId};
+use shared::social::likes::LikeSummary;
 
 use super::rows::Shown;
 use super::{Cursors, Page, Paging};

@@ -7,7 +7,7 @@
 //!
 //! # One page, one moment
 //!
-//! If all reads of a page fall within one [hold](shared::runtime::hold), the page is of one moment. If they took longer, it is
+//! If all reads of a page fall within one [hold](shared::platform::runtime::hold), the page is of one moment. If they took longer, it is
 //! read again, in *readings*: the rows in one call, then what is not known of them. A page is of one moment in two cases.
 //!
 //! **The moment of the rows**, between a view before them and a view after them, if
@@ -34,18 +34,18 @@
 //! order. That makes no difference as long as the call takes less time there than a command takes from its beginning to its
 //! acknowledgement, a hold included; how long the call travels does not matter.
 //!
-//! If rows have moved from one list to another ([by kind](shared::activities::Activities::published_of_kinds)), the next reading is
+//! If rows have moved from one list to another ([by kind](shared::social::activities::Activities::published_of_kinds)), the next reading is
 //! of a list that no row leaves.
 
 use std::collections::HashSet;
 
 use futures::future::{OptionFuture, try_join, try_join3};
-use shared::activities::RecordCache;
-use shared::dynamo::DynamoError;
-use shared::paging::RowChunk;
-use shared::runtime::hold::Hold;
-use shared::timelines::{Hydration, Timelines, VisibilitySnapshot};
-use shared::values::{ActorId, SortKey, Span, Timestamp};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::RowChunk;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::{ActorId, SortKey, Span, Timestamp};
+use shared::social::activities::RecordCache;
+use shared::social::timelines::{Hydration, Timelines, VisibilitySnapshot};
 use tokio::time::Instant;
 
 use super::doubt::{Between, Doubt};

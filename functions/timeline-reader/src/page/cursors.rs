@@ -10,7 +10,7 @@
 //! is cut in this way has two positions: its floor, which stays, and the position of the walk. Each page of the walk, full or not,
 //! continues after the last row that was examined, so hidden rows are skipped once in a walk. The page that ends the walk has a
 //! `newer_cursor` with the floor alone. The next poll begins again at the start of the window, which was
-//! [held](shared::paging::Seen) during the walk, and returns what has appeared in the meantime. Until then `newer_cursor` and
+//! [held](shared::platform::paging::Seen) during the walk, and returns what has appeared in the meantime. Until then `newer_cursor` and
 //! `next_cursor` continue alike, so a client may follow either.
 //!
 //! With the longest filter and the longest ids, a cursor has no room for both positions. The position of the walk then has only the
@@ -18,9 +18,9 @@
 //! beginning, the walk would not advance. The floor then moves to the last row examined, and what appears below it
 //! afterwards is no longer returned.
 
-use shared::dynamo::DynamoError;
-use shared::paging::{Cursor, CursorSeal, Floor, Position, Seen};
-use shared::values::{Order, SortKey, Timestamp};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::{Cursor, CursorSeal, Floor, Position, Seen};
+use shared::platform::values::{Order, SortKey, Timestamp};
 
 use super::{Page, Paging};
 

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use shared::follows::EdgeState;
-use shared::runtime::hold::Hold;
-use shared::timelines::{Hydration, VisibilitySnapshot};
-use shared::values::ActorId;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::ActorId;
+use shared::social::follows::EdgeState;
+use shared::social::timelines::{Hydration, VisibilitySnapshot};
 
 use super::rows::Target;
 

@@ -16,9 +16,9 @@
 //! client was shown before are skipped, ten thousand in one call, and are not counted.
 
 use futures::future::try_join;
-use shared::dynamo::DynamoError;
-use shared::paging::RowChunk;
-use shared::values::SortKey;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::RowChunk;
+use shared::platform::values::SortKey;
 
 use super::{Page, Paging, Source};
 

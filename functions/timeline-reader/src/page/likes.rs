@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use shared::dynamo::DynamoError;
-use shared::likes::LikeSummary;
-use shared::values::ActivityId;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::values::ActivityId;
+use shared::social::likes::LikeSummary;
 
 use super::request::Request;
 use crate::Context;

@@ -52,9 +52,9 @@ pub(crate) use request::{DEFAULT_LIMIT, Request, from, limit, order, parameters,
 pub(crate) use rows::{Rows, Target};
 pub(crate) use words::{Kinds, Names};
 
-use shared::dynamo::DynamoError;
-use shared::paging::{List, RowChunk, SeenSet, SeenSets};
-use shared::values::{SortKey, Span, Timestamp};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::{List, RowChunk, SeenSet, SeenSets};
+use shared::platform::values::{SortKey, Span, Timestamp};
 use tokio::sync::OnceCell;
 
 use crate::Context;

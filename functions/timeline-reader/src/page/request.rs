@@ -1,8 +1,8 @@
 //! The request for a page. All errors of callers are found and named here.
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
-use shared::paging::{Cursor, Floor, List, Position, Range, Seen};
-use shared::values::{Order, Span, Timestamp, TimestampError, ViewerId};
+use shared::platform::paging::{Cursor, Floor, List, Position, Range, Seen};
+use shared::platform::values::{Order, Span, Timestamp, TimestampError, ViewerId};
 
 use crate::Context;
 use crate::http::problem::Problem;

@@ -2,12 +2,12 @@
 
 use std::future::Future;
 
-use shared::activities::Published;
-use shared::activities::changes::Fingerprint;
-use shared::dynamo::DynamoError;
-use shared::paging::RowChunk;
-use shared::timelines::VisibilitySnapshot;
-use shared::values::{ActorId, SortKey, Span, ViewerId};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::RowChunk;
+use shared::platform::values::{ActorId, SortKey, Span, ViewerId};
+use shared::social::activities::Published;
+use shared::social::activities::changes::Fingerprint;
+use shared::social::timelines::VisibilitySnapshot;
 
 /// The activity of a row, and its actor.
 pub(crate) type Target = (SortKey, ActorId);

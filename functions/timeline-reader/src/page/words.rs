@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use shared::paging::MAX_FILTER_BYTES;
-use shared::values::{EventName, Kind};
+use shared::platform::paging::MAX_FILTER_BYTES;
+use shared::platform::values::{EventName, Kind};
 
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;

@@ -1,8 +1,8 @@
 //! Reads a poll. Every authenticated caller may read every poll; how somebody voted is shown to them alone.
 
 use serde::Serialize;
-use shared::polls::{Definition, Poll, Polls, Rules};
-use shared::values::{ActorId, Choice, Payload, PollId, Timestamp};
+use shared::platform::values::{ActorId, Choice, Payload, PollId, Timestamp};
+use shared::social::polls::{Definition, Poll, Polls, Rules};
 
 use crate::Context;
 use crate::http::problem::Problem;

@@ -1,8 +1,8 @@
 //! Reads a profile. Every authenticated caller may read every profile.
 
 use serde::Serialize;
-use shared::profiles::{Profile, Profiles};
-use shared::values::{Payload, Timestamp, ViewerId};
+use shared::platform::values::{Payload, Timestamp, ViewerId};
+use shared::social::profiles::{Profile, Profiles};
 
 use crate::Context;
 use crate::http::problem::Problem;

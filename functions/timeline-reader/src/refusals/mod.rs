@@ -1,8 +1,8 @@
 //! The refused events of a tenant by UTC day and reason, the newest day first (docs/QUERIES.md).
 
 use serde::Serialize;
-use shared::refusals::{Refusals, RefusalsOfDay, RefusedEvent};
-use shared::values::{CustomerId, EventId, TenantId, Timestamp};
+use shared::history::refusals::{Refusals, RefusalsOfDay, RefusedEvent};
+use shared::platform::values::{CustomerId, EventId, TenantId, Timestamp};
 
 use crate::Context;
 use crate::http::problem::Problem;

@@ -2,9 +2,9 @@
 //!
 //! A cursor does not say who may read, so every page checks that again.
 
-use shared::paging::{CursorError, Range};
-use shared::rooms::ArrivalPosition;
-use shared::values::{Order, RoomId, SortKey, Timestamp, ViewerId};
+use shared::platform::paging::{CursorError, Range};
+use shared::platform::values::{Order, RoomId, SortKey, Timestamp, ViewerId};
+use shared::social::rooms::ArrivalPosition;
 
 use crate::Context;
 use crate::http::problem::Problem;

@@ -14,8 +14,8 @@ mod newer;
 mod page_reader;
 
 use serde::Serialize;
-use shared::rooms::{ArrivalPosition, Message, Rooms};
-use shared::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
+use shared::platform::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
+use shared::social::rooms::{ArrivalPosition, Message, Rooms};
 
 use crate::Context;
 use crate::http::problem::Problem;

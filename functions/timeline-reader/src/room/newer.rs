@@ -1,6 +1,6 @@
 //! What has arrived in a room since a position, whatever its `at`.
 //!
-//! Reads rows of [arrivals](shared::rooms) after a position. No row ever appears below an existing one, so nothing is missed,
+//! Reads rows of [arrivals](shared::social::rooms) after a position. No row ever appears below an existing one, so nothing is missed,
 //! and each position is passed once. The last row is not shown until it is whole; the next poll returns it then, and nothing
 //! of it was acknowledged before.
 //!
@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use futures::future::try_join;
-use shared::rooms::{Arrival, ArrivalPosition, ArrivalRow, ArrivalState, Message};
+use shared::social::rooms::{Arrival, ArrivalPosition, ArrivalRow, ArrivalState, Message};
 
 use super::cursor::{Cursor, Position};
 use super::{Found, RoomRequest};

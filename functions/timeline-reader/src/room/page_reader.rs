@@ -3,7 +3,7 @@
 //! # One bound
 //!
 //! A page is made of several calls, and a query of many rows is not of one moment either. So the content of a page must not
-//! depend on when the calls are answered. The last row of the [arrivals](shared::rooms) is read first. That row, or the one
+//! depend on when the calls are answered. The last row of the [arrivals](shared::social::rooms) is read first. That row, or the one
 //! before it if it is not whole yet, is the *bound* of the page. Then come
 //!
 //! * the messages. Everything up to the bound is written by then. Messages that arrived later say so and are left out, as are
@@ -14,16 +14,16 @@
 //!   the room has got more shards, the messages are read once more, which finds all of them.
 //!
 //! So a page takes at most three rounds, and more only to skip deleted messages. Both readings share one
-//! [effort](shared::rooms::Effort): the second has what the first leaves, or else one round, which is enough to advance.
+//! [effort](shared::social::rooms::Effort): the second has what the first leaves, or else one round, which is enough to advance.
 //! `newer_cursor` contains the bound. Every message whose processing ends later arrives after it.
 
 use futures::future::{try_join, try_join3};
-use shared::dynamo::DynamoError;
-use shared::paging::RowChunk;
-use shared::rooms::{
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::RowChunk;
+use shared::platform::values::{Order, SortKey, Span, Timestamp};
+use shared::social::rooms::{
     ArrivalPosition, ArrivalRow, Effort, Message, MessageList, MessagesQuery, RowOutcome,
 };
-use shared::values::{Order, SortKey, Span, Timestamp};
 
 use super::cursor::{Cursor, Position};
 use super::{Found, RoomRequest};

@@ -4,11 +4,11 @@
 //! call for the records that are not cached. Activities are of any age, because retention only applies to timelines. The record of an
 //! activity has its kind: other kinds are skipped like hidden activities.
 
-use shared::activities::Published;
-use shared::dynamo::DynamoError;
-use shared::paging::{List, RowChunk};
-use shared::tags::Tags;
-use shared::values::{Span, Timestamp, ViewerId};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::{List, RowChunk};
+use shared::platform::values::{Span, Timestamp, ViewerId};
+use shared::social::activities::Published;
+use shared::social::tags::Tags;
 
 use crate::Context;
 use crate::http::problem::Problem;

@@ -7,18 +7,18 @@
 //!
 //! A page is of the moment of one query of rows, which say all about who is tagged. An activity is published once and deleted
 //! permanently. So if it was shown before that query and after it, it was shown at that moment. If everything was read within one
-//! [hold](shared::runtime::hold), one look at the activity is enough. Otherwise the rows are read once more, after the first look and
+//! [hold](shared::platform::runtime::hold), one look at the activity is enough. Otherwise the rows are read once more, after the first look and
 //! before another one. Each profile is as it was at some moment of the request.
 //!
 //! A page skips up to a thousand untagged people, and is then short or empty, with a cursor.
 
 use futures::future::try_join;
 use serde::Serialize;
-use shared::activities::Activities;
-use shared::dynamo::DynamoError;
-use shared::profiles::Profiles;
-use shared::tags::{Tag, Tags};
-use shared::values::{ActivityId, Payload, ViewerId};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::values::{ActivityId, Payload, ViewerId};
+use shared::social::activities::Activities;
+use shared::social::profiles::Profiles;
+use shared::social::tags::{Tag, Tags};
 use tokio::time::Instant;
 
 use crate::Context;

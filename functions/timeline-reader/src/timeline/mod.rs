@@ -1,15 +1,15 @@
 //! A page of one viewer's timeline.
 //!
-//! If the viewer was [parked](shared::follows::parking), their timeline is completed before the page is read.
+//! If the viewer was [parked](shared::social::follows::parking), their timeline is completed before the page is read.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use shared::dynamo::DynamoError;
-use shared::follows::{Follows, Presence, Standing};
-use shared::paging::{List, RowChunk};
-use shared::timelines::{EntryRow, Reconciler, Return, Timelines, VisibilitySnapshot};
-use shared::values::{Span, Timestamp, ViewerId};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::{List, RowChunk};
+use shared::platform::values::{Span, Timestamp, ViewerId};
+use shared::social::follows::{Follows, Presence, Standing};
+use shared::social::timelines::{EntryRow, Reconciler, Return, Timelines, VisibilitySnapshot};
 
 use crate::http::problem::Problem;
 use crate::http::response::Answer;

@@ -3,7 +3,7 @@
 use nagare_client::remote::Remote;
 use nagare_operator::audit::{EventsAuditor, SummariesAuditor};
 use nagare_operator::event_scope::EventScope;
-use shared::events::Archives;
+use shared::history::events::Archives;
 
 use super::super::Failure;
 use super::{Audit, Ended};

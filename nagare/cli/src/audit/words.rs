@@ -5,10 +5,10 @@ use nagare_operator::audit::{
     LikedDifference, LikesDifference, PageDifference, PollDifference, RoomDifference,
     SummaryDifference, TagDifference,
 };
-use shared::battles::{BattleStatus, Contradiction};
-use shared::polls::Sums;
-use shared::rooms::Reason;
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
+use shared::social::battles::{BattleStatus, Contradiction};
+use shared::social::polls::Sums;
+use shared::social::rooms::Reason;
 
 /// A difference as people read it.
 pub(crate) trait InWords {

@@ -12,8 +12,8 @@ use nagare_client::clock::clock;
 use nagare_client::sender::Sender;
 use nagare_operator::letters::{can_apply, redrive};
 use nagare_operator::progress;
-use shared::dead_letters::DeadLetters;
-use shared::values::is_message_id;
+use shared::platform::dead_letters::DeadLetters;
+use shared::platform::values::is_message_id;
 
 use super::read;
 use super::which::Which;

@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 use nagare_client::clock::clock;
-use shared::dead_letters::{DeadLetter, DeadLetters};
-use shared::refusals::{LISTED_DAYS, RefusalCount, Refusals};
-use shared::values::RefusalReason;
+use shared::history::refusals::{LISTED_DAYS, RefusalCount, Refusals};
+use shared::platform::dead_letters::{DeadLetter, DeadLetters};
+use shared::platform::values::RefusalReason;
 
 use super::act::left_out;
 use super::reason::{Groups, Reason, group};

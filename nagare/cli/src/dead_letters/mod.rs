@@ -28,10 +28,10 @@ use nagare_client::clock::clock;
 use nagare_client::remote::Remote;
 use nagare_operator::progress;
 use serde::Serialize;
-use shared::dead_letters::{DeadLetter, DeadLetters as Letters};
-use shared::dynamo::DynamoError;
-use shared::refusals::Refusals;
-use shared::values::{Timestamp, is_message_id};
+use shared::history::refusals::Refusals;
+use shared::platform::dead_letters::{DeadLetter, DeadLetters as Letters};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::values::{Timestamp, is_message_id};
 
 use super::Failure;
 use super::print::{print_pretty_json, tell};

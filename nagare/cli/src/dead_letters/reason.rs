@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use shared::dead_letters::{DeadLetter, is_reason, known_reason};
+use shared::platform::dead_letters::{DeadLetter, is_reason, known_reason};
 
 use crate::Failure;
 
@@ -83,7 +83,7 @@ impl Groups {
 
 #[cfg(test)]
 mod tests {
-    use shared::dead_letters::REASONS;
+    use shared::platform::dead_letters::REASONS;
 
     use super::*;
 

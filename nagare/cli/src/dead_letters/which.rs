@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 
 use clap::{ArgGroup, Args};
-use shared::dead_letters::{DeadLetter, DeadLetters};
-use shared::values::Timestamp;
+use shared::platform::dead_letters::{DeadLetter, DeadLetters};
+use shared::platform::values::Timestamp;
 
 use super::each_letter;
 use super::reason::{Groups, Reason};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use shared::events::{EventsRecorded, MOST_EVENTS, SentEvent};
-use shared::values::TenantId;
+use shared::history::events::{EventsRecorded, MOST_EVENTS, SentEvent};
+use shared::platform::values::TenantId;
 
 use super::super::Failure;
 
@@ -88,7 +88,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use shared::values::Timestamp;
+    use shared::platform::values::Timestamp;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use clap::Args;
 use nagare_client::api::{Api, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use shared::values::{CustomerId, TenantId};
+use shared::platform::values::{CustomerId, TenantId};
 
 use super::super::Failure;
 use super::super::pages::{List, Pages, unexpected};

@@ -4,7 +4,7 @@ use clap::Args;
 use nagare_client::remote::Remote;
 use nagare_operator::audit::SummariesAuditor;
 use nagare_operator::event_scope::EventScope;
-use shared::values::TenantId;
+use shared::platform::values::TenantId;
 
 use super::super::Failure;
 use super::super::audit::InWords;

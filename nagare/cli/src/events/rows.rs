@@ -1,7 +1,7 @@
 //! The events of a file: one JSON object a line, or CSV. The first character of the file says which of the two it is.
 
-use shared::events::{Customer, Event, EventKey, SentEvent};
-use shared::values::{CustomerId, EventId, EventName, Payload, TenantId, Timestamp};
+use shared::history::events::{Customer, Event, EventKey, SentEvent};
+use shared::platform::values::{CustomerId, EventId, EventName, Payload, TenantId, Timestamp};
 
 use super::super::Failure;
 use super::super::input::{Columns, Input, Line, Row, RowError, Table};

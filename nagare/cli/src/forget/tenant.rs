@@ -7,9 +7,9 @@ use nagare_operator::erasure::events::EventErasure;
 use nagare_operator::erasure::{letters, tenant};
 use nagare_operator::event_scope::EventScope;
 use serde::Serialize;
-use shared::events::{Archives, Keepers};
-use shared::summaries::Summaries;
-use shared::values::{CustomerId, TenantId};
+use shared::history::events::{Archives, Keepers};
+use shared::history::summaries::Summaries;
+use shared::platform::values::{CustomerId, TenantId};
 
 use super::super::Failure;
 use super::super::print::{counted, print_json, say, tell};

@@ -1,6 +1,6 @@
 //! An instant as databases and spreadsheets write it.
 
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 
 /// From here on a whole number is unix milliseconds: seconds of the year 5138.
 const MILLISECONDS: i64 = 100_000_000_000;

@@ -8,8 +8,8 @@ use nagare_client::{loopback, proxy};
 use nagare_operator::progress;
 use reqwest::StatusCode;
 use serde::Deserialize;
-use shared::runtime::env;
-use shared::values::Timestamp;
+use shared::platform::runtime::env;
+use shared::platform::values::Timestamp;
 
 use super::super::Failure;
 use super::super::print::{print_json, say};

@@ -6,12 +6,12 @@ use indicatif::ProgressBar;
 use nagare_client::remote::Remote;
 use nagare_operator::{object_deadline, progress};
 use serde::Serialize;
-use shared::crypto::hash::sha256;
-use shared::dynamo::{DynamoError, Query};
-use shared::events::{
+use shared::history::events::{
     ArchivedObject, Archives, Event, EventTables, Period, PeriodRow, PeriodState, Tally, archive,
 };
-use shared::objects::Objects;
+use shared::platform::crypto::hash::sha256;
+use shared::platform::dynamo::{DynamoError, Query};
+use shared::platform::objects::Objects;
 
 use super::super::Failure;
 use super::super::print::{print_json, say};
@@ -156,7 +156,7 @@ impl Reading {
             return Ok(None);
         }
         let table = self.tables.table(row.period);
-        let add = async |mut tally: Tally, page: shared::dynamo::Page<'_>| {
+        let add = async |mut tally: Tally, page: shared::platform::dynamo::Page<'_>| {
             for row in &page.rows {
                 tally.add(Tally::of_line(&Event::read(row)?.line()));
             }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use nagare_operator::scan::scan;
 use shared::command::Command;
-use shared::dynamo::item::text;
-use shared::dynamo::{Query, Table};
-use shared::values::SortKey;
+use shared::platform::dynamo::item::text;
+use shared::platform::dynamo::{Query, Table};
+use shared::platform::values::SortKey;
 
 use super::posts::Posts;
 use super::run::Run;

@@ -50,10 +50,10 @@ use nagare_client::remote::Remote;
 use nagare_operator::completion::{Completed, complete};
 use nagare_operator::progress;
 use serde::Serialize;
-use shared::activities::Activities;
 use shared::command::Command;
-use shared::runtime::clock::Clock;
-use shared::values::Retention;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Retention;
+use shared::social::activities::Activities;
 use tokio::time::Instant;
 
 use super::Failure;

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use shared::values::{ActorId, Kind};
+use shared::platform::values::{ActorId, Kind};
 
 use crate::Failure;
 use crate::input::{Columns, Input, Lines, Row, RowError, Table};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use shared::activities::Publish;
-use shared::values::{ActivityId, IdError, Payload, SortKey, Timestamp};
+use shared::platform::values::{ActivityId, IdError, Payload, SortKey, Timestamp};
+use shared::social::activities::Publish;
 
 use super::posts::Post;
 

@@ -10,9 +10,9 @@ use std::iter;
 use futures::{StreamExt, TryStreamExt, stream};
 use nagare_operator::completion::MOST_WAITING;
 use nagare_operator::progress;
-use shared::activities::{Activities, ActivityKey, Claim};
-use shared::dynamo::BATCH_GET;
-use shared::values::{ActivityId, ActorId, Retention, Timestamp};
+use shared::platform::dynamo::BATCH_GET;
+use shared::platform::values::{ActivityId, ActorId, Retention, Timestamp};
+use shared::social::activities::{Activities, ActivityKey, Claim};
 
 use super::Handles;
 use super::posts::{Post, Posts};

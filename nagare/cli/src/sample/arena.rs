@@ -3,10 +3,10 @@
 //! The id of each contains the second in which it opened, so loading the sample again opens others.
 
 use fastrand::Rng;
-use shared::battles::{BattleHit, BattleOpened};
 use shared::command::Command;
-use shared::polls::{PollOpened, Vote};
-use shared::values::{ActorId, BattleId, Choice, HitId, PollId, Timestamp, ViewerId};
+use shared::platform::values::{ActorId, BattleId, Choice, HitId, PollId, Timestamp, ViewerId};
+use shared::social::battles::{BattleHit, BattleOpened};
+use shared::social::polls::{PollOpened, Vote};
 
 use super::super::Failure;
 use super::{ACTORS, MINUTE, payload};

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use nagare_telemetry::playing::Scene;
-use shared::activities::{Delete, Publish};
 use shared::command::Command;
-use shared::follows::FollowChange;
-use shared::likes::LikeChange;
-use shared::register::Register;
-use shared::rooms::{MessageDeleted, MessageKey, MessagePosted};
-use shared::values::{ActivityId, ActorId, Kind, MessageId, RoomId, Timestamp, ViewerId};
+use shared::platform::register::Register;
+use shared::platform::values::{ActivityId, ActorId, Kind, MessageId, RoomId, Timestamp, ViewerId};
+use shared::social::activities::{Delete, Publish};
+use shared::social::follows::FollowChange;
+use shared::social::likes::LikeChange;
+use shared::social::rooms::{MessageDeleted, MessageKey, MessagePosted};
 
 use super::super::Failure;
 use super::{ACTORS, Arena, payload, tenants, viewers};

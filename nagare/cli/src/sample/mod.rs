@@ -10,15 +10,15 @@ mod tenants;
 use super::Failure;
 pub(crate) use arena::Arena;
 pub(crate) use life::{Life, ROOM, TICK};
-use shared::activities::Publish;
 use shared::command::Command;
-use shared::events::EventSettings;
-use shared::follows::FollowChange;
-use shared::likes::LikeChange;
-use shared::profiles::ProfileUpdate;
-use shared::register::Register;
-use shared::tags::TagChange;
-use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
+use shared::history::events::EventSettings;
+use shared::platform::register::Register;
+use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
+use shared::social::activities::Publish;
+use shared::social::follows::FollowChange;
+use shared::social::likes::LikeChange;
+use shared::social::profiles::ProfileUpdate;
+use shared::social::tags::TagChange;
 
 /// The viewer whose timeline is shown first.
 pub(crate) const VIEWER: &str = "viewer-01";

@@ -4,8 +4,8 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 use shared::command::Command;
-use shared::events::EventSettings;
-use shared::values::Timestamp;
+use shared::history::events::EventSettings;
+use shared::platform::values::Timestamp;
 
 use super::{HOUR, MINUTE};
 
@@ -29,7 +29,8 @@ pub(super) fn commands(hour: Timestamp, now: Timestamp, settings: &EventSettings
             .filter(|(at, _)| now < settings.closes_at(settings.period_of(*at)))
             .map(|(_, event)| event)
             .collect();
-        let events: Vec<_> = events.chunks(shared::events::MOST_EVENTS).map(recorded).collect();
+        let events: Vec<_> =
+            events.chunks(shared::history::events::MOST_EVENTS).map(recorded).collect();
         let said = (1..=*customers).map(|customer| said(tenant, customer, hour));
         let defined = defined(tenant, hour);
         said.chain(defined).chain(events).collect::<Vec<_>>()

@@ -3,7 +3,7 @@
 use indicatif::HumanCount;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use shared::values::{Timestamp, ViewerId};
+use shared::platform::values::{Timestamp, ViewerId};
 
 use super::super::print::{counted, printable};
 use super::bars::{bar, percent};

@@ -19,7 +19,7 @@ use nagare_client::api::{Api, Query};
 use nagare_client::clock;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use shared::values::{Timestamp, ViewerId};
+use shared::platform::values::{Timestamp, ViewerId};
 use tokio::time::Instant;
 
 use super::Failure;

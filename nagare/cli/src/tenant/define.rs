@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use nagare_client::clock;
 use serde_json::{Map, Value, json};
 use shared::command::Command;
-use shared::values::{CustomerId, EventName, Payload, TenantId, Timestamp};
+use shared::platform::values::{CustomerId, EventName, Payload, TenantId, Timestamp};
 
 use super::super::Failure;
 use super::super::submit::Submission;

@@ -6,7 +6,7 @@ use clap::Args;
 use nagare_client::api::{Api, Query};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use shared::values::{CustomerId, EventName, TenantId};
+use shared::platform::values::{CustomerId, EventName, TenantId};
 
 use super::super::Failure;
 use super::super::list_pages::ListPages;

@@ -12,8 +12,8 @@ use event_intake::MOST_EVENTS;
 use nagare_client::api::{Api, Posted};
 use nagare_operator::progress;
 use serde::{Deserialize, Serialize};
-use shared::events::{Event, EventSettings};
-use shared::values::{TenantId, Timestamp};
+use shared::history::events::{Event, EventSettings};
+use shared::platform::values::{TenantId, Timestamp};
 use tokio::time::Instant;
 
 use super::super::Failure;

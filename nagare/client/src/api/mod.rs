@@ -24,9 +24,9 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
-use shared::values::TenantId;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
+use shared::platform::values::TenantId;
 use timeline_reader::Authorization;
 
 use super::signer::Signer;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use shared::runtime::env;
+use shared::platform::runtime::env;
 
 use crate::own_dir::{OwnDir, OwnError};
 

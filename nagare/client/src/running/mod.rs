@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
 
 pub use directory::{DirectoryError, logs};
 pub use note::Note;

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use nagare_client::running::Note;
 use nagare_client::target::Target;
 use nagare_local::{Stack, StackConfig};
-use shared::runtime::env;
+use shared::platform::runtime::env;
 
 use super::*;
 

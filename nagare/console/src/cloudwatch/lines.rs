@@ -14,8 +14,8 @@ use futures::future::join_all;
 use nagare_telemetry::journal::{FUNCTIONS, Filter, Line};
 use serde::Deserialize;
 use serde_json::json;
-use shared::runtime::deadline::Deadline;
-use shared::values::Timestamp;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::Timestamp;
 
 use super::service::CallError;
 use super::{CloudWatch, PATIENCE, pattern};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shared::runtime::deadline::Deadline;
-use shared::runtime::metrics::{NAMESPACE, STAGE};
-use shared::values::Timestamp;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::metrics::{NAMESPACE, STAGE};
+use shared::platform::values::Timestamp;
 
 use super::service::CallError;
 use super::{CloudWatch, PATIENCE};

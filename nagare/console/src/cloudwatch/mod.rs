@@ -24,8 +24,8 @@ use nagare_client::proxy;
 use nagare_client::remote::Remote;
 use nagare_client::signer::Signer;
 use reqwest::Url;
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
 use tokio::sync::Mutex;
 
 use super::Account;

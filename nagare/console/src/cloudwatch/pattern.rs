@@ -6,7 +6,7 @@
 //! values with characters that mean something in patterns.
 
 use nagare_telemetry::journal::{ABOUT, Filter, OF_MESSAGE, SUBJECTS};
-use shared::message::Subject;
+use shared::platform::message::Subject;
 use tracing::Level;
 
 const LONGEST: usize = 1_024;

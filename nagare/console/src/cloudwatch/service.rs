@@ -3,9 +3,9 @@
 use nagare_client::signer::{Signer, Unsigned};
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
-use shared::runtime::clock::Clock;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::retry::{self, Backoff};
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::retry::{self, Backoff};
 
 /// How a service is spoken to: the AWS JSON protocol, as its models name these.
 #[derive(Debug, Clone, Copy)]

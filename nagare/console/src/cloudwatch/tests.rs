@@ -9,8 +9,8 @@ use axum::http::StatusCode;
 use fastrand::Rng;
 use nagare_telemetry::journal::{FUNCTIONS, Filter};
 use serde_json::{Value, json};
-use shared::runtime::clock::Clock;
-use shared::values::Timestamp;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Timestamp;
 
 use super::CallError;
 use crate::tests::{Fixture, HTML, Page, account};

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 use uuid::Uuid;
 
 use crate::fields::Fields;

@@ -11,8 +11,8 @@ use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
 use nagare_operator::effects::{CommandStatus, Effects};
 use shared::command::Command;
-use shared::queue::Message;
-use shared::values::{ActivityId, Timestamp};
+use shared::platform::queue::Message;
+use shared::platform::values::{ActivityId, Timestamp};
 use tokio::sync::watch;
 
 use crate::Console;

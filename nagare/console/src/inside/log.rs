@@ -7,8 +7,8 @@ use axum::extract::Path;
 use nagare_telemetry::LocalTelemetry;
 use nagare_telemetry::journal::{FUNCTIONS, Filter, Journal, Line, OUTCOMES};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use shared::message::Subject;
-use shared::values::Timestamp;
+use shared::platform::message::Subject;
+use shared::platform::values::Timestamp;
 use tracing::Level;
 
 use crate::cloudwatch::{CloudWatch, Lines};

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::battles::{BattleRow, keys as battles};
-use shared::dynamo::item::{self, Key, Row};
-use shared::dynamo::{DynamoError, Query, Table};
-use shared::polls::{PollRow, keys as polls};
-use shared::values::Timestamp;
+use shared::platform::dynamo::item::{self, Key, Row};
+use shared::platform::dynamo::{DynamoError, Query, Table};
+use shared::platform::values::Timestamp;
+use shared::social::battles::{BattleRow, keys as battles};
+use shared::social::polls::{PollRow, keys as polls};
 
 use super::What;
 use crate::prelude::*;
@@ -207,9 +207,9 @@ mod tests {
 
     use serde_json::json;
     use shared::command::Command;
-    use shared::queue::Message;
-    use shared::runtime::clock::Clock;
-    use shared::values::Timestamp;
+    use shared::platform::queue::Message;
+    use shared::platform::runtime::clock::Clock;
+    use shared::platform::values::Timestamp;
 
     use super::LISTED;
     use crate::Mode;

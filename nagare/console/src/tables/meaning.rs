@@ -2,29 +2,29 @@
 
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
-use shared::activities::ActivityItem;
-use shared::activities::keys as activities;
-use shared::battles::keys::{self as battles, BattleRow, BattleView};
-use shared::dynamo::item::Key;
-use shared::events::keys::EventItem;
-use shared::events::{Period, PeriodRow};
-use shared::fanout::ProgressItem;
-use shared::follows::keys as follows;
+use shared::history::events::keys::EventItem;
+use shared::history::events::{Period, PeriodRow};
+use shared::history::refusals::keys::RefusalItem;
+use shared::history::summaries::keys::{self as summaries, SummaryItem, SummaryView};
+use shared::history::tenants::{TenantItem, keys as tenants};
 use shared::ledger_item::LedgerItem;
-use shared::likes::keys as likes;
-use shared::notifications::keys as notifications;
-use shared::polls::keys::{self as polls, PollRow};
-use shared::projection::checkpoints;
-use shared::projection::recent::NOTES;
-use shared::refusals::keys::RefusalItem;
-use shared::rooms::{RoomItem, keys as rooms};
-use shared::runtime::env;
-use shared::summaries::keys::{self as summaries, SummaryItem, SummaryView};
-use shared::tags::TagItem;
-use shared::tenants::{TenantItem, keys as tenants};
-use shared::values::{
+use shared::platform::dynamo::item::Key;
+use shared::platform::projection::checkpoints;
+use shared::platform::projection::recent::NOTES;
+use shared::platform::runtime::env;
+use shared::platform::values::{
     ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, TenantId, ViewerId,
 };
+use shared::social::activities::ActivityItem;
+use shared::social::activities::keys as activities;
+use shared::social::battles::keys::{self as battles, BattleRow, BattleView};
+use shared::social::fanout::ProgressItem;
+use shared::social::follows::keys as follows;
+use shared::social::likes::keys as likes;
+use shared::social::notifications::keys as notifications;
+use shared::social::polls::keys::{self as polls, PollRow};
+use shared::social::rooms::{RoomItem, keys as rooms};
+use shared::social::tags::TagItem;
 
 /// How the tables of periods are named here, before the period.
 const EVENTS: &str = "events-";

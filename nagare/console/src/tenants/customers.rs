@@ -1,9 +1,9 @@
 //! The customers of a tenant, and one of them: what is said of them, what they score, and what they did.
 
-use shared::events::Customer;
-use shared::projection::View;
-use shared::summaries::{CustomerView, Days, NamedDays, Summaries, SummaryView};
-use shared::values::{CustomerId, TenantId};
+use shared::history::events::Customer;
+use shared::history::summaries::{CustomerView, Days, NamedDays, Summaries, SummaryView};
+use shared::platform::projection::View;
+use shared::platform::values::{CustomerId, TenantId};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Events by UTC day, as bars.
 
-use shared::events::PeriodLength;
-use shared::summaries::{Day, Days, day_of, start_of};
+use shared::history::events::PeriodLength;
+use shared::history::summaries::{Day, Days, day_of, start_of};
 
 use super::*;
 

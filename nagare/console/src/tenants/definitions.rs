@@ -1,6 +1,8 @@
 //! The rules and the scores of a tenant that are in force, and what changes them.
 
-use shared::tenants::{CountRule, Definitions, RuleDefinition, ScoreDefinition, When, Within};
+use shared::history::tenants::{
+    CountRule, Definitions, RuleDefinition, ScoreDefinition, When, Within,
+};
 
 use super::*;
 

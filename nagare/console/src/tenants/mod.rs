@@ -14,9 +14,9 @@ mod definitions;
 mod tests;
 
 use nagare_client::clock;
-use shared::events::Period;
-use shared::summaries::Summaries;
-use shared::values::TenantId;
+use shared::history::events::Period;
+use shared::history::summaries::Summaries;
+use shared::platform::values::TenantId;
 
 use super::commands;
 use super::prelude::*;

@@ -4,10 +4,10 @@ use http::StatusCode;
 use nagare_client::remote::Remote;
 use nagare_client::running::Note;
 use nagare_client::target::Target;
-use shared::dynamo::item::text;
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
-use shared::summaries::Summaries;
+use shared::history::summaries::Summaries;
+use shared::platform::dynamo::item::text;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
 
 use crate::Mode;
 use crate::tests::{Fixture, HTML, account};

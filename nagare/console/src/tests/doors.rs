@@ -1,7 +1,7 @@
 //! Who is let in, and what strangers write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::dynamo::item::Item;
+use shared::platform::dynamo::item::Item;
 
 use super::*;
 

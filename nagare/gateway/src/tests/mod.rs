@@ -9,8 +9,8 @@ mod isolation;
 mod overload;
 mod sizes;
 
-use shared::runtime::clock::Clock;
-use shared::values::Timestamp;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Timestamp;
 use std::convert::Infallible;
 use timeline_reader::ROUTES;
 

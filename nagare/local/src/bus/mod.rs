@@ -13,7 +13,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use shared::runtime::clock::Clock;
+use shared::platform::runtime::clock::Clock;
 
 pub(super) use http::{PATH, router};
 pub(crate) use put::TARGET;

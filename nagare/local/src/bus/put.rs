@@ -4,7 +4,7 @@ use nagare_client::local_stack::REGION;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 use uuid::Uuid;
 
 use super::{LocalBus, NAME};

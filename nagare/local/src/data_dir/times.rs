@@ -5,8 +5,8 @@ use std::fmt::Display;
 use std::io::Write;
 use std::str::FromStr;
 
-use shared::events::PeriodLength;
-use shared::values::Timestamp;
+use shared::history::events::PeriodLength;
+use shared::platform::values::Timestamp;
 
 use super::{DataDir, DataDirError};
 

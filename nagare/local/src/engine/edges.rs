@@ -9,7 +9,7 @@ use parking_lot::MutexGuard;
 use rusqlite::params_from_iter;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use shared::follows::EDGES_QUERY;
+use shared::social::follows::EDGES_QUERY;
 
 use super::super::schema;
 use super::{Engine, units};
@@ -21,7 +21,7 @@ pub(super) const TEXT: &str = "S:";
 /// A stored `false`.
 const FALSE: &str = r#"{"BOOL":false}"#;
 
-/// The query that [`shared::follows::Follows`] makes, recognised by its exact expressions.
+/// The query that [`shared::social::follows::Follows`] makes, recognised by its exact expressions.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct EdgesQuery<'a> {

@@ -19,7 +19,7 @@ use dynoxide::types::{
     AttributeValue, ConsumedCapacity, Item, consumed_capacity, item_size,
     read_capacity_units_with_consistency, write_capacity_units,
 };
-use shared::ledger::BY_FOLLOWER;
+use shared::platform::ledger::BY_FOLLOWER;
 
 use super::super::schema;
 use super::expressions::Expressions;

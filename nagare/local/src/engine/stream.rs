@@ -15,7 +15,7 @@ use dynoxide::{DynoxideError, streams};
 use rusqlite::{OptionalExtension, Row, params};
 use serde_json::json;
 use serde_json::value::RawValue;
-use shared::runtime::clock::Clock;
+use shared::platform::runtime::clock::Clock;
 
 use super::super::schema;
 use super::edges::TEXT;

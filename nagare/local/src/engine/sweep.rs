@@ -5,7 +5,7 @@ use dynoxide::actions::delete_item;
 use dynoxide::actions::scan::{self, ScanRequest};
 use dynoxide::types::Item;
 use serde_json::json;
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 
 use super::{Engine, EngineError, refused, run, stream, transactions};
 use crate::schema;

@@ -179,7 +179,7 @@ pub(super) fn table(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use shared::runtime::clock::Clock;
+    use shared::platform::runtime::clock::Clock;
 
     use super::super::Engine;
     use super::*;

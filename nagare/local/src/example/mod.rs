@@ -27,7 +27,7 @@ use nagare_gateway::ports::intake::{Intake, Refused};
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 use shared::command::Command;
-use shared::runtime::clock::Clock;
+use shared::platform::runtime::clock::Clock;
 
 /// Where the app is, below the API's address.
 pub(crate) const PATH: &str = "/example/";

@@ -14,9 +14,9 @@ use nagare_client::local_stack::ACCESS_KEY;
 use nagare_client::local_stack::REGION;
 use percent_encoding::percent_decode_str;
 use ring::digest::{SHA256, digest};
-use shared::crypto::hash::hex;
-use shared::runtime::clock::Clock;
-use shared::values::Timestamp;
+use shared::platform::crypto::hash::hex;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Timestamp;
 use time::OffsetDateTime;
 
 use super::answer::{Refusal, plain, xml};

@@ -6,8 +6,8 @@ use http::{HeaderMap, Request};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::digest::{SHA256, digest};
 use ring::hmac;
-use shared::crypto::hash::hex;
-use shared::values::Timestamp;
+use shared::platform::crypto::hash::hex;
+use shared::platform::values::Timestamp;
 use subtle::ConstantTimeEq;
 
 use super::answer::Refusal;

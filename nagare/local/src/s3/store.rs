@@ -24,8 +24,8 @@ use md5::{Digest as _, Md5};
 use nagare_client::own_dir::{OwnDir, OwnError};
 use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
-use shared::crypto::hash::hex;
-use shared::values::Timestamp;
+use shared::platform::crypto::hash::hex;
+use shared::platform::values::Timestamp;
 
 /// The characters that are escaped in file names, besides a dot at the beginning.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b'=').add(b'^').add(b'/');

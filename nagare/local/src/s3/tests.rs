@@ -3,8 +3,8 @@
 
 use axum::body::Bytes;
 use http::{Method, Request, Response};
-use shared::runtime::clock::Clock;
-use shared::values::Timestamp;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Timestamp;
 
 use super::S3;
 

@@ -1,7 +1,7 @@
 //! The MD5 digests by which SDKs check that a message arrived whole.
 
 use md5::{Digest as _, Md5};
-use shared::crypto::hash::hex;
+use shared::platform::crypto::hash::hex;
 
 use super::attribute::{AttributeValue, Attributes};
 

@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
-use shared::battles::keys::{self, BattleView};
-use shared::battles::{
+use shared::platform::dynamo::IN_FLIGHT;
+use shared::platform::dynamo::item::{Key, text};
+use shared::platform::ledger::FORGET_AT;
+use shared::platform::projection::{BarrierProgress, DerivedItem, View};
+use shared::platform::values::{BattleId, HitId, ViewerId};
+use shared::social::battles::keys::{self, BattleView};
+use shared::social::battles::{
     BattleRow, BattleState, BattleStatus, Contradiction, Definition, Hit, Landed, Replay,
     ViewerHits, log, numbered, read_number,
 };
-use shared::dynamo::IN_FLIGHT;
-use shared::dynamo::item::{Key, text};
-use shared::ledger::FORGET_AT;
-use shared::projection::{BarrierProgress, DerivedItem, View};
-use shared::values::{BattleId, HitId, ViewerId};
 
 use super::views::{AuditError, Compared, Found, ViewsAuditor};
 use crate::Result;

@@ -16,12 +16,14 @@ use std::collections::btree_map::Entry;
 use futures::TryStreamExt;
 use nagare_client::failure::Failure;
 use serde::Serialize;
-use shared::crypto::hash::sha256;
-use shared::dynamo::item::{Key, Row};
-use shared::events::archive::{self, Line};
-use shared::events::{ArchivedObject, Archives, Event, Events, Period, PeriodRow, Tally, keys};
-use shared::objects::{ObjectError, Objects};
-use shared::values::TenantId;
+use shared::history::events::archive::{self, Line};
+use shared::history::events::{
+    ArchivedObject, Archives, Event, Events, Period, PeriodRow, Tally, keys,
+};
+use shared::platform::crypto::hash::sha256;
+use shared::platform::dynamo::item::{Key, Row};
+use shared::platform::objects::{ObjectError, Objects};
+use shared::platform::values::TenantId;
 
 use super::Found;
 use crate::event_scope::EventScope;

@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use shared::dynamo::Query;
-use shared::dynamo::item::Key;
-use shared::likes;
-use shared::notifications::keys::{self, NotificationKey};
-use shared::notifications::{ActivityLikes, Inbox, Listed, Listing};
-use shared::projection::{View, Write};
-use shared::values::{ActivityId, ViewerId};
+use shared::platform::dynamo::Query;
+use shared::platform::dynamo::item::Key;
+use shared::platform::projection::{View, Write};
+use shared::platform::values::{ActivityId, ViewerId};
+use shared::social::likes;
+use shared::social::notifications::keys::{self, NotificationKey};
+use shared::social::notifications::{ActivityLikes, Inbox, Listed, Listing};
 
 use super::views::{AuditError, Compared, Found, ViewsAuditor};
 use crate::Result;

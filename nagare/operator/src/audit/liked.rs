@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use shared::dynamo::Query;
-use shared::facts::Facts;
-use shared::ledger::Ledger;
-use shared::likes::{Like, LikeList, Likes, keys};
-use shared::values::{ActivityId, Timestamp, ViewerId};
+use shared::platform::dynamo::Query;
+use shared::platform::facts::Facts;
+use shared::platform::ledger::Ledger;
+use shared::platform::values::{ActivityId, Timestamp, ViewerId};
+use shared::social::likes::{Like, LikeList, Likes, keys};
 
 use crate::Result;
 use crate::scan::scan;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
-use shared::activities::owner::{self, Owner};
-use shared::dynamo::Query;
-use shared::dynamo::item::Key;
-use shared::likes::{self, Recorded};
-use shared::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
-use shared::projection::{BarrierProgress, View};
-use shared::values::{ActivityId, ActorId, ViewerId};
+use shared::platform::dynamo::Query;
+use shared::platform::dynamo::item::Key;
+use shared::platform::projection::{BarrierProgress, View};
+use shared::platform::values::{ActivityId, ActorId, ViewerId};
+use shared::social::activities::owner::{self, Owner};
+use shared::social::likes::{self, Recorded};
+use shared::social::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
 
 use super::views::{AuditError, Compared, Found, ViewsAuditor};
 use crate::Result;

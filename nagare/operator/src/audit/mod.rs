@@ -2,7 +2,7 @@
 //!
 //! For a viewer the audit computes, from the edges, the outboxes and the activity records, which entries
 //! there should be, and compares them with the stored ones, attribute by attribute. It ignores what is
-//! past retention: the table drops that in its own time, and of a viewer who is [parked](shared::follows::parking) what is missing: it
+//! past retention: the table drops that in its own time, and of a viewer who is [parked](shared::social::follows::parking) what is missing: it
 //! comes when they do. The list of whom a viewer follows is compared with the edges
 //! that it repeats, and repaired by them.
 //!
@@ -31,14 +31,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
-use shared::activities::Activities;
-use shared::follows::{Follows, Parking, Standing};
-use shared::ledger::Ledger;
-use shared::register::Register;
-use shared::runtime::clock::Clock;
-use shared::runtime::hold::Hold;
-use shared::timelines::{EntryRow, Reconciler, Timelines};
-use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
+use shared::platform::ledger::Ledger;
+use shared::platform::register::Register;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
+use shared::social::activities::Activities;
+use shared::social::follows::{Follows, Parking, Standing};
+use shared::social::timelines::{EntryRow, Reconciler, Timelines};
 
 use super::Result;
 

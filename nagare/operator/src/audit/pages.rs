@@ -3,9 +3,9 @@
 //! A surplus row is no difference: readers skip it, because the activity's record does not confirm it.
 
 use serde::Serialize;
-use shared::activities::Activities;
-use shared::ledger::Ledger;
-use shared::values::{ActivityId, ActorId, Kind as ActivityKind};
+use shared::platform::ledger::Ledger;
+use shared::platform::values::{ActivityId, ActorId, Kind as ActivityKind};
+use shared::social::activities::Activities;
 
 use crate::Result;
 

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
-use shared::dynamo::item::{Item, Key, text};
-use shared::dynamo::{DynamoError, IN_FLIGHT, Query};
-use shared::ledger::FORGET_AT;
-use shared::polls::{EventDigest, History, PollRow, PollTally, Recount, Rules, Sums, keys};
-use shared::projection::{BarrierProgress, View};
-use shared::values::PollId;
+use shared::platform::dynamo::item::{Item, Key, text};
+use shared::platform::dynamo::{DynamoError, IN_FLIGHT, Query};
+use shared::platform::ledger::FORGET_AT;
+use shared::platform::projection::{BarrierProgress, View};
+use shared::platform::values::PollId;
+use shared::social::polls::{EventDigest, History, PollRow, PollTally, Recount, Rules, Sums, keys};
 
 use super::views::{AuditError, Compared, Found, ViewsAuditor};
 use crate::Result;

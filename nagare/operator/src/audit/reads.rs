@@ -3,12 +3,12 @@
 
 use crate::Result;
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
-use shared::activities::{ActivityKey, keys};
-use shared::dynamo::Query;
-use shared::dynamo::item::{text, truth};
-use shared::ledger::{BY_FOLLOWER, Ledger};
-use shared::timelines::{EntryRow, Timelines, entry_key, entry_row};
-use shared::values::{ActorId, SortKey, ViewerId};
+use shared::platform::dynamo::Query;
+use shared::platform::dynamo::item::{text, truth};
+use shared::platform::ledger::{BY_FOLLOWER, Ledger};
+use shared::platform::values::{ActorId, SortKey, ViewerId};
+use shared::social::activities::{ActivityKey, keys};
+use shared::social::timelines::{EntryRow, Timelines, entry_key, entry_row};
 
 /// Reads a whole timeline as it is stored, including what has expired and what is not even an entry.
 ///

@@ -6,12 +6,12 @@ use std::pin::pin;
 use futures::TryStreamExt;
 use nagare_client::failure::Failure;
 use serde::Deserialize;
-use shared::crypto::hash::sha256;
-use shared::dynamo::item::Row;
-use shared::events::{Archives, Event, Events, Period, PeriodRow, Tally, archive};
-use shared::objects::Objects;
-use shared::summaries::{CustomerSummary, Day, start_of};
-use shared::values::{CustomerId, EventName, Timestamp};
+use shared::history::events::{Archives, Event, Events, Period, PeriodRow, Tally, archive};
+use shared::history::summaries::{CustomerSummary, Day, start_of};
+use shared::platform::crypto::hash::sha256;
+use shared::platform::dynamo::item::Row;
+use shared::platform::objects::Objects;
+use shared::platform::values::{CustomerId, EventName, Timestamp};
 
 use super::events::unreadable;
 use crate::event_scope::EventScope;

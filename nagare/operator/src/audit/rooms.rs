@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
-use shared::dynamo::IN_FLIGHT;
-use shared::ledger::{Ledger, LedgerKey};
-use shared::rooms::{OnRecord, Reason, Rooms, Shards, WrongRow, keys};
-use shared::runtime::clock::Clock;
-use shared::values::{MessageId, RoomId};
+use shared::platform::dynamo::IN_FLIGHT;
+use shared::platform::ledger::{Ledger, LedgerKey};
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::{MessageId, RoomId};
+use shared::social::rooms::{OnRecord, Reason, Rooms, Shards, WrongRow, keys};
 
 use super::Kind;
 use crate::Result;

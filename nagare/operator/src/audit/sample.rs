@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use shared::battles::BattleRow;
-use shared::dynamo::Query;
-use shared::dynamo::item::Key;
-use shared::facts::Facts;
-use shared::ledger::{BY_FOLLOWER, Ledger};
-use shared::likes;
-use shared::polls::PollRow;
-use shared::rooms::{RoomItem, keys};
-use shared::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
+use shared::platform::dynamo::Query;
+use shared::platform::dynamo::item::Key;
+use shared::platform::facts::Facts;
+use shared::platform::ledger::{BY_FOLLOWER, Ledger};
+use shared::platform::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
+use shared::social::battles::BattleRow;
+use shared::social::likes;
+use shared::social::polls::PollRow;
+use shared::social::rooms::{RoomItem, keys};
 
 use crate::Result;
 use crate::scan::scan;

@@ -6,12 +6,12 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
-use shared::activities::{Activities, ActivityKey};
-use shared::dynamo::BATCH_GET;
-use shared::ledger::Ledger;
-use shared::runtime::clock::Clock;
-use shared::tags::{Listing, Tag, Tags};
-use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
+use shared::platform::dynamo::BATCH_GET;
+use shared::platform::ledger::Ledger;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::{ActivityId, ActorId, SortKey, ViewerId};
+use shared::social::activities::{Activities, ActivityKey};
+use shared::social::tags::{Listing, Tag, Tags};
 
 use super::Kind;
 use crate::Result;

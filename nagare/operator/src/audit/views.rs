@@ -9,11 +9,11 @@
 use std::time::Duration;
 
 use nagare_client::failure::Failure;
-use shared::dynamo::DynamoError;
-use shared::dynamo::item::Key;
-use shared::facts::Facts;
-use shared::projection::{Barrier, BarrierProgress, State, View, Views};
-use shared::runtime::clock::Clock;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::dynamo::item::Key;
+use shared::platform::facts::Facts;
+use shared::platform::projection::{Barrier, BarrierProgress, State, View, Views};
+use shared::platform::runtime::clock::Clock;
 
 use crate::Result;
 

@@ -6,7 +6,7 @@ use super::work::{DAYS, Work, write_units};
 /// Voters at once from whom on the view of a poll is written again.
 const LISTED: f64 = 52.0;
 const CHOICE: f64 = 8.0;
-/// Bytes of a vote in the view of its poll (`shared::polls`).
+/// Bytes of a vote in the view of its poll (`shared::social::polls`).
 const VOTE: f64 = 5.0;
 /// Bytes of votes that a view holds before they become a block of their own.
 const VOTES_IN_VIEW: f64 = 600.0;

@@ -1,7 +1,7 @@
 //! The monthly bill: what is used, times its price.
 
 use serde::Serialize;
-use shared::runtime::hold::Hold;
+use shared::platform::runtime::hold::Hold;
 use timeline_reader::{METRICS_PAGES, METRICS_WINDOW};
 
 use super::month::Month;

@@ -1,6 +1,6 @@
 //! What the events of tenants need: their tables, their archives, the messages that bring them, and their summaries.
 
-use shared::events::PeriodLength;
+use shared::history::events::PeriodLength;
 
 use super::sizes::STORED;
 use super::work::{DAYS, Work};
@@ -10,7 +10,7 @@ const TOGETHER: f64 = 100.0;
 /// Calls that a message waits for: sixteen puts at once.
 const ROUNDS: f64 = 7.0;
 /// Messages that are sent with one call.
-const MESSAGES: f64 = shared::queue::BATCH as f64;
+const MESSAGES: f64 = shared::platform::queue::BATCH as f64;
 const WRITE_UNIT: f64 = 1_024.0;
 const READ_UNIT: f64 = 4_096.0;
 /// Of the lines of an archive, what gzip leaves: 15.9 bytes of 206 (`python tests/bench/flights.py`).

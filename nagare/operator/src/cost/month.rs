@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use shared::likes::ROWS_AT_ONCE;
+use shared::social::likes::ROWS_AT_ONCE;
 
 use super::answers::{self, Gzip};
 use super::arena::{ArenaMonth, ArenaRates};

@@ -6,7 +6,7 @@
 use std::ops::{Add, AddAssign, Mul};
 
 use fanout_writer::FanOutLimits;
-use shared::dynamo::{BATCH_WRITE, IN_FLIGHT};
+use shared::platform::dynamo::{BATCH_WRITE, IN_FLIGHT};
 
 use super::sizes::{self, Activity, Edge};
 
@@ -14,11 +14,11 @@ pub const DAYS: f64 = 30.0;
 /// Entries one BatchWriteItem call writes.
 const BATCH: f64 = BATCH_WRITE as f64;
 /// Outbox rows one query reads.
-const OUTBOX_PAGE: f64 = shared::activities::OUTBOX_PAGE as f64;
+const OUTBOX_PAGE: f64 = shared::social::activities::OUTBOX_PAGE as f64;
 /// What an edge says more with which a timeline agrees, in bytes.
 const COMPLETE: f64 = 41.0;
 /// Messages one SendMessageBatch call takes.
-const MESSAGES: f64 = shared::queue::BATCH as f64;
+const MESSAGES: f64 = shared::platform::queue::BATCH as f64;
 
 /// An amount of work. Numbers are averages where they cannot be exact.
 #[must_use]

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use shared::activities::{ActivityKey, Change, Delete, Edit, Publish, Published, Update};
-use shared::dynamo::BATCH_GET;
-use shared::fanout::FanOutKind;
-use shared::follows::{Edge, FollowerRange};
-use shared::values::{ActorId, SortKey};
+use shared::platform::dynamo::BATCH_GET;
+use shared::platform::values::{ActorId, SortKey};
+use shared::social::activities::{ActivityKey, Change, Delete, Edit, Publish, Published, Update};
+use shared::social::fanout::FanOutKind;
+use shared::social::follows::{Edge, FollowerRange};
 
 use super::{CommandStatus, Effects, Looked, PAGES};
 

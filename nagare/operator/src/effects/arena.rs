@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use shared::battles::{self, BattleHit, BattleOpened, Hit, HitState};
-use shared::polls::{self, Cast, PollClosed, PollOpened, Vote};
-use shared::values::{BattleId, Choice, PollId};
+use shared::platform::values::{BattleId, Choice, PollId};
+use shared::social::battles::{self, BattleHit, BattleOpened, Hit, HitState};
+use shared::social::polls::{self, Cast, PollClosed, PollOpened, Vote};
 
 use super::{CommandStatus, Effects, Looked};
 

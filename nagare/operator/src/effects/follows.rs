@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use shared::activities::OutboxPage;
-use shared::dynamo::BATCH_GET;
-use shared::follows::FollowChange;
-use shared::register::Register;
-use shared::timelines::entry_key;
-use shared::values::{SortKey, ViewerId};
+use shared::platform::dynamo::BATCH_GET;
+use shared::platform::register::Register;
+use shared::platform::values::{SortKey, ViewerId};
+use shared::social::activities::OutboxPage;
+use shared::social::follows::FollowChange;
+use shared::social::timelines::entry_key;
 
 use super::{CommandStatus, Effects, Looked, PAGES};
 use crate::Result;

@@ -12,7 +12,7 @@
 //!   timeline, one for each activity in the actor's outbox. Then the edge is read once more, because whoever changes it takes over.
 //!   For a publish or delete it is one entry for each follower, read after the outbox row was there: who follows later reconciles
 //!   their own timeline. A fan-out that was cut into segments notes its own end, after every segment was checked twice
-//!   ([`shared::fanout`]).
+//!   ([`shared::social::fanout`]).
 //! * **The readers.** A follow is done when its actor is no longer hidden. An edit or a delete counts from when the record says so.
 //!   Readers with a cached record are told a moment later, before the command is acknowledged.
 //! * **The count.** A like is done when its row is recorded. The count follows, normally within a second. The status of a like says
@@ -51,24 +51,24 @@ use futures::future::BoxFuture;
 use nagare_client::clock::clock;
 use nagare_client::failure::Failure;
 use nagare_client::remote::Remote;
-use shared::activities::Activities;
-use shared::battles::Battles;
 use shared::command::Command;
-use shared::dead_letters::DeadLetters;
-use shared::events::{EventRecorded, Events};
-use shared::fanout::FanOuts;
-use shared::follows::Follows;
-use shared::ledger::Ledger;
-use shared::likes::Likes;
-use shared::notifications::Notifications;
-use shared::polls::Polls;
-use shared::profiles::Profiles;
-use shared::refusals::Refusals;
-use shared::rooms::Rooms;
-use shared::runtime::clock::Clock;
-use shared::tags::Tags;
-use shared::timelines::Timelines;
-use shared::values::Retention;
+use shared::history::events::{EventRecorded, Events};
+use shared::history::refusals::Refusals;
+use shared::platform::dead_letters::DeadLetters;
+use shared::platform::ledger::Ledger;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Retention;
+use shared::social::activities::Activities;
+use shared::social::battles::Battles;
+use shared::social::fanout::FanOuts;
+use shared::social::follows::Follows;
+use shared::social::likes::Likes;
+use shared::social::notifications::Notifications;
+use shared::social::polls::Polls;
+use shared::social::profiles::Profiles;
+use shared::social::rooms::Rooms;
+use shared::social::tags::Tags;
+use shared::social::timelines::Timelines;
 
 use super::Result;
 use activities::FollowersSeen;

@@ -1,6 +1,8 @@
 //! Messages and membership.
 
-use shared::rooms::{Claimed, MembershipChange, MessageDeleted, MessageKey, MessagePosted, Stored};
+use shared::social::rooms::{
+    Claimed, MembershipChange, MessageDeleted, MessageKey, MessagePosted, Stored,
+};
 
 use super::{CommandStatus, Effects, Looked};
 use crate::Result;

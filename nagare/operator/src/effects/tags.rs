@@ -1,10 +1,10 @@
 //! Tags.
 
-use shared::activities::ActivityKey;
-use shared::dynamo::BATCH_GET;
-use shared::register::Register;
-use shared::tags::{Listing, TagChange};
-use shared::values::SortKey;
+use shared::platform::dynamo::BATCH_GET;
+use shared::platform::register::Register;
+use shared::platform::values::SortKey;
+use shared::social::activities::ActivityKey;
+use shared::social::tags::{Listing, TagChange};
 
 use super::activities::DELETED;
 use super::{CommandStatus, Effects, Looked};

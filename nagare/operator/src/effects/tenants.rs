@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use shared::events::{Event, EventsRecorded, Recorded};
-use shared::tenants::{
+use shared::history::events::{Event, EventsRecorded, Recorded};
+use shared::history::tenants::{
     Alerts, AlertsRead, Change, CustomerUpdated, Customers, Definitions, RuleChange, ScoreChange,
 };
 

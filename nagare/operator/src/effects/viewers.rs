@@ -1,9 +1,9 @@
 //! Likes, notifications and profiles.
 
-use shared::likes::LikeChange;
-use shared::notifications::MarkRead;
-use shared::profiles::{Profile, ProfileUpdate};
-use shared::values::Origin;
+use shared::platform::values::Origin;
+use shared::social::likes::LikeChange;
+use shared::social::notifications::MarkRead;
+use shared::social::profiles::{Profile, ProfileUpdate};
 
 use super::{CommandStatus, Effects, Looked};
 

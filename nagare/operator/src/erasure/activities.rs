@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use shared::activities::Change;
-use shared::follows::FollowerRange;
-use shared::runtime::deadline::Deadline;
-use shared::timelines::EntryWrite;
-use shared::values::{ActivityId, SortKey};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::values::{ActivityId, SortKey};
+use shared::social::activities::Change;
+use shared::social::follows::FollowerRange;
+use shared::social::timelines::EntryWrite;
 
 use super::marks::Tombstone;
 use super::{Erasure, for_each};

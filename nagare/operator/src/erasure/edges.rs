@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::follows::FollowChange;
-use shared::register::Register;
-use shared::runtime::hold::Hold;
-use shared::values::{ActorId, SortKey};
+use shared::platform::register::Register;
+use shared::platform::runtime::hold::Hold;
+use shared::platform::values::{ActorId, SortKey};
+use shared::social::follows::FollowChange;
 
 use super::marks::Tombstone;
 use super::{AT_ONCE, Erasure, for_each};

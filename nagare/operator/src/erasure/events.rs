@@ -19,7 +19,7 @@
 //! Events that are sent after the erasure are recorded. The row of a period says over how many keys a busy customer is spread, and
 //! that never changes once the period is made. So the ids of such customers stay in these rows until the tables are dropped.
 //!
-//! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Removal`]). An event that is only
+//! What is folded from events is lowered in the transactions that delete them ([`shared::history::summaries::Removal`]). An event that is only
 //! in a table lowers all three of its views. The events of an object lower the witness of their period, together with the object's
 //! row. The module `summaries` takes out what else views count of them.
 
@@ -28,14 +28,16 @@ mod counted;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use nagare_client::failure::Failure;
-use shared::dynamo::DynamoError;
-use shared::dynamo::item::{Key, Row, text};
-use shared::events::manifest::ManifestError;
-use shared::events::{Archives, Events, Keepers, Period, PeriodRow, PeriodState, Seal, keys};
-use shared::ledger::Ledger;
-use shared::objects::{ObjectError, Objects};
-use shared::runtime::clock::Clock;
-use shared::summaries::Summaries;
+use shared::history::events::manifest::ManifestError;
+use shared::history::events::{
+    Archives, Events, Keepers, Period, PeriodRow, PeriodState, Seal, keys,
+};
+use shared::history::summaries::Summaries;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::dynamo::item::{Key, Row, text};
+use shared::platform::ledger::Ledger;
+use shared::platform::objects::{ObjectError, Objects};
+use shared::platform::runtime::clock::Clock;
 
 use crate::Result;
 use crate::event_scope::EventScope;

@@ -8,17 +8,17 @@
 use std::collections::HashSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::activities::owner;
-use shared::battles::{BattleRow, VIEWER, keys as battles};
-use shared::dynamo::item::{Key, Row, number, text, truth};
-use shared::dynamo::{Query, Update};
-use shared::ledger::FORGET_AT;
-use shared::likes::{self, Like, LikeList};
-use shared::notifications::keys;
-use shared::polls::erasure::Votes;
-use shared::polls::{BYTES, ERASED_AT, PollRow, RECORDED_AT, VOTES, keys as polls};
-use shared::projection::redriven;
-use shared::values::{ActivityId, BattleId, PollId, Timestamp};
+use shared::platform::dynamo::item::{Key, Row, number, text, truth};
+use shared::platform::dynamo::{Query, Update};
+use shared::platform::ledger::FORGET_AT;
+use shared::platform::projection::redriven;
+use shared::platform::values::{ActivityId, BattleId, PollId, Timestamp};
+use shared::social::activities::owner;
+use shared::social::battles::{BattleRow, VIEWER, keys as battles};
+use shared::social::likes::{self, Like, LikeList};
+use shared::social::notifications::keys;
+use shared::social::polls::erasure::Votes;
+use shared::social::polls::{BYTES, ERASED_AT, PollRow, RECORDED_AT, VOTES, keys as polls};
 
 use super::letters::stands_in;
 use super::marks::marking;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use shared::command::Command;
-use shared::dead_letters::{DeadLetter, DeadLetters};
-use shared::events::Event;
-use shared::values::{ActorId, Timestamp, is_id_character};
+use shared::history::events::Event;
+use shared::platform::dead_letters::{DeadLetter, DeadLetters};
+use shared::platform::values::{ActorId, Timestamp, is_id_character};
 
 use crate::event_scope::EventScope;
 use crate::{Result, progress};

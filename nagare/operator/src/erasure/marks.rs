@@ -4,19 +4,19 @@
 //! twice, would put it there again, and a fan-out or a backfill that is running takes its second check at exactly these items. So
 //! they become what an unfollow or a delete makes of them anyway: an edge that is not followed, or a tombstone without content. They
 //! stay so until no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`] removes them. A command that states a
-//! new fact writes the item without the mark, so the item stays. An item about one person alone ([`shared::ledger::PERSON`]) loses
+//! new fact writes the item without the mark, so the item stays. An item about one person alone ([`shared::platform::ledger::PERSON`]) loses
 //! all but its key and the instant of its last change, which is enough to keep an earlier change from winning.
 
-use shared::activities::{ActivityKey, keys as activities};
-use shared::dynamo::item::{Row, number, text, truth};
-use shared::dynamo::{Condition, Query, Update};
-use shared::fanout::keys as fanout;
-use shared::follows::{EDGE, keys as follows};
-use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
-use shared::paging::seen_sets;
-use shared::register::Register;
-use shared::rooms::{MessageKey, keys as rooms};
-use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
+use shared::platform::dynamo::item::{Row, number, text, truth};
+use shared::platform::dynamo::{Condition, Query, Update};
+use shared::platform::ledger::{FORGET_AT, Ledger, LedgerKey};
+use shared::platform::paging::seen_sets;
+use shared::platform::register::Register;
+use shared::platform::values::{ActivityId, ActorId, SortKey, ViewerId};
+use shared::social::activities::{ActivityKey, keys as activities};
+use shared::social::fanout::keys as fanout;
+use shared::social::follows::{EDGE, keys as follows};
+use shared::social::rooms::{MessageKey, keys as rooms};
 
 use crate::Result;
 use crate::scan::partition;
@@ -167,7 +167,7 @@ impl Marks {
         let empty = [("at".to_owned(), text(at)), (FORGET_AT.to_owned(), number(forget_at))];
         let seen = Condition::new("#at = :at").name("#at", "at").value(":at", text(at));
         let put = self.0.put_if(key.clone(), empty, seen).await?;
-        Ok(put == shared::dynamo::Put::Done)
+        Ok(put == shared::platform::dynamo::Put::Done)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use shared::activities::Change;
-use shared::rooms::{MessageDeleted, MessageKey};
+use shared::social::activities::Change;
+use shared::social::rooms::{MessageDeleted, MessageKey};
 
 use super::marks::Tombstone;
 use super::traces::Trace;

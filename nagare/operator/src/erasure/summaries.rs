@@ -11,7 +11,7 @@
 //! # Why it is exact
 //!
 //! Each day belongs to one period. While a period takes events, the views count each of its events once, or will when the stream is
-//! folded. These counts are lowered by the transactions that delete the events, in whatever order ([`shared::summaries::Removal`]).
+//! folded. These counts are lowered by the transactions that delete the events, in whatever order ([`shared::history::summaries::Removal`]).
 //! What views count of other days is taken out as it is found: nothing adds to it any more, because a table is sealed an hour after
 //! its last put. The customer's view says how much of the count of each name is this customer's, and both are lowered in one
 //! transaction. So a run that died is completed by the next one.
@@ -36,15 +36,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::dynamo::item::{Key, text};
-use shared::events::{Customer, Period};
-use shared::projection::{View, Write};
-use shared::runtime::deadline::Deadline;
-use shared::runtime::retry::Backoff;
-use shared::summaries::{
+use shared::history::events::{Customer, Period};
+use shared::history::summaries::{
     CustomerView, Day, MOST_NAMES, NamedDays, Removal, RemovalOutcome, SummaryItem, SummaryState,
     SummaryView, keys, start_of,
 };
+use shared::platform::dynamo::item::{Key, text};
+use shared::platform::projection::{View, Write};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::retry::Backoff;
 
 use super::events::{ErasedEvents, EventErasure};
 use crate::scan::{filtered, partition, scan};

@@ -5,11 +5,11 @@
 //! A later tag is a new fact: it writes the items without the mark.
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::dynamo::Condition;
-use shared::dynamo::item::{Item, number, text, truth};
-use shared::ledger::FORGET_AT;
-use shared::tags::{Tags, keys};
-use shared::values::{ActivityId, SortKey, ViewerId};
+use shared::platform::dynamo::Condition;
+use shared::platform::dynamo::item::{Item, number, text, truth};
+use shared::platform::ledger::FORGET_AT;
+use shared::platform::values::{ActivityId, SortKey, ViewerId};
+use shared::social::tags::{Tags, keys};
 
 use super::Erasure;
 use super::marks::marking;

@@ -13,7 +13,7 @@
 //! # Why it has an end
 //!
 //! Emptying a view ends its life, and no decision that follows from an ended life is written after
-//! that ([`shared::tenants::Rules`]). Rules are deleted before, so no decision by a deleted rule is
+//! that ([`shared::history::tenants::Rules`]). Rules are deleted before, so no decision by a deleted rule is
 //! made on a view's next life. So one scan of the ledger finds all that was decided, and nothing is
 //! added to it. It deletes only what is of an ended life: events that are sent meanwhile keep their
 //! alerts.
@@ -24,14 +24,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use shared::dynamo::item::{Key, Row, number, text};
-use shared::dynamo::{Condition, DynamoError};
-use shared::events::Customer;
-use shared::ledger::{Ledger, LedgerKey};
-use shared::runtime::deadline::Deadline;
-use shared::runtime::lease;
-use shared::runtime::retry::Backoff;
-use shared::tenants::{LIFE, TenantItem, keys, sending_until};
+use shared::history::events::Customer;
+use shared::history::tenants::{LIFE, TenantItem, keys, sending_until};
+use shared::platform::dynamo::item::{Key, Row, number, text};
+use shared::platform::dynamo::{Condition, DynamoError};
+use shared::platform::ledger::{Ledger, LedgerKey};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::lease;
+use shared::platform::runtime::retry::Backoff;
 
 use super::events::{ErasedEvents, EventErasure, EventErasureError};
 use super::summaries::ErasedSummaries;

@@ -3,19 +3,19 @@
 use std::pin::pin;
 
 use futures::TryStreamExt;
-use shared::activities::ActivityItem;
-use shared::activities::keys::record_sort_key;
-use shared::dynamo::item::{Row, text};
-use shared::dynamo::{Condition, Query};
-use shared::fanout::ProgressItem;
-use shared::fanout::keys::{RECONCILIATION, of_actor};
-use shared::follows::keys::{follower_of, of_followee};
-use shared::follows::{Follows, marks_of};
-use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
 use shared::ledger_item::LedgerItem;
-use shared::rooms::{MessageKey, RoomItem};
-use shared::tags::TagItem;
-use shared::values::{ActivityId, ActorId, ViewerId};
+use shared::platform::dynamo::item::{Row, text};
+use shared::platform::dynamo::{Condition, Query};
+use shared::platform::ledger::{FORGET_AT, LedgerKey, PERSON};
+use shared::platform::values::{ActivityId, ActorId, ViewerId};
+use shared::social::activities::ActivityItem;
+use shared::social::activities::keys::record_sort_key;
+use shared::social::fanout::ProgressItem;
+use shared::social::fanout::keys::{RECONCILIATION, of_actor};
+use shared::social::follows::keys::{follower_of, of_followee};
+use shared::social::follows::{Follows, marks_of};
+use shared::social::rooms::{MessageKey, RoomItem};
+use shared::social::tags::TagItem;
 
 use super::marks::Marks;
 use crate::Result;

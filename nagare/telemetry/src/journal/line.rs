@@ -4,9 +4,9 @@
 use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
-use shared::message::Subject;
-use shared::runtime::invocation::{FUNCTION_REQUEST_ID, Invocation};
-use shared::values::Timestamp;
+use shared::platform::message::Subject;
+use shared::platform::runtime::invocation::{FUNCTION_REQUEST_ID, Invocation};
+use shared::platform::values::Timestamp;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata};
 

@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use shared::runtime::clock::Clock;
+use shared::platform::runtime::clock::Clock;
 
 pub use filter::{ABOUT, OF_MESSAGE, SUBJECTS};
 pub use filter::{Filter, OUTCOMES};

@@ -1,9 +1,9 @@
 //! What the journal keeps, drops and finds.
 
 use fanout_writer::{Disposition, Failure};
-use shared::dynamo::DynamoError;
-use shared::runtime::invocation::Invocation;
-use shared::values::ActivityId;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::runtime::invocation::Invocation;
+use shared::platform::values::ActivityId;
 use tracing::{Level, error, info, warn};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
@@ -86,7 +86,7 @@ fn a_line_says_in_which_invocation_it_was_logged() {
 fn keeps_what_functions_say_and_what_is_wrong_anywhere() {
     let journal = roomy(|| {
         info!(target: "dlq_alerter", "1");
-        info!(target: "shared::projection", "2");
+        info!(target: "shared::platform::projection", "2");
         info!(target: "hyper::proto", "not kept");
         error!(target: "hyper::proto", "3");
         tracing::debug!(target: WRITER, "not kept");

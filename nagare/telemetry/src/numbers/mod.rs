@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use shared::runtime::clock::Clock;
-use shared::runtime::metrics::Metrics;
-use shared::values::Timestamp;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::metrics::Metrics;
+use shared::platform::values::Timestamp;
 
 use series::{HOUR, SLOT, Series};
 pub use series::{POINTS, Point, Total};

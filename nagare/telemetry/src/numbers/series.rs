@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use shared::values::Timestamp;
+use shared::platform::values::Timestamp;
 
 use super::spread::Spread;
 

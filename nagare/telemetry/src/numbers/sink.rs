@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use shared::dead_letters::known_reason;
-use shared::values::Timestamp;
+use shared::platform::dead_letters::known_reason;
+use shared::platform::values::Timestamp;
 
 use super::{COMMANDS, COUNTS, Numbers, TIMES};
 

@@ -23,12 +23,12 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
 use nagare::Failure;
-use shared::battles::BattleHit;
 use shared::command::Command;
-use shared::dynamo::DynamoError;
-use shared::dynamo::item::{Item, Key, number, text};
-use shared::polls::Vote;
-use shared::runtime::deadline::Deadline;
+use shared::platform::dynamo::DynamoError;
+use shared::platform::dynamo::item::{Item, Key, number, text};
+use shared::platform::runtime::deadline::Deadline;
+use shared::social::battles::BattleHit;
+use shared::social::polls::Vote;
 use tokio::time::Instant;
 
 use super::super::stage::Stage;

@@ -2,10 +2,10 @@
 
 use fanout_writer::Delivery;
 use nagare::Failure;
-use shared::battles::Battles;
 use shared::command::Command;
-use shared::polls::Polls;
-use shared::runtime::deadline::Deadline;
+use shared::platform::runtime::deadline::Deadline;
+use shared::social::battles::Battles;
+use shared::social::polls::Polls;
 use tokio::time::Instant;
 
 use super::super::functions::writer;

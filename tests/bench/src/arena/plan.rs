@@ -2,10 +2,12 @@
 
 use fastrand::Rng;
 use nagare::Failure;
-use shared::battles::{BattleHit, BattleOpened};
 use shared::command::Command;
-use shared::polls::{PollOpened, Vote};
-use shared::values::{ActorId, BattleId, Choice, HitId, Payload, PollId, Timestamp, ViewerId};
+use shared::platform::values::{
+    ActorId, BattleId, Choice, HitId, Payload, PollId, Timestamp, ViewerId,
+};
+use shared::social::battles::{BattleHit, BattleOpened};
+use shared::social::polls::{PollOpened, Vote};
 
 use super::super::deliveries::{SEED, repeated};
 use super::super::{ACTOR, follower};

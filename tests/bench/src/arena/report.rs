@@ -127,7 +127,7 @@ fn row(measurement: &Measurement) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use shared::values::Timestamp;
+    use shared::platform::values::Timestamp;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use fastrand::Rng;
 use nagare::Failure;
-use shared::likes::LikeChange;
-use shared::register::Register;
-use shared::values::{ActivityId, Timestamp, ViewerId};
+use shared::platform::register::Register;
+use shared::platform::values::{ActivityId, Timestamp, ViewerId};
+use shared::social::likes::LikeChange;
 
 /// What chance is drawn from: every design gets the same deliveries.
 const SEED: u64 = 7;

@@ -206,7 +206,7 @@ mod tests {
 
     use std::time::Duration;
 
-    use shared::values::Timestamp;
+    use shared::platform::values::Timestamp;
 
     use super::*;
 

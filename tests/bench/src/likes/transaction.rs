@@ -35,10 +35,10 @@ use futures::future::try_join_all;
 use nagare::Failure;
 use nagare_client::tables::TableNames;
 use nagare_local::schema;
-use shared::dynamo::item::{Item, list, number, text};
-use shared::dynamo::{DynamoError, Table};
-use shared::likes::LikeChange;
-use shared::runtime::deadline::Deadline;
+use shared::platform::dynamo::item::{Item, list, number, text};
+use shared::platform::dynamo::{DynamoError, Table};
+use shared::platform::runtime::deadline::Deadline;
+use shared::social::likes::LikeChange;
 use tokio::time::Instant;
 
 use super::super::ACTOR;
@@ -213,7 +213,7 @@ async fn get(stage: &Stage, place: &Place, key: Item) -> Result<Item, Failure> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use shared::values::Timestamp;
+    use shared::platform::values::Timestamp;
 
     use super::*;
 

@@ -14,12 +14,12 @@ use clap::Args;
 use futures::future::try_join;
 use nagare::Failure;
 use shared::command::Command;
-use shared::dynamo::DynamoError;
-use shared::paging::RowChunk;
-use shared::rooms::{
+use shared::platform::dynamo::DynamoError;
+use shared::platform::paging::RowChunk;
+use shared::platform::values::{MessageId, Order, Payload, RoomId, Span, Timestamp, ViewerId};
+use shared::social::rooms::{
     ArrivalPosition, Effort, Message, MessageKey, MessageList, MessagePosted, MessagesQuery, Rooms,
 };
-use shared::values::{MessageId, Order, Payload, RoomId, Span, Timestamp, ViewerId};
 use tokio::time::Instant;
 
 use super::deliveries::repeated;

@@ -7,9 +7,9 @@ use nagare_local::engine::edges::EdgesQuery;
 use nagare_operator::progress;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use shared::dynamo::Limits;
-use shared::follows::keys;
-use shared::values::{ActorId, Timestamp, ViewerId};
+use shared::platform::dynamo::Limits;
+use shared::platform::values::{ActorId, Timestamp, ViewerId};
+use shared::social::follows::keys;
 
 use super::super::{ACTOR, follower};
 
@@ -107,9 +107,9 @@ mod tests {
     use aws_smithy_runtime_api::http::StatusCode;
     use aws_smithy_types::body::SdkBody;
     use fastrand::Rng;
-    use shared::dynamo::Dynamo;
-    use shared::follows::{FollowerRange, Follows};
-    use shared::ledger::Ledger;
+    use shared::platform::dynamo::Dynamo;
+    use shared::platform::ledger::Ledger;
+    use shared::social::follows::{FollowerRange, Follows};
 
     use super::super::load::edge;
     use super::*;

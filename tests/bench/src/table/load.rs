@@ -5,8 +5,8 @@ use nagare_local::engine::Engine;
 use nagare_local::schema;
 use nagare_operator::progress;
 use serde_json::{Value, json};
-use shared::follows::keys;
-use shared::values::{ActorId, Retention, Timestamp, ViewerId};
+use shared::platform::values::{ActorId, Retention, Timestamp, ViewerId};
+use shared::social::follows::keys;
 
 use super::super::dataset::{self, Dataset};
 
@@ -45,7 +45,7 @@ pub(super) fn timelines(
     timelines.flush()
 }
 
-/// An edge as [`Follows::record`](shared::follows::Follows::record) writes it.
+/// An edge as [`Follows::record`](shared::social::follows::Follows::record) writes it.
 pub(super) fn edge(viewer: &ViewerId, actor: &ActorId, at: Timestamp) -> Value {
     let key = keys::edge(viewer, actor);
     json!({
@@ -86,11 +86,11 @@ mod tests {
     use std::sync::Arc;
 
     use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-    use shared::dynamo::Dynamo;
-    use shared::follows::{FollowChange, Follows};
-    use shared::ledger::Ledger;
-    use shared::register::Register;
-    use shared::runtime::hold::Hold;
+    use shared::platform::dynamo::Dynamo;
+    use shared::platform::ledger::Ledger;
+    use shared::platform::register::Register;
+    use shared::platform::runtime::hold::Hold;
+    use shared::social::follows::{FollowChange, Follows};
 
     use super::*;
     use nagare_local::connector::{self, InProcess};

@@ -33,8 +33,8 @@ use nagare_client::local_stack::REGION;
 use nagare_gateway::ports::{listen, url};
 use nagare_local::engine::Engine;
 use nagare_local::schema;
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
 
 use super::dataset::{Dataset, many_activities, many_follows};
 use super::report::Measurement;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dynoxide::DynoxideError;
 use dynoxide::types::AttributeValue;
-use shared::dynamo::Limits;
+use shared::platform::dynamo::Limits;
 
 use super::{are_shrunk, refusal};
 

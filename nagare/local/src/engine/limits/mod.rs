@@ -23,7 +23,7 @@ mod requests;
 use dynoxide::DynoxideError;
 use dynoxide::actions::transact_get_items::TransactGetItemsResponse;
 use dynoxide::types::{AttributeValue, Item, item_size};
-use shared::dynamo::Limits;
+use shared::platform::dynamo::Limits;
 
 pub(super) use self::pages::{query, scan};
 pub(super) use self::rehearsal::Rehearsal;

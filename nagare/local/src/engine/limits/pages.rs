@@ -5,7 +5,7 @@ use dynoxide::actions::query::{self, QueryRequest};
 use dynoxide::actions::scan::{self, ScanRequest};
 use dynoxide::storage::Storage;
 use dynoxide::types::{Item, item_size};
-use shared::dynamo::Limits;
+use shared::platform::dynamo::Limits;
 
 use super::super::run;
 use super::are_shrunk;

@@ -13,7 +13,7 @@ use dynoxide::storage::Storage;
 use dynoxide::types::{Item, item_size};
 use dynoxide::{DynoxideError, ImportOptions};
 use serde_json::{Value, json};
-use shared::dynamo::Limits;
+use shared::platform::dynamo::Limits;
 
 use super::super::transactions::{self, Key};
 use super::super::{refused, run};

@@ -16,7 +16,7 @@ use dynoxide::actions::transact_get_items::TransactGetItemsRequest;
 use dynoxide::actions::transact_write_items::{TransactWriteItem, TransactWriteItemsRequest};
 use dynoxide::actions::update_item::UpdateItemRequest;
 use dynoxide::types::{AttributeValue, item_size};
-use shared::dynamo::Limits;
+use shared::platform::dynamo::Limits;
 
 use super::expressions::Expressions;
 use super::{are_shrunk, check_item, refusal};

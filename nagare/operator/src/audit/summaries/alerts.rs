@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use shared::summaries::CustomerSummary;
-use shared::tenants::{Alert, Alerts, Rules};
-use shared::values::CustomerId;
+use shared::history::summaries::CustomerSummary;
+use shared::history::tenants::{Alert, Alerts, Rules};
+use shared::platform::values::CustomerId;
 use tokio::time::Instant;
 
 use super::{Audited, PATIENCE, PAUSE, SummaryFault};

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shared::dynamo::item::Key;
-use shared::events::{Period, PeriodRow, Tally};
-use shared::projection::{View, Write};
-use shared::summaries::{
+use shared::history::events::{Period, PeriodRow, Tally};
+use shared::history::summaries::{
     Day, NameTally, NameView, PARTS, SHOWN_DAYS, Summaries, SummaryState, SummaryView, WitnessView,
     day_of,
 };
-use shared::values::{EventName, TenantId};
+use shared::platform::dynamo::item::Key;
+use shared::platform::projection::{View, Write};
+use shared::platform::values::{EventName, TenantId};
 use tokio::time::Instant;
 
 use super::{Audited, PATIENCE, PAUSE, SummariesAuditor, SummaryFault};

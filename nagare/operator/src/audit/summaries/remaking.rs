@@ -9,11 +9,11 @@
 use std::collections::BTreeMap;
 
 use nagare_client::failure::Failure;
-use shared::dynamo::item::Key;
-use shared::events::{Customer, Period, Tally};
-use shared::projection::{View, Write};
-use shared::summaries::{CustomerSummary, CustomerView, SummaryState, SummaryView, keys};
-use shared::values::{CustomerId, TenantId};
+use shared::history::events::{Customer, Period, Tally};
+use shared::history::summaries::{CustomerSummary, CustomerView, SummaryState, SummaryView, keys};
+use shared::platform::dynamo::item::Key;
+use shared::platform::projection::{View, Write};
+use shared::platform::values::{CustomerId, TenantId};
 use tokio::time::Instant;
 
 use super::names::{parts_of_witness, sum_of_witness};

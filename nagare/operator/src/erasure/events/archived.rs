@@ -3,11 +3,11 @@
 use std::pin::pin;
 
 use futures::{FutureExt, TryStreamExt};
-use shared::crypto::hash::sha256;
-use shared::events::archive::{self, Line, Packed, manifest_key};
-use shared::events::manifest::files;
-use shared::events::{ArchivedObject, Period, PeriodRow};
-use shared::runtime::deadline::Deadline;
+use shared::history::events::archive::{self, Line, Packed, manifest_key};
+use shared::history::events::manifest::files;
+use shared::history::events::{ArchivedObject, Period, PeriodRow};
+use shared::platform::crypto::hash::sha256;
+use shared::platform::runtime::deadline::Deadline;
 
 use super::{ErasedEvents, EventErasure, EventErasureError};
 use crate::event_scope::objects_of;

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
-use shared::dynamo::DynamoError;
-use shared::dynamo::item::{Key, Row};
-use shared::events::{Customer, Event, Period, PeriodRow, Tally};
-use shared::runtime::deadline::Deadline;
-use shared::runtime::retry::Backoff;
-use shared::summaries::{NamedDays, Removal, RemovalOutcome, day_of};
+use shared::history::events::{Customer, Event, Period, PeriodRow, Tally};
+use shared::history::summaries::{NamedDays, Removal, RemovalOutcome, day_of};
+use shared::platform::dynamo::DynamoError;
+use shared::platform::dynamo::item::{Key, Row};
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::retry::Backoff;
 
 use super::EventErasure;
 use crate::Result;

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shared::dynamo::item::{Key, text};
-use shared::events::{Customer, Period};
-use shared::projection::View;
-use shared::runtime::deadline::Deadline;
-use shared::runtime::retry::Backoff;
-use shared::summaries::{
+use shared::history::events::{Customer, Period};
+use shared::history::summaries::{
     CustomerView, NameTally, NameView, PARTS, RemovalOutcome, SummaryState, SummaryView,
     WitnessView, keys,
 };
-use shared::values::{EventName, TenantId};
+use shared::platform::dynamo::item::{Key, text};
+use shared::platform::projection::View;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::retry::Backoff;
+use shared::platform::values::{EventName, TenantId};
 
 use super::super::events::{ErasedEvents, EventErasure};
 use super::{ErasedSummaries, PATIENCE};

@@ -1,0 +1,248 @@
+//! The commands of events: one event, or up to a hundred of one tenant.
+//!
+//! The events of `events.recorded` are independent. An event that cannot be read keeps its error and its text, so that it becomes a dead
+//! letter alone, as an `event.recorded` with exactly the members that were sent.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use serde_json::value::RawValue;
+
+use super::{Customer, Event, EventKey};
+use crate::platform::message::{
+    Body, CommandError, CommandPayload, MemberError, Members, Names, Subject, TYPE, each_member,
+    text_of,
+};
+use crate::platform::values::{CustomerId, EventId, EventName, TenantId, Timestamp};
+
+/// The most events of one message.
+pub const MOST_EVENTS: usize = 100;
+
+const EVENTS: &str = "events";
+const PROPERTIES: &str = "properties";
+const EXPECTED: &str = "an array of 1 to 100 events";
+const NAMES: Names = &[&[TYPE], EventRecorded::MEMBERS];
+/// The members of an event whose tenant is known. Its own tenant is ignored.
+const OF_TENANT: Names = &[&[TYPE, "customer_id", "event_id", "name", "at", "properties"]];
+
+/// A customer of a tenant did something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRecorded(pub Event);
+
+/// Several events of one tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventsRecorded {
+    /// The tenant; `None` if it can be read in no event.
+    pub tenant_id: Option<TenantId>,
+    /// The events as sent: 1 to [`MOST_EVENTS`].
+    pub events: Vec<SentEvent>,
+}
+
+/// One of several events, as sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentEvent {
+    /// Its text.
+    pub json: String,
+    /// The event, or why it cannot be read.
+    pub event: Result<Event, CommandError>,
+}
+
+impl Event {
+    fn of(members: &Members<'_>) -> Result<Self, CommandError> {
+        Self::of_tenant(members.parsed("tenant_id", TenantId::new)?, members)
+    }
+
+    fn of_tenant(tenant_id: TenantId, members: &Members<'_>) -> Result<Self, CommandError> {
+        let properties = members.json(PROPERTIES)?.unwrap_or_default();
+        properties
+            .check_readable()
+            .map_err(|e| CommandError::Malformed { member: PROPERTIES, problem: e.into() })?;
+        Ok(Self {
+            key: EventKey {
+                customer: Customer {
+                    tenant_id,
+                    customer_id: members.parsed("customer_id", CustomerId::new)?,
+                },
+                at: members.instant_by_hand("at")?,
+                event_id: members.parsed("event_id", EventId::new)?,
+            },
+            name: members.parsed("name", EventName::new)?,
+            properties,
+        })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        let EventKey { customer: Customer { tenant_id, customer_id }, at, event_id } = &self.key;
+        body.text("tenant_id", tenant_id)
+            .text("customer_id", customer_id)
+            .text("event_id", event_id)
+            .text("name", &self.name)
+            .text("at", at)
+            .json("properties", self.properties.as_json())
+    }
+
+    /// The ids that it is about.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        let EventKey { customer: Customer { tenant_id, customer_id }, event_id, .. } = &self.key;
+        let text = |id: &dyn fmt::Display| Some(id.to_string());
+        Subject {
+            tenant_id: text(tenant_id),
+            customer_id: text(customer_id),
+            event_id: text(event_id),
+            ..Subject::default()
+        }
+    }
+}
+
+impl CommandPayload for EventRecorded {
+    const TYPES: &'static [&'static str] = &["event.recorded"];
+    const MEMBERS: &'static [&'static str] =
+        &["tenant_id", "customer_id", "event_id", "name", "at", "properties"];
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        Event::of(members).map(Self)
+    }
+
+    fn write(&self, body: Body) -> Body {
+        self.0.write(body)
+    }
+
+    fn subject(&self) -> Subject {
+        self.0.subject()
+    }
+
+    fn group(&self) -> &str {
+        self.0.key.customer.tenant_id.as_str()
+    }
+}
+
+impl CommandPayload for EventsRecorded {
+    const TYPES: &'static [&'static str] = &["events.recorded"];
+    const MEMBERS: &'static [&'static str] = &[EVENTS];
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let expected =
+            |what| CommandError::Malformed { member: EVENTS, problem: MemberError::Expected(what) };
+        let json = members.required(EVENTS)?;
+        let sent: Vec<&RawValue> = serde_json::from_str(json).map_err(|_| expected(EXPECTED))?;
+        if !(1..=MOST_EVENTS).contains(&sent.len()) {
+            return Err(expected(EXPECTED));
+        }
+        let (mut tenant_id, mut events) = (None, Vec::with_capacity(sent.len()));
+        for sent in sent {
+            let (event, tenant) = SentEvent::read(sent.get(), members.now());
+            if let Some(tenant) = tenant
+                && *tenant_id.get_or_insert_with(|| tenant.clone()) != tenant
+            {
+                return Err(expected("events of one tenant"));
+            }
+            events.push(event);
+        }
+        Ok(Self { tenant_id, events })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        let events: Vec<_> = self.events.iter().map(|event| event.json.as_str()).collect();
+        body.json(EVENTS, &format!("[{}]", events.join(",")))
+    }
+
+    fn subject(&self) -> Subject {
+        let tenant_id = self.tenant_id.as_ref().map(ToString::to_string);
+        Subject { tenant_id, ..Subject::default() }
+    }
+
+    fn group(&self) -> &str {
+        self.tenant_id.as_ref().map_or(EVENTS, TenantId::as_str)
+    }
+}
+
+/// Its type, where it has one, has to be that of an event.
+fn is_event(members: &Members<'_>) -> Result<(), CommandError> {
+    let expected = EventRecorded::TYPES[0];
+    if members.raw(TYPE)?.is_none() || members.string(TYPE)? == expected {
+        return Ok(());
+    }
+    Err(CommandError::Malformed { member: TYPE, problem: MemberError::Expected(expected) })
+}
+
+impl EventsRecorded {
+    /// Several events of one tenant: at most [`MOST_EVENTS`], and not none.
+    #[must_use]
+    pub fn of(tenant_id: TenantId, events: Vec<SentEvent>) -> Self {
+        Self { tenant_id: Some(tenant_id), events }
+    }
+}
+
+impl From<Event> for SentEvent {
+    fn from(event: Event) -> Self {
+        Self { json: event.write(Body::new(EventRecorded::TYPES[0])).end(), event: Ok(event) }
+    }
+}
+
+impl Event {
+    /// Reads an event that a tenant sends at the instant `now`. It need not have the tenant. Events from `earliest` on are accepted.
+    ///
+    /// # Errors
+    /// [`CommandError`] names the member and what was expected.
+    pub fn parse(
+        json: &str,
+        tenant_id: &TenantId,
+        earliest: Timestamp,
+        now: Timestamp,
+    ) -> Result<Self, CommandError> {
+        let members = Members::read(json, OF_TENANT, now)?;
+        is_event(&members)?;
+        let event = Self::of_tenant(tenant_id.clone(), &members)?;
+        let found = event.key.at;
+        if found < earliest {
+            let problem = MemberError::TooEarly { found, earliest };
+            return Err(CommandError::Malformed { member: "at", problem });
+        }
+        Ok(event)
+    }
+}
+
+impl SentEvent {
+    /// Reads an event of `events`, or of a line of a file, at the instant `now`.
+    #[must_use]
+    pub fn parse(json: &str, now: Timestamp) -> Self {
+        Self::read(json, now).0
+    }
+
+    /// The same, with its tenant, if that can be read.
+    fn read(json: &str, now: Timestamp) -> (Self, Option<TenantId>) {
+        let read = Members::read(json, NAMES, now);
+        let tenant = read.as_ref().ok().and_then(|it| it.parsed("tenant_id", TenantId::new).ok());
+        let event = read.and_then(|members| {
+            is_event(&members)?;
+            Event::of(&members)
+        });
+        (Self { json: json.to_owned(), event }, tenant)
+    }
+
+    /// The body of a message with only this event: `event.recorded` with its members as sent. A text that is not an object, or has another
+    /// type, is the body itself.
+    #[must_use]
+    pub fn body(&self) -> String {
+        let expected = EventRecorded::TYPES[0];
+        let mut body = format!("{{\"{TYPE}\":\"{expected}\"");
+        let mut is_event = true;
+        let read = each_member(&self.json, |name, value| {
+            if text_of(name).is_some_and(|name| name == TYPE) {
+                is_event &= text_of(value).is_some_and(|value| value == expected);
+            } else {
+                // Writing to a string never fails.
+                let _ = write!(body, ",{name}:{value}");
+            }
+        });
+        if read.is_err() || !is_event {
+            return self.json.clone();
+        }
+        body.push('}');
+        body
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! The keys of events, of their periods and of their archives.
+//!
+//! ```text
+//! table                    pk                        sk                     what
+//! <prefix><period>         <tenant>#<customer>       <at>#<event>           an event
+//! <prefix><period>         <tenant>#<customer>#<n>   <at>#<event>           the same, of a customer with several keys
+//! ```
+//!
+//! **No date is hashed.** With a date as the partition key, all current writes would go to one partition, which takes a thousand writes a
+//! second whatever the table takes. A date in the name of the table is not hashed: within a table, events are spread by customer. A
+//! customer with more writes than one partition takes has several keys, over which the events are spread by [`spread`]. The number of keys
+//! is fixed with the table, because a writer with another number could put an event twice.
+
+use super::{Customer, EventKey, Period};
+use crate::platform::dynamo::keys;
+use crate::platform::ledger::{LedgerKey, PERSON};
+use crate::platform::values::{TenantId, spread};
+
+/// The prefix of the sort keys of archive objects by period.
+pub const OBJECT: &str = "object#";
+
+/// An item of the ledger about events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventItem {
+    Period(Period),
+    Archiving(Period),
+    Archived(TenantId, Period),
+    /// What clients have seen of a customer's history.
+    Seen(Customer),
+    Keeper,
+}
+
+keys! {
+    /// Parses the key of an item of the ledger about events.
+    pub fn of_key -> EventItem;
+    partitions {
+        /// The rows of periods.
+        pub periods() = "events#periods";
+        /// The leases of keepers.
+        pub keepers() = "events#keepers";
+        /// The progress and the objects of the archive of a period.
+        pub archiving_of(period: Period) = "events#archiving#{period}";
+        /// The archive objects of a tenant.
+        pub archive(tenant: TenantId) = "events#archive#{tenant}";
+        /// What clients have seen of a customer's history. It is the partition of a person without a name, so it never belongs to a
+        /// viewer.
+        pub seen(customer: Customer) = "person##{customer}#seen";
+    }
+    items {
+        /// A period.
+        pub period(period: Period) = periods(), "{period}" => EventItem::Period(period);
+        /// The lease of a running keeper.
+        pub keeper(number: u64) = keepers(), "{number:016x}";
+        lease(name: String) = keepers(), "{name}" => EventItem::Keeper;
+        /// The progress of reading an archive back.
+        pub read_back(period: Period) = archiving_of(period), "read-back";
+        /// The progress of archiving a segment.
+        pub archiving(period: Period, segment: u32) = archiving_of(period), "{segment:04}";
+        /// An archive object, by period.
+        pub archived_in(period: Period, segment: u32, chunk: u32, tenant: TenantId)
+            = archiving_of(period), "object#{segment:04}-{chunk:06}#{tenant}";
+        any_archiving(period: Period, what: String) = archiving_of(period), "{what}"
+            => EventItem::Archiving(period);
+        /// An archive object of a tenant: the nth chunk of a segment.
+        pub archived(tenant: TenantId, period: Period, segment: u32, chunk: u32)
+            = archive(tenant), "{period}#{segment:04}-{chunk:06}" => EventItem::Archived(tenant, period);
+        seen_set(customer: Customer, set: String) = seen(customer), "{set}" => EventItem::Seen(customer);
+    }
+}
+
+/// The prefix of the partitions with what clients have seen of the histories of a tenant's customers.
+#[must_use]
+pub fn seen_of(tenant: &TenantId) -> String {
+    format!("{PERSON}#{tenant}#")
+}
+
+/// The archive object of a row, by tenant or by period: tenant, period, segment and chunk.
+#[must_use]
+pub fn of_archived(pk: &str, sk: &str) -> Option<(TenantId, Period, u32, u32)> {
+    let (tenant, period, place) = match pk.strip_prefix("events#archiving#") {
+        Some(period) => {
+            let (place, tenant) = sk.strip_prefix(OBJECT)?.split_once('#')?;
+            (tenant, period, place)
+        }
+        None => {
+            let (period, place) = sk.split_once('#')?;
+            (pk.strip_prefix("events#archive#")?, period, place)
+        }
+    };
+    let (segment, chunk) = place.split_once('-')?;
+    let tenant = TenantId::new(tenant).ok()?;
+    Some((tenant, period.parse().ok()?, segment.parse().ok()?, chunk.parse().ok()?))
+}
+
+/// The partition keys of a customer that is spread over `keys` of them.
+pub fn partitions(customer: &Customer, keys: u32) -> impl Iterator<Item = String> {
+    let customer = customer.to_string();
+    (0..keys.max(1)).map(move |nth| nth_partition(&customer, nth))
+}
+
+/// The key of an event in the table of its period, if its customer is spread over `keys` keys.
+#[must_use]
+pub fn event(key: &EventKey, keys: u32) -> LedgerKey {
+    let sk = format!("{}#{}", key.at, key.event_id);
+    let nth = u32::from(spread(&sk)) % keys.max(1);
+    LedgerKey { pk: nth_partition(&key.customer.to_string(), nth), sk }
+}
+
+fn nth_partition(customer: &str, nth: u32) -> String {
+    match nth {
+        0 => customer.to_owned(),
+        nth => format!("{customer}#{nth}"),
+    }
+}

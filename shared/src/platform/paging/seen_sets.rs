@@ -1,0 +1,87 @@
+//! Stores what clients have [seen](super::seen) if their cursors have no room for it: an item of the ledger for each set, among the
+//! items about one person.
+//!
+//! A set never changes, because clients may use any cursor that they have kept. It expires two days after it was last written. The
+//! erasure of a person deletes these items at once, because no command in flight can bring them back.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::seen::Stored;
+use super::{List, NewSet, Seen, SeenSet};
+use crate::platform::crypto::hash::hex;
+use crate::platform::dynamo::item::number;
+use crate::platform::dynamo::{Dynamo, DynamoError};
+use crate::platform::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
+use crate::platform::values::Timestamp;
+
+/// How long a client may stay away and still find what it has seen.
+const AWAY: Duration = Duration::from_secs(86_400);
+/// How long a set is kept. A poll that reads a set with less than [`AWAY`] left writes it again.
+const KEPT: Duration = Duration::from_secs(2 * 86_400);
+const FINGERPRINTS: &str = "fingerprints";
+
+/// The partition with what clients have seen of lists about one person.
+#[must_use]
+pub fn seen_sets(person: impl Display) -> String {
+    format!("{PERSON}{person}#seen")
+}
+
+fn key(list: &List, id: &[u8]) -> LedgerKey {
+    LedgerKey { pk: list.seen_sets().to_owned(), sk: hex(id) }
+}
+
+/// The sets. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SeenSets(Ledger);
+
+impl SeenSets {
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self(ledger.clone())
+    }
+
+    /// The same, with the client of a piece of work.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self(self.0.over(dynamo))
+    }
+
+    /// Everything that was shown according to a cursor. Makes no call if the cursor has all of it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]. A missing set is not an error.
+    pub async fn read(
+        &self,
+        list: &List,
+        seen: &Seen,
+        now: Timestamp,
+    ) -> Result<SeenSet, DynamoError> {
+        let Some(stored) = seen.stored else { return Ok(seen.with_stored(None)) };
+        let row = self.0.get(key(list, &stored.id)).await?;
+        let stored = row.as_ref().and_then(|row| {
+            let bytes = row.item.get(FINGERPRINTS)?.as_b().ok()?.as_ref();
+            let is_old = row.number(FORGET_AT).ok()? < seconds_after(now, AWAY);
+            Some(Stored { bytes, is_old })
+        });
+        Ok(seen.with_stored(stored))
+    }
+
+    /// Stores a set.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be stored.
+    pub async fn keep(&self, list: &List, new: NewSet, now: Timestamp) -> Result<(), DynamoError> {
+        let attributes = [
+            (FINGERPRINTS.to_owned(), AttributeValue::B(new.bytes.into())),
+            (FORGET_AT.to_owned(), number(seconds_after(now, KEPT))),
+        ];
+        self.0.put(key(list, &new.id), attributes).await
+    }
+}
+
+fn seconds_after(now: Timestamp, duration: Duration) -> i64 {
+    now.unix_millis() / 1000 + i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}

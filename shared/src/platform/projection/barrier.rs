@@ -1,0 +1,122 @@
+//! A barrier: once it is passed, all facts from before it was raised are folded.
+//!
+//! Changes of one shard are folded in their order. So once a row of a shard is folded, all that was written into that
+//! shard before it is folded too. Which shard a row goes to cannot be chosen. A barrier therefore writes many rows under
+//! different keys: with 150 shards, the probability that one of them gets no row is below one in a billion.
+//!
+//! Operators use it to compare views with facts. It costs a write unit for each row; the rows expire.
+
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::{Change, Fold, State, View, Views};
+use crate::platform::dynamo::item::{Item, Key, Row, number};
+use crate::platform::dynamo::{DynamoError, IN_FLIGHT};
+use crate::platform::facts::Facts;
+use crate::platform::ledger::FORGET_AT;
+use crate::platform::values::Timestamp;
+
+const PREFIX: &str = "barrier#";
+const BARRIER: &str = "barrier";
+/// Rows of one barrier.
+const ROWS: u64 = 4096;
+/// Rows and view expire after a day, as their changes do.
+const KEPT_MILLIS: i64 = 86_400_000;
+
+/// A barrier that was raised.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Barrier(String);
+
+impl Barrier {
+    /// Puts a barrier after all facts so far.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it will never be passed then.
+    pub async fn raise(facts: &Facts, now: Timestamp) -> Result<Self, DynamoError> {
+        let barrier = Self(format!("{:032x}", fastrand::u128(..)));
+        let forget_at = number((now.unix_millis() + KEPT_MILLIS) / 1000);
+        let rows = (0..ROWS).map(|n| {
+            let mut item = barrier.row(n).into_item();
+            item.insert(FORGET_AT.to_owned(), forget_at.clone());
+            facts.table().put(item)
+        });
+        stream::iter(rows).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
+        Ok(barrier)
+    }
+
+    /// The view of the barrier, once everything before it is folded. It has the mark of each shard, so a view that is
+    /// made again can [catch up with it](View::caught_up_with).
+    pub async fn passed(
+        &self,
+        views: &Views,
+    ) -> Result<Option<View<BarrierProgress>>, DynamoError> {
+        let passed = views.read(self.view(), View::<BarrierProgress>::read_from).await?;
+        Ok(Some(passed).filter(|passed| passed.state.rows >= ROWS))
+    }
+
+    fn row(&self, n: u64) -> Key {
+        Key { pk: format!("{PREFIX}{}#{n}", self.0), sk: BARRIER.to_owned() }
+    }
+
+    /// The key of its view, which counts its folded rows.
+    #[must_use]
+    pub fn view(&self) -> Key {
+        Key { pk: format!("{PREFIX}{}", self.0), sk: BARRIER.to_owned() }
+    }
+
+    /// True if a key of the views is that of a barrier.
+    #[must_use]
+    pub fn is_view(key: &Key) -> bool {
+        key.sk == BARRIER && key.pk.strip_prefix(PREFIX).is_some_and(|id| !id.contains('#'))
+    }
+
+    /// The barrier that a key of the facts is a row of.
+    #[must_use]
+    pub fn of_key(key: &Key) -> Option<Self> {
+        let (id, n) = key.pk.strip_prefix(PREFIX).filter(|_| key.sk == BARRIER)?.split_once('#')?;
+        n.parse::<u64>().ok().map(|_| Self(id.to_owned()))
+    }
+}
+
+/// The number of rows of a barrier that are folded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BarrierProgress {
+    rows: u64,
+    forget_at: i64,
+}
+
+impl State for BarrierProgress {
+    const ATTRIBUTES: &'static [&'static str] = &["rows"];
+
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        Ok(Self { rows: row.count("rows")?, forget_at: row.number(FORGET_AT)? })
+    }
+
+    fn write(&self) -> Item {
+        Item::from([
+            ("rows".to_owned(), number(self.rows)),
+            (FORGET_AT.to_owned(), number(self.forget_at)),
+        ])
+    }
+}
+
+impl Fold for BarrierProgress {
+    fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
+        if let (None, Some(item)) = (&change.before, &change.after) {
+            self.forget_at = Row { table: facts, item: item.clone() }.number(FORGET_AT)?;
+            self.rows += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_which_barrier_it_is_of() {
+        let barrier = Barrier("0a".to_owned());
+        assert_eq!(Barrier::of_key(&barrier.row(7)), Some(barrier.clone()));
+        assert_eq!(Barrier::of_key(&barrier.view()), None);
+    }
+}

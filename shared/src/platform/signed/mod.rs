@@ -1,0 +1,217 @@
+//! Signed calls over HTTP, of services of which a few calls are needed: S3, Lambda, EventBridge and CloudWatch. Signed by [`aws_sigv4`].
+//!
+//! ```text
+//! signing     what makes a request one of ours, and addresses that work for a while
+//! error       what goes wrong before there is an answer
+//! ```
+//!
+//! There is no SDK for ten calls: `aws-sdk-s3` or `aws-sdk-lambda` would be half of what a function consists of. A call is repeated until
+//! its deadline while that helps, by [the one policy](crate::platform::runtime::retry), so each has to be one that may be done twice without harm. What an
+//! answer says is read by the caller. A request and its answer are held in memory as a whole.
+
+mod error;
+mod signing;
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_http_client::Connector;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_smithy_runtime_api::client::http::{HttpConnector, SharedHttpConnector};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::byte_stream::ByteStream;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+pub use self::error::SignedError;
+use self::signing::Signer;
+pub use self::signing::escaped;
+use crate::platform::runtime::clock::Clock;
+use crate::platform::runtime::deadline::Deadline;
+use crate::platform::runtime::env;
+#[cfg(doc)]
+use crate::platform::runtime::retry;
+use crate::platform::runtime::retry::Backoff;
+use crate::platform::values::Timestamp;
+
+/// What a service's answer may mean that is no success.
+pub trait CallError: From<SignedError> {
+    /// True if the same call may succeed a moment later.
+    fn is_retryable(&self) -> bool;
+}
+
+/// A service, as its requests are sent and signed.
+#[derive(Debug)]
+pub struct SignedHttp {
+    /// Made when it is first needed: who only signs addresses opens no connection.
+    connector: OnceLock<SharedHttpConnector>,
+    signer: Signer,
+    clock: Clock,
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Call<'a> {
+    pub method: &'static str,
+    /// The address, escaped.
+    pub url: &'a str,
+    /// The body. Where it is sent its length is signed with it.
+    pub body: Bytes,
+    /// The media type of the body, if it has one.
+    pub content_type: Option<&'static str>,
+    /// The operation, of a service that is asked for it in a header.
+    pub target: Option<&'static str>,
+    /// When an attempt that begins now is given up, of a call with a deadline: one of those in [`retry`].
+    pub attempt: fn(Deadline) -> Deadline,
+}
+
+/// What was answered, whatever it means.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    /// What the header says of the length of the body.
+    pub length: Option<u64>,
+    /// The header in which services that speak JSON name an error.
+    pub error_type: Option<String>,
+    pub body: Bytes,
+}
+
+/// The endpoint of a service: that of a variable, or of all services in a configuration.
+#[must_use]
+pub fn endpoint(config: &SdkConfig, variable: &'static str) -> Option<String> {
+    env::optional(variable).or_else(|| config.endpoint_url().map(ToOwned::to_owned))
+}
+
+impl SignedHttp {
+    /// A service by the name that signatures have, with the credentials and in the region of a configuration.
+    #[must_use]
+    pub fn new(service: &'static str, config: &SdkConfig) -> Self {
+        let region = config.region().map(ToString::to_string).unwrap_or_default();
+        let signer = Signer::new(service, config.credentials_provider(), &region);
+        Self { connector: OnceLock::new(), signer, clock: Clock::system() }
+    }
+
+    /// The same behind a connector.
+    #[must_use]
+    pub fn over(
+        service: &'static str,
+        connector: SharedHttpConnector,
+        credentials: SharedCredentialsProvider,
+        region: &str,
+    ) -> Self {
+        let signer = Signer::new(service, Some(credentials), region);
+        Self { connector: OnceLock::from(connector), signer, clock: Clock::system() }
+    }
+
+    /// The region that it signs for.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        self.signer.region()
+    }
+
+    /// The address of the service, without a slash at the end: an endpoint if there is one, else that of AWS in the region.
+    #[must_use]
+    pub fn address(&self, endpoint: Option<&str>) -> String {
+        match endpoint {
+            Some(endpoint) => endpoint.trim_end_matches('/').to_owned(),
+            None => format!("https://{}.{}.amazonaws.com", self.signer.service(), self.region()),
+        }
+    }
+
+    /// Calls until an answer is read without an error, one is permanent, or the deadline passes.
+    ///
+    /// In a box, so that it is compiled once for each kind of answer.
+    ///
+    /// # Errors
+    /// What `read` makes of the answer, or there is none.
+    pub fn call<'a, T: Send + 'a, E: CallError + Send + 'a>(
+        &'a self,
+        call: Call<'a>,
+        deadline: Deadline,
+        read: impl Fn(Answer) -> Result<T, E> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, Result<T, E>> {
+        Box::pin(async move {
+            let (mut backoff, mut failed) = (Backoff::default(), None);
+            loop {
+                let once = (call.attempt)(deadline).bound(Box::pin(self.once(&call)));
+                let error = match once.await {
+                    Ok(answer) => match answer.map_err(E::from).and_then(&read) {
+                        Ok(found) => return Ok(found),
+                        Err(error) => error,
+                    },
+                    // It failed before, so it is not time alone that is missing.
+                    Err(exceeded) if deadline.has_passed() => {
+                        return Err(failed.unwrap_or_else(|| SignedError::from(exceeded).into()));
+                    }
+                    Err(_) => SignedError::Unavailable("no answer in time".to_owned()).into(),
+                };
+                if !error.is_retryable() || backoff.wait(deadline).await.is_err() {
+                    return Err(error);
+                }
+                failed = Some(error);
+            }
+        })
+    }
+
+    /// An address that GETs what is at this one, from `now` on for so long, as far as whoever signs it may, and no longer than
+    /// their credentials are valid.
+    ///
+    /// # Errors
+    /// [`SignedError`] if there is nothing to sign with.
+    pub async fn presigned(
+        &self,
+        url: &str,
+        now: Timestamp,
+        valid: Duration,
+    ) -> Result<String, SignedError> {
+        self.signer.presigned(url, now, valid).await
+    }
+
+    async fn once(&self, call: &Call<'_>) -> Result<Answer, SignedError> {
+        let mut request = HttpRequest::new(SdkBody::from(call.body.clone()));
+        let not_built = |e: &dyn std::error::Error| SignedError::not_built(&e.to_string());
+        request.set_method(call.method).map_err(|e| not_built(&e))?;
+        request.set_uri(call.url).map_err(|e| not_built(&e))?;
+        if matches!(call.method, "PUT" | "POST") {
+            request.headers_mut().insert("content-length", call.body.len().to_string());
+        }
+        if let Some(content_type) = call.content_type {
+            request.headers_mut().insert("content-type", content_type);
+        }
+        if let Some(target) = call.target {
+            request.headers_mut().insert("x-amz-target", target);
+        }
+        self.signer.sign(&mut request, call.url, &call.body, self.clock.now()).await?;
+        let connector = self.connector.get_or_init(connector);
+        let response = connector.call(request).await.map_err(|e| SignedError::not_reached(&e))?;
+        read(call.method, response).await
+    }
+}
+
+async fn read(method: &str, mut response: HttpResponse) -> Result<Answer, SignedError> {
+    let status = response.status().as_u16();
+    let length = response.headers().get("content-length").and_then(|text| text.parse().ok());
+    let error_type = response.headers().get("x-amzn-errortype").map(ToOwned::to_owned);
+    let body = whole(response.take_body()).await?;
+    if method != "HEAD" && length.is_some_and(|length| length != body.len() as u64) {
+        return Err(SignedError::unreadable());
+    }
+    Ok(Answer { status, length, error_type, body })
+}
+
+async fn whole(body: SdkBody) -> Result<Bytes, SignedError> {
+    if let Some(bytes) = body.bytes() {
+        return Ok(Bytes::copy_from_slice(bytes));
+    }
+    let read = ByteStream::new(body).collect().await;
+    Ok(read.map_err(|_| SignedError::unreadable())?.into_bytes())
+}
+
+/// Like [`crate::platform::dynamo::sdk_config`]: hyper with rustls on ring. Attempts are bounded by the caller.
+fn connector() -> SharedHttpConnector {
+    let tls = Provider::Rustls(CryptoMode::Ring);
+    SharedHttpConnector::new(Connector::builder().tls_provider(tls).build())
+}

@@ -1,0 +1,323 @@
+//! Claims on activity ids, and activity records.
+
+use std::collections::HashMap;
+
+use super::{
+    Activities, ActivityItem, ActivityKey, ActivityRecord, Change, Edit, Publish, Published,
+    changes::Fingerprint,
+    keys,
+    kinds::{Leaving, Listing},
+};
+use crate::platform::dynamo::item::{Item, Row, number, text, truth};
+use crate::platform::dynamo::{Condition, DynamoError, Put, Query};
+use crate::platform::ledger::FORGET_AT;
+use crate::platform::values::{ActivityId, ActorId, Payload, Timestamp};
+use futures::future::BoxFuture;
+
+/// The attributes of a record: those that it lacks are removed where it is written over another.
+const RECORD: [&str; 10] = [
+    "published_at",
+    "kind",
+    "payload",
+    "deleted",
+    "edited_payload_at",
+    "edited_payload",
+    "edited_kind_at",
+    "edited_kind",
+    "revision",
+    FORGET_AT,
+];
+/// Changes of others that a merge gives way to. Each is one that wins over what was there, and of edits those that
+/// lose are done with then: among N at once, the base-2 logarithm of N on average.
+const OVERTAKEN: usize = 64;
+
+/// Who owns an activity id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// This publish's: it was free, or the same publish claimed it before.
+    Granted,
+    /// Another actor's, or of another instant. Permanently.
+    Taken,
+}
+
+/// A record before and after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// What was known before.
+    pub before: ActivityRecord,
+    pub now: ActivityRecord,
+}
+
+/// A record and the number of times it was written; zero where it was not.
+#[derive(Debug, Default)]
+struct Revised {
+    record: ActivityRecord,
+    revision: i64,
+}
+
+impl Activities {
+    /// Claims the activity's id for its actor and instant. An id belongs to the first publish that
+    /// claims it; all that follow are measured by it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; the claim may have been made.
+    pub async fn claim(&self, publish: &Publish) -> Result<Claim, DynamoError> {
+        let claim = Item::from([
+            ("actor_id".to_owned(), text(publish.actor_id.as_str())),
+            ("published_at".to_owned(), text(publish.published_at.to_string())),
+        ]);
+        // One that is there stays as it is, even if it is this publish's own: it may be marked as expired.
+        let free = Condition::new("attribute_not_exists(pk)");
+        let key = keys::claim(&publish.activity_id);
+        Ok(match self.ledger.put_if(key, claim.clone(), free).await? {
+            Put::Done => Claim::Granted,
+            Put::Refused(there)
+                if claim.iter().all(|(name, value)| there.get(name) == Some(value)) =>
+            {
+                Claim::Granted
+            }
+            Put::Refused(_) => Claim::Taken,
+        })
+    }
+
+    /// The actor that owns an activity id, and when it was published, if it was.
+    pub async fn claimed(
+        &self,
+        activity: &ActivityId,
+    ) -> Result<Option<(ActorId, Timestamp)>, DynamoError> {
+        self.ledger.get(keys::claim(activity)).await?.as_ref().map(read_owner).transpose()
+    }
+
+    /// The same for several ids, none of them twice, and at most [`BATCH_GET`](crate::platform::dynamo::BATCH_GET).
+    /// Those that nobody owns are left out.
+    pub async fn all_claimed(
+        &self,
+        activities: impl IntoIterator<Item = &ActivityId>,
+    ) -> Result<HashMap<ActivityId, (ActorId, Timestamp)>, DynamoError> {
+        let keys = activities.into_iter().map(|activity| keys::claim(activity).into_item());
+        let rows = self.ledger.table().batch_get(keys.collect()).await?;
+        rows.iter().map(read_claim).collect()
+    }
+
+    /// Merges a change into a record, against any number of others who do the same: writes only
+    /// over the revision it read, and begins again with what it finds there otherwise. Of a publish the
+    /// first try supposes that there is no record yet, which is so for nearly every one; of an edit or a
+    /// delete there is one, and a condition that fails costs a write. What too many (`OVERTAKEN`) have overtaken is
+    /// [contended](DynamoError::Contended).
+    ///
+    /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one
+    /// that changes nothing: the delivery that merged it may have died before it told them.
+    ///
+    /// Of what is published, lists by kind are kept. What changes its kind leaves a list only once readers can know, and
+    /// a hold later.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; the change may have been merged.
+    pub fn merge<'a>(
+        &'a self,
+        key: &'a ActivityKey,
+        change: Change,
+    ) -> BoxFuture<'a, Result<Merged, DynamoError>> {
+        Box::pin(async move {
+            let is_publish = matches!(change, Change::Publish(_));
+            let (merged, leaving) = self.merge_only(key, change).await?;
+            // What is not published yet, nobody has kept.
+            let edited = !is_publish && merged.now.published.is_some();
+            let edited = edited.then(|| Fingerprint::of(key));
+            let left = leaving.is_elsewhere().then(|| Fingerprint::of_lists(&key.actor_id));
+            let changes = edited.into_iter().chain(left).collect();
+            self.log.append(&self.ledger, changes).await?;
+            if left.is_some() {
+                self.hold.wait().await;
+            }
+            self.unlist(leaving).await?;
+            Ok(merged)
+        })
+    }
+
+    async fn merge_only(
+        &self,
+        key: &ActivityKey,
+        change: Change,
+    ) -> Result<(Merged, Leaving), DynamoError> {
+        let mut known = match change {
+            Change::Publish(_) => Revised::default(),
+            _ => self.revised(key).await?,
+        };
+        let mut listing = Listing::default();
+        let is_publish = matches!(change, Change::Publish(_));
+        for _ in 0..OVERTAKEN {
+            let mut now = known.record.clone();
+            now.merge(change.clone());
+            let unchanged = known.revision > 0 && now == known.record;
+            let listed = if unchanged { &ActivityRecord::default() } else { &known.record };
+            if !unchanged || is_publish {
+                listing.before(self, key, listed, &now).await?;
+            }
+            if unchanged {
+                listing.again(&change, &now);
+            } else {
+                if let Some(overtaken_by) = self.replace(key, &known, &now).await? {
+                    known = overtaken_by;
+                    continue;
+                }
+            }
+            let leaving = listing.after(key, &known.record, &now);
+            return Ok((Merged { before: known.record, now }, leaving));
+        }
+        Err(DynamoError::Contended)
+    }
+
+    /// Reads a record as it is now. One that was never written is empty.
+    pub async fn activity(&self, key: &ActivityKey) -> Result<ActivityRecord, DynamoError> {
+        let row = self.ledger.get(keys::record(key)).await?;
+        row.as_ref().map_or(Ok(ActivityRecord::default()), read_record)
+    }
+
+    /// An activity as readers are given it, with its actor, if it was published and not deleted: of any age.
+    pub fn published<'a>(
+        &'a self,
+        activity: &'a ActivityId,
+    ) -> BoxFuture<'a, Result<Option<(ActorId, Published)>, DynamoError>> {
+        Box::pin(async move {
+            let query = Query {
+                keys: Some("pk = :pk"),
+                values: vec![(":pk", text(keys::claim(activity).pk))],
+                ..Query::default()
+            };
+            let (mut owner, mut records) = (None, HashMap::new());
+            for row in self.ledger.table().all(query).await? {
+                match keys::of_key(row.text("pk")?, row.text("sk")?) {
+                    Some(ActivityItem::Claim(_)) => owner = Some(read_owner(&row)?.0),
+                    Some(ActivityItem::Record(key)) => {
+                        records.insert(key.actor_id, read_record(&row)?);
+                    }
+                    _ => {}
+                }
+            }
+            let record = owner.and_then(|owner| records.remove_entry(&owner));
+            Ok(record.and_then(|(actor, record)| Some((actor, record.visible()?))))
+        })
+    }
+
+    /// The activities with these owners that are published and not deleted, in one call.
+    pub async fn published_by_owners(
+        &self,
+        owners: HashMap<ActivityId, (ActorId, Timestamp)>,
+    ) -> Result<HashMap<ActivityId, (ActorId, Published)>, DynamoError> {
+        let keys = owners.into_iter().map(|(activity_id, (actor_id, _))| {
+            keys::record(&ActivityKey { activity_id, actor_id }).into_item()
+        });
+        let mut published = HashMap::new();
+        for row in self.ledger.table().batch_get(keys.collect()).await? {
+            if let Some(ActivityItem::Record(key)) = keys::of_key(row.text("pk")?, row.text("sk")?)
+                && let Some(visible) = read_record(&row)?.visible()
+            {
+                published.insert(key.activity_id, (key.actor_id, visible));
+            }
+        }
+        Ok(published)
+    }
+
+    /// The record as it is now, and its revision.
+    async fn revised(&self, key: &ActivityKey) -> Result<Revised, DynamoError> {
+        let row = self.ledger.get(keys::record(key)).await?;
+        row.as_ref().map_or(Ok(Revised::default()), read_revised)
+    }
+
+    /// Writes a record over the revision that is known. Returns what stands there instead, if that
+    /// is another. Attributes that this version does not know stay as they are.
+    async fn replace(
+        &self,
+        key: &ActivityKey,
+        known: &Revised,
+        record: &ActivityRecord,
+    ) -> Result<Option<Revised>, DynamoError> {
+        let mut item = write_record(record);
+        item.insert("revision".to_owned(), number(known.revision + 1));
+        let key = keys::record(key);
+        let written = match known.revision {
+            0 => {
+                let none = Condition::new("attribute_not_exists(pk)");
+                self.ledger.put_if(key, item, none).await?
+            }
+            known => {
+                let over = Condition::new("revision = :over").value(":over", number(known));
+                let table = self.ledger.table();
+                table.replace(key.into_item(), item, &RECORD, Some(over)).await?
+            }
+        };
+        match written {
+            Put::Done => Ok(None),
+            Put::Refused(there) => read_revised(&self.ledger.table().row(there)).map(Some),
+        }
+    }
+}
+
+fn read_claim(row: &Row<'_>) -> Result<(ActivityId, (ActorId, Timestamp)), DynamoError> {
+    let Some(ActivityItem::Claim(activity)) = keys::of_key(row.text("pk")?, row.text("sk")?) else {
+        return Err(row.corrupt("pk", "the key of a claim"));
+    };
+    Ok((activity, read_owner(row)?))
+}
+
+fn read_owner(row: &Row<'_>) -> Result<(ActorId, Timestamp), DynamoError> {
+    Ok((row.parsed("actor_id", "an id")?, row.parsed("published_at", "an instant")?))
+}
+
+fn read_revised(row: &Row<'_>) -> Result<Revised, DynamoError> {
+    // The revision is gone if somebody wrote the item by hand; starting from zero would then
+    // meet the same refusal permanently.
+    Ok(Revised { record: read_record(row)?, revision: row.number("revision")? })
+}
+
+fn write_record(record: &ActivityRecord) -> Item {
+    let mut item = Item::with_capacity(12);
+    let mut set = |name: &str, value| item.insert(name.to_owned(), value);
+    if let Some(Published { at, kind, payload }) = &record.published {
+        set("published_at", text(at.to_string()));
+        set("kind", text(kind.as_str()));
+        set("payload", text(payload.as_json()));
+    }
+    if record.deleted {
+        set("deleted", truth(true));
+    }
+    if let Some(Edit { at, value }) = &record.payload {
+        set("edited_payload_at", text(at.to_string()));
+        set("edited_payload", text(value.as_json()));
+    }
+    if let Some(Edit { at, value }) = &record.kind {
+        set("edited_kind_at", text(at.to_string()));
+        set("edited_kind", text(value.as_str()));
+    }
+    item
+}
+
+/// Reads an activity record back.
+///
+/// # Errors
+/// [`DynamoError::Corrupt`]
+pub fn read_record(row: &Row<'_>) -> Result<ActivityRecord, DynamoError> {
+    let published = match row.optional("published_at", "an instant")? {
+        None => None,
+        Some(at) => Some(Published {
+            at,
+            kind: row.parsed("kind", "a kind")?,
+            payload: read_payload(row, "payload")?,
+        }),
+    };
+    let payload = match row.optional("edited_payload_at", "an instant")? {
+        None => None,
+        Some(at) => Some(Edit { at, value: read_payload(row, "edited_payload")? }),
+    };
+    let kind = match row.optional("edited_kind_at", "an instant")? {
+        None => None,
+        Some(at) => Some(Edit { at, value: row.parsed("edited_kind", "a kind")? }),
+    };
+    Ok(ActivityRecord { published, deleted: row.flag("deleted")?, payload, kind })
+}
+
+/// Reads a payload back.
+fn read_payload(row: &Row<'_>, name: &str) -> Result<Payload, DynamoError> {
+    Payload::stored(row.text(name)?).map_err(|_| row.corrupt(name, "a JSON value of at most 4 KiB"))
+}
