@@ -44,7 +44,11 @@ fn places(id: &str, minute: u32) -> [LedgerKey; 2] {
 
 fn said(author: &str, id: &str) -> Item {
     let payload = json!({"text": format!("{id} of bob")}).to_string();
-    Item::from([("author_id".to_owned(), text(author)), ("payload".to_owned(), text(payload))])
+    Item::from([
+        ("author_id".to_owned(), text(author)),
+        ("payload".to_owned(), text(payload)),
+        ("arrived".to_owned(), number(64)),
+    ])
 }
 
 fn tombstone() -> Item {

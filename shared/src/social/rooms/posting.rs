@@ -157,20 +157,17 @@ impl Rooms {
         position: ArrivalPosition,
     ) -> Result<(), DynamoError> {
         let [row, authors] = arrival.rows();
-        // None of a message that was deleted.
-        let truly = match self.put_row(row, arrival, position).await? {
-            Put::Done => Some(position),
-            Put::Refused(there) => {
-                let there = self.ledger.table().row(there);
-                let is_deleted = there.flag("deleted")?;
-                (!is_deleted).then(|| ArrivalPosition::read(&there)).transpose()?
-            }
-        };
-        if truly != Some(position) {
+        let (mut truly, mut is_deleted) = (Some(position), false);
+        if let Put::Refused(there) = self.put_row(row, arrival, position).await? {
+            let there = self.ledger.table().row(there);
+            (truly, is_deleted) = (ArrivalPosition::of_row(&there)?, there.flag("deleted")?);
+        }
+        if is_deleted || truly != Some(position) {
             self.take_out_arrival(&arrival.key, position).await?;
         }
-        if let Some(truly) = truly {
-            self.ledger.put_if(authors, content(arrival, truly), absent()).await?;
+        if !is_deleted {
+            let content = content(arrival, truly.unwrap_or(position));
+            self.ledger.put_if(authors, content, absent()).await?;
         }
         Ok(())
     }
