@@ -5,14 +5,15 @@ use super::hiding::{Hiding, Outcome};
 use super::{FollowChange, Follows, keys};
 use crate::platform::dynamo::item::{Row, text, truth};
 use crate::platform::dynamo::{Condition, DynamoError, Put, Update};
+use crate::platform::ledger::FORGET_AT;
 use crate::platform::register::{Register, RegisterAttributes};
 use crate::platform::runtime::hold::Hold;
 use crate::platform::runtime::retry::Backoff;
 use crate::platform::values::{ActorId, Retention, Timestamp, ViewerId};
 
 impl Follows {
-    /// Records a follow or an unfollow, unless a later one is on record. The actor is [hidden](super::HiddenActors) from the follower before. The command that has completed the timeline for a follow
-    /// [shows](Self::show) the actor again.
+    /// Records a follow or an unfollow, unless a later one is on record. The actor is [hidden](super::HiddenActors) from the
+    /// follower before. The command that has completed the timeline for a follow [shows](Self::show) the actor again.
     ///
     /// A page may read who is hidden just before that, and entries just after the edge of a follow has let some in. So a hold passes
     /// between the two.
@@ -81,7 +82,7 @@ impl Follows {
     }
 
     /// Notes in the edge that the viewer's timeline agrees with this state, if the edge still has it. A repeated command then has
-    /// nothing to do.
+    /// nothing to do. An erased edge stays as it is until it expires.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.
@@ -93,8 +94,10 @@ impl Follows {
     ) -> Result<(), DynamoError> {
         let complete = Update {
             expression: "SET #complete = :complete",
-            condition: Some("changed_at = :at AND following = :following"),
-            names: vec![("#complete", COMPLETE)],
+            condition: Some(
+                "changed_at = :at AND following = :following AND attribute_not_exists(#forget)",
+            ),
+            names: vec![("#complete", COMPLETE), ("#forget", FORGET_AT)],
             values: vec![
                 (":complete", text(complete_for(&state))),
                 (":at", text(state.changed_at.to_string())),
