@@ -29,7 +29,7 @@ mod tests {
             assert!(panicked);
             return;
         }
-        let name = "runtime::panics::tests::a_panic_in_a_thread_ends_the_process";
+        let name = "platform::runtime::panics::tests::a_panic_in_a_thread_ends_the_process";
         let ended = Command::new(std::env::current_exe().unwrap())
             .args([name, "--exact", "--nocapture"])
             .env(IN_A_PROCESS_OF_ITS_OWN, "1")
