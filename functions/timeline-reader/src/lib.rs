@@ -82,6 +82,7 @@ use http::auth::Caller;
 use http::path::{EVENTS_ROUTE, Path, Route};
 use http::preflight;
 use http::problem::Problem;
+use http::query::Parameters;
 use http::response::Shareable;
 use log::Outcome;
 pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics, metric_names};
@@ -196,13 +197,10 @@ impl Reader {
         if event.request_context.http.method != "GET" {
             return Err(Problem::MethodNotAllowed("GET"));
         }
-        let cx = Context {
-            event,
-            path,
-            caller: self.authorization.caller(event, &self.claims)?,
-            reader: self,
-            now: self.clock.now(),
-        };
+        let caller = self.authorization.caller(event, &self.claims)?;
+        // Every route takes it, also where the answer is the same for everybody.
+        caller.own(Parameters::of(event, &["viewer"])?.get("viewer"))?;
+        let cx = Context { event, path, caller, reader: self, now: self.clock.now() };
         router::answer(route, &cx).await
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::platform::crypto::hash::hex;
@@ -59,7 +60,8 @@ impl RefusedSubject {
             let value = members.get(member)?.get();
             Some(serde_json::from_str(value).unwrap_or_else(|_| value.to_owned()))
         };
-        Self::of_members(of).unwrap_or_else(|| Self::of_text(body))
+        let of_event = || tenant_of_first(members.get("events")?);
+        Self::of_members(of).or_else(of_event).unwrap_or_else(|| Self::of_text(body))
     }
 
     /// True if the command names a viewer, an actor or a tenant.
@@ -80,6 +82,17 @@ impl RefusedSubject {
     fn of_text(body: &str) -> Self {
         Self { digest: digest("body", body), is_named: false }
     }
+}
+
+/// The tenant that the first of several events names.
+fn tenant_of_first(events: &RawValue) -> Option<RefusedSubject> {
+    #[derive(Deserialize)]
+    struct Event {
+        tenant_id: TenantId,
+    }
+    let events: Vec<&RawValue> = serde_json::from_str(events.get()).ok()?;
+    let Event { tenant_id } = serde_json::from_str(events.first()?.get()).ok()?;
+    Some(RefusedSubject::of_tenant(&tenant_id))
 }
 
 fn digest(kind: &str, text: &str) -> String {
@@ -109,6 +122,11 @@ mod tests {
             assert_ne!(bob(body), expected, "{body}");
         }
         assert!(bob(r#"{"viewer_id":7}"#).is_named(), "a malformed id");
+        let events = r#"{"type":"events.recorded","events":[{"tenant_id":"bob","name":7},{"tenant_id":"eve"}]}"#;
+        assert_eq!(
+            RefusedSubject::of_body(events),
+            RefusedSubject::of_body(r#"{"tenant_id":"bob"}"#)
+        );
         for body in ["", "not json", "[]", r#"{"poll_id":"mvp"}"#] {
             assert!(!bob(body).is_named(), "{body}");
             assert_eq!(bob(body), bob(body));
