@@ -152,8 +152,9 @@ async fn what_is_done_names_no_follower() {
     let (fan_outs, range) = (FanOuts::new(&world.tables.ledger), FollowerRange::ALL);
     for done in [false, true] {
         let progress = Progress { position: Some("2612#bob".to_owned()), written: 1, done };
+        let progress = (&progress, world.clock.now());
         fan_outs
-            .note_progress(&key, FanOutKind::Insert, range, Pass::Main, &progress)
+            .note_progress(&key, FanOutKind::Insert, range, Pass::Main, progress)
             .await
             .unwrap();
         assert_eq!(ledger(&world)[0].to_string().contains("bob"), !done);

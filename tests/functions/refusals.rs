@@ -404,7 +404,7 @@ async fn a_refusal_that_is_slow_to_count_uses_up_no_receive() {
     slow.set_rates(Rates { writes: Some(0.001), ..Rates::default() });
     let short = Deadline::after(Duration::from_secs(2));
     // Equal messages of one batch count, too, and what is not a command.
-    let messages = [&late.to_string(), &late.to_string(), "no command"].map(|body| sent(body));
+    let messages = [&late.to_string(), &late.to_string(), "no command"].map(sent);
     let ids = messages.clone().map(|it| it.message_id);
     let answer = world.writer.handle(event(messages), short).await.unwrap();
     assert_eq!(unfinished_ids(&answer), [""; 0]);

@@ -247,7 +247,7 @@ async fn progress(world: &World, n: u32) {
     let progress = Progress { position: Some("x".to_owned()), written: u64::from(n), done: n > 1 };
     let (kind, now) = (FanOutKind::Insert, instant(n));
     fan_outs.plan(&key, kind, 1, now).await.unwrap();
-    fan_outs.note_progress(&key, kind, segment, Pass::Main, &progress).await.unwrap();
+    fan_outs.note_progress(&key, kind, segment, Pass::Main, (&progress, now)).await.unwrap();
     assert_eq!(fan_outs.end(&key, kind, now).await.unwrap().is_some(), n > 1);
     let of = Reconciliation { viewer: &viewer, actor: &actor, origin: &origin };
     let state = Register { on: true, changed_at: instant(1) };

@@ -19,6 +19,8 @@ pub(crate) struct Delivery {
     pub(crate) what: Option<What>,
     /// What it goes on with, if it is the writer's own: see `going_on` in `run.rs`.
     pub(crate) goes_on_with: Vec<String>,
+    /// Whether it is a segment of a fan-out.
+    pub(crate) is_segment: bool,
     /// The first messages of its copies in the batch that it was acknowledged in: they share what becomes of one of them.
     pub(crate) copies: Vec<String>,
     pub(crate) attributes: HashMap<String, SqsMessageAttribute>,
@@ -30,7 +32,8 @@ impl Delivery {
     pub(crate) fn new(id: String, what: What) -> Self {
         let (goes_on_with, copies, attributes) = (Vec::new(), Vec::new(), HashMap::new());
         let body = what.body().to_string();
-        Self { id, body, what: Some(what), goes_on_with, copies, attributes, receives: 1 }
+        let what = Some(what);
+        Self { id, body, what, goes_on_with, is_segment: false, copies, attributes, receives: 1 }
     }
 
     /// The message that first carried its command: those that go on with the command name it.
@@ -57,7 +60,8 @@ impl Delivery {
 }
 
 /// The copies, the last to arrive first.
-pub(crate) fn arrivals(history: &[Sent]) -> Vec<Delivery> {
+pub(crate) fn arrivals<'s>(history: impl IntoIterator<Item = &'s Sent>) -> Vec<Delivery> {
+    let history: Vec<_> = history.into_iter().collect();
     let copies = history.iter().enumerate().flat_map(|(index, sent)| {
         let copies = sent.delays.iter().enumerate();
         copies.map(move |(copy, delay)| (sent.number + delay, index, copy))
@@ -65,7 +69,7 @@ pub(crate) fn arrivals(history: &[Sent]) -> Vec<Delivery> {
     let mut copies: Vec<_> = copies.collect();
     copies.sort_unstable_by_key(|copy| std::cmp::Reverse(*copy));
     let copies = copies.into_iter().map(|(_, index, copy)| {
-        let Sent { number, what, .. } = &history[index];
+        let Sent { number, what, .. } = history[index];
         Delivery::new(format!("{number}-{copy}"), what.clone())
     });
     copies.collect()

@@ -67,6 +67,17 @@ impl FaultPlan {
         }
     }
 
+    /// The same beside an erasure, which writes more than a slow table takes. Mostly viewers are parked.
+    pub(crate) fn beside_an_erasure(self, random: &mut Rng) -> Self {
+        let minutes = random.choice([0, 10, 10, 60]).unwrap();
+        Self { slow: None, parking: parked_after(minutes), ..self }
+    }
+
+    /// Makes calls fail for nothing but what passes, so that what takes thousands of them comes to its end.
+    pub(crate) fn is_mended(&mut self) {
+        self.broken = false;
+    }
+
     /// The rates of the tables.
     pub(crate) fn rates(&self) -> Rates {
         Rates { writes: self.slow, ..Rates::default() }
@@ -94,7 +105,10 @@ impl FaultPlan {
 }
 
 fn parking(random: &mut Rng) -> Parking {
-    let minutes = random.choice([0, 0, 10, 60]).unwrap();
+    parked_after(random.choice([0, 0, 10, 60]).unwrap())
+}
+
+fn parked_after(minutes: u64) -> Parking {
     match minutes {
         0 => Parking::off(),
         minutes => Parking::after(Duration::from_secs(minutes * 60)).with_slack(SLACK),

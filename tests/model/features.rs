@@ -6,14 +6,14 @@
 
 pub(crate) mod battles;
 pub(crate) mod events;
-mod likes;
+pub(crate) mod likes;
 mod lists;
 pub(crate) mod notifications;
 mod pages;
 mod pairs;
 mod polls;
 mod profiles;
-mod rooms;
+pub(crate) mod rooms;
 mod tags;
 
 use std::cell::RefCell;
@@ -91,6 +91,10 @@ pub(crate) async fn ask(
 ) -> Result<(), String> {
     let Some(feature) = random.choice(FEATURES) else { return Ok(()) };
     let Some(path) = random.choice((feature.paths)()) else { return Ok(()) };
+    let is_about = |person: &str| path.split(['/', '?', '=', '&']).any(|it| it == person);
+    if observed.borrow().away.is_some_and(is_about) {
+        return Ok(());
+    }
     let done = observed.borrow().done.clone();
     let before = observed.borrow().answers.get(&path).cloned();
     let get = async |path: &str, query: &str| {
@@ -101,16 +105,16 @@ pub(crate) async fn ask(
     if matches!(status, 429 | 503) {
         return Ok(());
     }
-    let started = observed.borrow().started.clone();
+    let (started, is_erasing) = (observed.borrow().started.clone(), observed.borrow().is_erasing);
     let before = before.as_ref();
     let commands = Commands { done: &done, started: &started, quiet: false, before };
-    if let Some(problem) = (feature.judge)(&path, status, &answer, &commands) {
+    if !is_erasing && let Some(problem) = (feature.judge)(&path, status, &answer, &commands) {
         return Err(format!("{path}: {problem}: {answer}"));
     }
     if let Some(mark) = notifications::mark_of(&path, &answer, &mut random) {
         observed.borrow_mut().to_send.push(mark);
     }
-    if status == 200 {
+    if status == 200 && !is_erasing {
         observed.borrow_mut().answers.insert(path, answer);
     }
     Ok(())

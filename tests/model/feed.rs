@@ -174,7 +174,11 @@ pub(crate) async fn poll(
         let since = feed.walking.clone().unwrap_or_else(|| Rc::clone(&before));
         let asked = walk::asked(reader, observed);
         let query = format!("limit={limit}&cursor={}", feed.cursor);
-        let Some(page) = walk::page(reader, feed.walk.viewer, &query).await? else { break };
+        let page = walk::page(reader, feed.walk.viewer, &query).await;
+        if observed.borrow().away == Some(feed.walk.viewer) {
+            return Ok(());
+        }
+        let Some(page) = page? else { break };
         let answered = walk::answered(reader, observed);
         if !feed.is_in_time(answered.now) {
             break;

@@ -26,6 +26,17 @@ pub(crate) async fn redrive_one(world: &World, mut random: Rng) {
     }
 }
 
+/// Redrives all letters but those that can never be applied. What fails is redriven another time.
+pub(crate) async fn redrive_all(world: &World) {
+    let letters = &world.tables.dead_letters;
+    let Ok(listed) = letters.all().try_collect::<Vec<_>>().await else { return };
+    for listed in listed.iter().filter(|it| !REFUSED.contains(&it.reason.as_str())) {
+        if let Ok(Some(letter)) = letters.get(&listed.id).await {
+            let _ = redrive(letters, &world.sender, &letter).await;
+        }
+    }
+}
+
 /// Has everything kept that is on its way to the alerter, and redrives whatever is kept, until only
 /// those letters are left that can never be applied. Returns them.
 pub(crate) async fn until_only_refused_are_left(

@@ -12,6 +12,7 @@
 //! run        one history against the real handlers: deliveries, crashes, time, readers between
 //! delivery   messages on their way
 //! stream     changes of facts: delivered in batches, again, and in shards that end
+//! leaving    a person who is erased at any time
 //! letters    commands that give up: kept, and redriven
 //! usage      how often each thing was done to the handlers; `--show-output` prints it
 //! readers    several of them, frozen and thawed, with clocks apart
@@ -49,6 +50,7 @@ mod fault_plan;
 mod features;
 mod feed;
 mod history;
+mod leaving;
 mod letters;
 mod moment;
 mod moving;

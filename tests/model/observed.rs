@@ -24,6 +24,10 @@ pub(crate) struct Observed {
     pub(crate) sent: Vec<Value>,
     /// Clients that poll, but those that are polling.
     pub(crate) feeds: Vec<Feed>,
+    /// A person whose erasure has begun, and who does not read any more.
+    pub(crate) away: Option<&'static str>,
+    /// Whether other features are judged in the end alone, because somebody is erased.
+    pub(crate) is_erasing: bool,
     /// Whether an entry that nobody is shown may be stored.
     pub(crate) may_have_left: bool,
 }

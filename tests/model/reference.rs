@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::history::{RETENTION, What};
+use crate::history::{RETENTION, Sent, What};
 
 /// An activity as a reader is shown it, ordered like timelines: by time, then by id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,11 +36,22 @@ pub(crate) struct Reference {
     /// By viewer and actor: when, and whether they unfollowed then. The greatest is in force.
     pub(crate) follows: BTreeMap<(String, String), BTreeSet<(i64, bool)>>,
     pub(crate) features: Vec<Value>,
+    /// Commands of a person who was erased. What they opened is not there any more, and what they
+    /// closed stays closed.
+    pub(crate) erased: Vec<Value>,
+    /// The ids of activities of such a person: others were refused, or this one was.
+    pub(crate) has_erased: BTreeSet<String>,
     /// Events that were refused, each as a command of its own.
     pub(crate) refused_events: Vec<Value>,
 }
 
 impl Reference {
+    pub(crate) fn of(history: &[Sent]) -> Self {
+        let mut reference = Self::default();
+        history.iter().for_each(|sent| reference.take(&sent.what));
+        reference
+    }
+
     pub(crate) fn take(&mut self, what: &What) {
         match what.clone() {
             What::Publish { id, actor, at, kind, payload } => {
@@ -62,6 +73,16 @@ impl Reference {
             }
             What::Feature(body) => self.features.push(body),
         }
+    }
+
+    /// Takes a command of other features whose person was erased since. A hit stays, and is nobody's.
+    pub(crate) fn erase(&mut self, body: &Value) {
+        if body["type"] == "battle.hit" {
+            let mut hit = body.clone();
+            hit["viewer_id"] = Value::Null;
+            self.features.push(hit);
+        }
+        self.erased.push(body.clone());
     }
 
     /// Removes a publish that was refused because its id belongs to another.

@@ -2,6 +2,7 @@
 //! waiting call gets its turn (or fails), one handler dies, or all of them do, time passes, expired
 //! entries are swept, a reader sets out, dead letters are taken in or redriven.
 
+mod erasing;
 mod messages;
 
 use std::cell::RefCell;
@@ -25,13 +26,16 @@ use crate::fault_plan::FaultPlan;
 use crate::features;
 use crate::feed;
 use crate::history::{DAY, MINUTE, START, Sent};
+use crate::leaving::Leaving;
 use crate::letters::{redrive_one, until_only_refused_are_left};
 use crate::observed::Observed;
 use crate::readers::{KeptReader, Readers};
+use crate::reference::Reference;
 use crate::scheduler::{Handler, Scheduler, Task, Waiting, first_ready};
 use crate::stream::Stream;
 use crate::usage::{count, count_fault};
 use crate::walk;
+use erasing::Leaver;
 
 /// Handlers at work at once, and readers, alerters and operators.
 const HANDLERS: usize = 4;
@@ -51,13 +55,21 @@ const LONGEST: i64 = 2 * DAY;
 
 /// Runs a history. Returns what went wrong, if something did.
 pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
+    with(seed, history, None)
+}
+
+/// The same, and a person leaves.
+pub(crate) fn with(seed: u64, history: &[Sent], leaving: Option<Leaving>) -> Result<(), String> {
     // What the retries' jitter draws from.
     fastrand::seed(seed);
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     let waiting = Waiting::default();
     let mut random = Rng::with_seed(seed ^ 0x5EED);
-    let fault_plan = FaultPlan::any(&mut random);
+    let mut fault_plan = FaultPlan::any(&mut random);
+    if leaving.is_some() {
+        fault_plan = fault_plan.beside_an_erasure(&mut random);
+    }
     let mut slow = None;
     let mut world = runtime.block_on(async {
         World::within(&fault_plan.limits, |inside| {
@@ -83,7 +95,10 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
     runtime.block_on(tokio::task::unconstrained(async {
         let mut run = Run::new(&world, history, &observed, &waiting, fault_plan, random);
+        run.leaver = leaving.map(|leaving| Leaver::new(leaving, history, &mut run.random));
         run.slow = slow;
+        let is_later = |sent: &&Sent| leaving.is_some_and(|leaving| leaving.is_later(sent));
+        run.arriving = arrivals(history.iter().filter(|sent| !is_later(sent)));
         run.until_quiet().await?;
         waiting.open();
         run.stream.end(&mut run.random).await?;
@@ -94,10 +109,21 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         let refused = until_only_refused_are_left(&world, std::mem::take(&mut run.letters)).await?;
         // What came back from the dead letters states facts, too.
         run.stream.end(&mut run.random).await?;
+        if let Some(leaving) = leaving {
+            // Copies may have given up since.
+            leaving.erase_letters(&world).await?;
+            let has_left_entries = run.fault_plan.parking.is_on() && run.deaths_of_readers > 0;
+            leaving.check_left(&world, has_left_entries)?;
+        }
         let mut observed = observed.take();
         // A reader that died while it completed a timeline may have left an entry there that nobody is shown.
         observed.may_have_left = run.fault_plan.parking.is_on() && run.deaths_of_readers > 0;
-        check::in_the_end(&world, &run.kept, history, &refused, &observed, &mut run.random).await
+        let reference = match leaving {
+            Some(leaving) => leaving.reference(&run.history),
+            None => Reference::of(&run.history),
+        };
+        let reference = check::outcome(reference, &run.history, &refused)?;
+        check::in_the_end(&world, &run.kept, reference, &observed, &mut run.random).await
     }))
 }
 
@@ -110,7 +136,7 @@ struct Reading<'a> {
 
 struct Run<'a> {
     world: &'a World,
-    history: &'a [Sent],
+    history: Vec<Sent>,
     observed: &'a RefCell<Observed>,
     waiting: &'a Waiting,
     fault_plan: FaultPlan,
@@ -121,6 +147,8 @@ struct Run<'a> {
     /// How many messages go on with a command and are not acknowledged: by the message that first carried the
     /// command, or by the activity that is fanned out in segments.
     going_on: HashMap<String, usize>,
+    /// How many of these are segments of fan-outs.
+    segments: HashMap<String, usize>,
     /// Deliveries that are acknowledged and not yet in effect, because others go on with their command.
     acknowledged: Vec<Delivery>,
     /// What is on the dead-letter queue.
@@ -131,6 +159,7 @@ struct Run<'a> {
     readers: Vec<Reading<'a>>,
     operators: Vec<Task<'a, ()>>,
     stream: Stream<'a>,
+    leaver: Option<Leaver<'a>>,
     deaths: usize,
     deaths_of_readers: usize,
     turns: u32,
@@ -149,15 +178,16 @@ impl<'a> Run<'a> {
     ) -> Self {
         Self {
             world,
-            history,
+            history: history.to_vec(),
             observed,
             waiting,
             kept: Readers::new(world, &fault_plan),
             fault_plan,
             random,
-            arriving: arrivals(history),
+            arriving: Vec::new(),
             taken: 0,
             going_on: HashMap::new(),
+            segments: HashMap::new(),
             acknowledged: Vec::new(),
             letters: Vec::new(),
             handlers: Vec::new(),
@@ -165,6 +195,7 @@ impl<'a> Run<'a> {
             readers: Vec::new(),
             operators: Vec::new(),
             stream: Stream::new(world),
+            leaver: None,
             deaths: DEATHS,
             deaths_of_readers: 0,
             turns: 0,
@@ -175,12 +206,27 @@ impl<'a> Run<'a> {
     async fn until_quiet(&mut self) -> Result<(), String> {
         loop {
             self.turns += 1;
+            if self.turns.is_multiple_of(20_000) {
+                eprintln!(
+                    "DEBUG {} arriving {} handlers {} alerters {} readers {} operators {} stream {} waiting {} leaver {:?}",
+                    self.turns,
+                    self.arriving.len(),
+                    self.handlers.len(),
+                    self.alerters.len(),
+                    self.readers.len(),
+                    self.operators.len(),
+                    self.stream.is_at_work(),
+                    self.waiting.number(),
+                    self.leaver.as_ref().map(|l| l.debug())
+                );
+            }
             if self.turns == SLOW_TURNS {
                 self.slow.iter().for_each(|tables| tables.set_rates(Rates::default()));
             }
             self.go_on().await?;
             self.take_answers();
-            if self.arriving.is_empty() && !self.anybody_at_work() {
+            self.leave();
+            if self.arriving.is_empty() && !self.anybody_at_work() && self.has_left().await {
                 return Ok(());
             }
             match self.random.u8(0..200) {
@@ -216,6 +262,9 @@ impl<'a> Run<'a> {
                 }
                 _ if self.nobody_but_frozen_readers() => self.kept.thaw(),
                 // Nobody waits for a call, so whoever is at work waits for time to pass.
+                // An erasure waits for the projector, but not for long.
+                _ if self.leaver.as_ref().is_some_and(Leaver::is_at_work)
+                    && self.stream.deliver_all(&mut self.random) => {}
                 _ if self.anybody_at_work() => tokio::time::advance(Duration::from_secs(1)).await,
                 _ => {}
             }
@@ -231,6 +280,7 @@ impl<'a> Run<'a> {
             && self.alerters.is_empty()
             && self.operators.is_empty()
             && !self.stream.is_at_work()
+            && !self.leaver.as_ref().is_some_and(Leaver::is_at_work)
     }
 
     fn nobody_but_frozen_readers(&self) -> bool {

@@ -19,6 +19,8 @@ use crate::usage::count;
 
 /// Shards beside each other.
 const SHARD_CHAINS: usize = 3;
+/// Records that are read at once.
+const PAGE: usize = 64;
 /// How often a batch may be refused once it is quiet: a slow table may owe for large items for some deliveries.
 const REFUSALS: u32 = 20;
 
@@ -79,7 +81,6 @@ impl<'a> Stream<'a> {
     /// Something happens to one of the chains.
     pub(crate) fn happen(&mut self, random: &mut Rng) {
         let n = random.usize(0..SHARD_CHAINS);
-        let records = self.records(n);
         let chain = &mut self.chains[n];
         match (&chain.batch, random.u8(0..20)) {
             (Some(_), 0) => {
@@ -91,23 +92,34 @@ impl<'a> Stream<'a> {
                 chain.behind = 0;
             }
             (None, 1) => {
-                let last = records.last().map(|record| record.number);
-                if last.is_some() && last > chain.ends.last().copied() {
+                let last = self.records(n, usize::MAX).last().map(|record| record.number);
+                let chain = &mut self.chains[n];
+                let last = last.unwrap_or(chain.behind);
+                if last > chain.ends.last().copied().unwrap_or(0) {
                     count("stream: a shard ended");
-                    chain.ends.extend(last);
+                    chain.ends.push(last);
                 }
             }
-            (None, _) => self.deliver(n, records, random.usize(1..12)),
+            (None, _) => self.deliver(n, random.usize(1..12)),
             (Some(_), _) => {}
         }
     }
 
-    /// Delivers the next records, at most N, and none behind the end of a shard.
-    fn deliver(&mut self, n: usize, records: Vec<StreamRecord>, at_most: usize) {
+    /// Delivers the next records of all chains. Returns false if there are none.
+    pub(crate) fn deliver_all(&mut self, random: &mut Rng) -> bool {
+        for n in 0..SHARD_CHAINS {
+            if self.chains[n].batch.is_none() {
+                self.deliver(n, random.usize(1..12));
+            }
+        }
+        self.is_at_work()
+    }
+
+    /// Delivers the next records, at most N and those of a barrier, and none behind the end of a shard.
+    fn deliver(&mut self, n: usize, at_most: usize) {
+        let next = self.records(n, at_most);
         let chain = &mut self.chains[n];
         let shard = |number: i64| chain.ends.iter().filter(|end| **end < number).count();
-        let next = records.into_iter().filter(|record| record.number > chain.behind);
-        let next: Vec<_> = next.take(at_most).collect();
         let Some(first) = next.first().map(|record| shard(record.number)) else { return };
         let next: Vec<_> = next.into_iter().take_while(|r| shard(r.number) == first).collect();
         count("stream: records delivered, up to twelve");
@@ -127,13 +139,11 @@ impl<'a> Stream<'a> {
             }
             let mut refusals = 0;
             loop {
-                let records = self.records(n);
-                let last = records.last().map_or(0, |record| record.number);
                 let behind = self.chains[n].behind;
-                if behind >= last {
+                if self.records(n, 1).is_empty() {
                     break;
                 }
-                self.deliver(n, records, random.usize(1..12));
+                self.deliver(n, random.usize(1..12));
                 let Some((numbers, task)) = self.chains[n].batch.take() else { continue };
                 let response = task.await;
                 self.chains[n].pass(&numbers, &response);
@@ -146,15 +156,37 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    fn records(&self, n: usize) -> Vec<StreamRecord> {
-        let lane_of = |record: &StreamRecord| {
-            // In which order the text names its attributes differs from write to write.
-            let keys: BTreeMap<String, Value> = serde_json::from_str(record.keys.get()).unwrap();
-            let mut hasher = DefaultHasher::new();
-            keys.into_iter().for_each(|(name, value)| (name, value.to_string()).hash(&mut hasher));
-            usize::try_from(hasher.finish() % SHARD_CHAINS as u64).unwrap()
-        };
-        let records = self.world.engine.stream_behind(0, usize::MAX).unwrap();
-        records.into_iter().filter(|record| lane_of(record) == n).collect()
+    /// The next records of a chain, at most N. Rows of a barrier, which are thousands, do not count.
+    fn records(&self, n: usize, at_most: usize) -> Vec<StreamRecord> {
+        let (mut found, mut counted, mut behind) = (Vec::new(), 0, self.chains[n].behind);
+        loop {
+            let page = self.world.engine.stream_behind(behind, PAGE).unwrap();
+            let is_last = page.len() < PAGE;
+            behind = page.last().map_or(behind, |record| record.number);
+            for record in page {
+                // In which order the text names its attributes differs from write to write.
+                let keys: BTreeMap<String, Value> =
+                    serde_json::from_str(record.keys.get()).unwrap();
+                let is_counted = !keys["pk"]["S"].as_str().unwrap().starts_with("barrier#");
+                if chain_of(keys) != n {
+                    continue;
+                }
+                if is_counted && counted == at_most {
+                    return found;
+                }
+                counted += usize::from(is_counted);
+                found.push(record);
+            }
+            if is_last {
+                return found;
+            }
+        }
     }
+}
+
+/// The chain that a row is dealt to.
+fn chain_of(keys: BTreeMap<String, Value>) -> usize {
+    let mut hasher = DefaultHasher::new();
+    keys.into_iter().for_each(|(name, value)| (name, value.to_string()).hash(&mut hasher));
+    usize::try_from(hasher.finish() % SHARD_CHAINS as u64).unwrap()
 }

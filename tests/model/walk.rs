@@ -62,6 +62,9 @@ pub(crate) async fn walk(
     mut random: Rng,
 ) -> Result<(), String> {
     let viewer = random.choice(viewers().collect::<Vec<_>>()).unwrap();
+    if observed.borrow().away == Some(viewer) {
+        return Ok(());
+    }
     let walk = Walk::any(viewer, &mut random);
     let (at_first, [begun, _]) = (observed.borrow().done.clone(), reader.times());
     let mut limit = some(&mut random);
@@ -69,7 +72,11 @@ pub(crate) async fn walk(
     let (mut seen, mut after_short) = (Vec::<Shown>::new(), false);
     loop {
         let (before, asked) = (observed.borrow().done.clone(), asked(reader, observed));
-        let Some(page) = page(reader, viewer, &query).await? else { return Ok(()) };
+        let page = page(reader, viewer, &query).await;
+        if observed.borrow().away == Some(viewer) {
+            return Ok(());
+        }
+        let Some(page) = page? else { return Ok(()) };
         let items: Vec<_> = page["items"].as_array().unwrap().iter().map(shown).collect();
         let next = page["next_cursor"].as_str();
         check_whole(

@@ -411,7 +411,7 @@ BREAKS = {
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
     "events to every bus": (
-        set_at(*statement("ProjectorRole", 5, "Fn::If", 1, "Resource", "*")),
+        set_at(*statement("ProjectorRole", 6, "Fn::If", 1, "Resource", "*")),
         check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,
     ),
     "events that are granted without a bus": (
@@ -439,7 +439,7 @@ BREAKS = {
         check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,
     ),
     "traces of everything": (
-        set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 7, "Fn::If", 1, "Action", "xray:*")),
+        set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 8, "Fn::If", 1, "Action", "xray:*")),
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
     "two functions with one role": (

@@ -69,8 +69,13 @@ fn judge_hit(
 ) -> Option<String> {
     let (_, done) = said(&commands.done.features, battle);
     let (opened, started) = said(&commands.started.features, battle);
+    let is_of = |command: &&Value| command["battle_id"] == battle;
+    let mut erased = commands.done.erased.iter().filter(is_of);
     match (status, started.get(hit)) {
+        // With its battle, whose it was may be erased or not.
+        _ if erased.any(|command| command["type"] == "battle.opened") => return None,
         (404, _) if !done.contains_key(hit) => return None,
+        (404, Some(said)) if said["viewer_id"].is_null() => return None,
         (200, Some(said)) => {
             let is_other = ["hit_id", "viewer_id", "damage", "at"]
                 .iter()
@@ -153,16 +158,25 @@ fn whole(answers: &Answers, commands: &Commands<'_>) -> Option<String> {
         }
         let of = |viewer: &str| &answers[&format!("/v1/battles/{battle}?viewer={viewer}")];
         let state = |hit: &str| &answers[&format!("/v1/battles/{battle}/hits/{hit}")]["state"];
+        let is_nobodys = |hit: &&str| hits[*hit]["viewer_id"].is_null();
         let landed: BTreeSet<_> =
             hits.keys().filter(|hit| state(hit) == "landed").copied().collect();
         let damage = |hit: &str| hits[hit]["damage"].as_u64().unwrap();
-        let sum: u64 = landed.iter().map(|hit| damage(hit)).sum();
         let shown = of("ann");
         let last = shown["last_hit"]["hit_id"].as_str();
-        let is_right = shown["hits"] == landed.len()
-            && shown["hp_left"] == hp.saturating_sub(sum)
-            && last.is_none_or(|last| landed.contains(last) && sum - damage(last) < *hp)
-            && (sum >= *hp || landed.len() == hits.len());
+        let are_right = |landed: &BTreeSet<&str>| {
+            let sum: u64 = landed.iter().map(|hit| damage(hit)).sum();
+            shown["hits"] == landed.len()
+                && shown["hp_left"] == hp.saturating_sub(sum)
+                && last.is_none_or(|last| landed.contains(last) && sum - damage(last) < *hp)
+                && (sum >= *hp || landed.len() == hits.len())
+        };
+        // Of hits whose viewers were erased nobody is told whether they have landed.
+        let nobodys: Vec<_> = hits.keys().copied().filter(is_nobodys).collect();
+        let is_right = (0..1_usize << nobodys.len()).any(|chosen| {
+            let chosen = (0..nobodys.len()).filter(|n| chosen >> n & 1 == 1).map(|n| nobodys[n]);
+            are_right(&landed.iter().copied().chain(chosen).collect())
+        });
         let shares_are_right = viewers().all(|viewer| {
             let theirs: Vec<_> = landed
                 .iter()

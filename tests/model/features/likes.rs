@@ -17,7 +17,7 @@ use crate::reference::Reference;
 pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each_by_itself };
 
 /// Activities that are liked, and in which people are tagged: those of every tenth command, if it publishes one.
-pub(super) fn activities() -> impl Iterator<Item = String> {
+pub(crate) fn activities() -> impl Iterator<Item = String> {
     (0..60).step_by(10).map(|number| format!("p{number}"))
 }
 

@@ -81,6 +81,8 @@ struct NotificationCommands {
     /// Of which viewer and activity something was marked that no answer has told of: that marks what there is when it is
     /// processed.
     marked_blindly: BTreeSet<(String, String)>,
+    /// By activity: viewers who liked it and were erased. Whether a mark was of theirs too is not known.
+    erased: BTreeMap<String, BTreeSet<String>>,
 }
 
 fn said(reference: &Reference) -> NotificationCommands {
@@ -89,7 +91,12 @@ fn said(reference: &Reference) -> NotificationCommands {
         read: BTreeMap::new(),
         marked_all: BTreeSet::new(),
         marked_blindly: BTreeSet::new(),
+        erased: BTreeMap::new(),
     };
+    for like in reference.erased.iter().filter(|it| it["type"] == "like.created") {
+        let text = |name: &str| like[name].as_str().unwrap().to_owned();
+        said.erased.entry(text("activity_id")).or_default().insert(text("viewer_id"));
+    }
     for command in &reference.features {
         let text = |name: &str| command[name].as_str().unwrap_or_default().to_owned();
         match text("type").as_str() {
@@ -250,10 +257,9 @@ fn judge_in_the_end(
     };
     let read_through = there_are.checked_sub(sum(true));
     let is_open = said.marked_all.contains(viewer) || said.marked_blindly.contains(&whose);
-    let fits = match is_open {
-        true => read_through.is_some_and(|through| through >= read),
-        false => read_through == Some(read),
-    };
+    let erased = said.erased.get(activity).map_or(0, |viewers| viewers.len() as u64);
+    let least = read.saturating_sub(erased);
+    let fits = read_through.is_some_and(|through| through >= least && (is_open || through <= read));
     if !fits || (!only_unread && sum(true) + sum(false) != there_are) {
         return Some(format!("{activity}: {there_are} viewers, of whom {read} are read"));
     }

@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 
 use super::{Answers, Commands, Feature};
 use crate::history::{DAY, MINUTE, START, changed_at, instant, viewers};
+use crate::reference::Reference;
 
 pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole };
 
 /// One that nobody joins, one that some do, and one that is private by what is said there.
-const ROOMS: [&str; 3] = ["hall", "den", "vault"];
+pub(crate) const ROOMS: [&str; 3] = ["hall", "den", "vault"];
 const MESSAGES: usize = 9;
 
 fn posted(room: &str, number: usize, author: &str) -> Value {
@@ -98,9 +99,12 @@ struct RoomCommands<'a> {
     private: bool,
 }
 
-fn said<'a>(commands: &'a [Value], room: &str) -> RoomCommands<'a> {
+fn said<'a>(reference: &'a Reference, room: &str) -> RoomCommands<'a> {
     let mut said = RoomCommands::default();
-    for command in commands.iter().filter(|command| command["room_id"] == room) {
+    // It stays private.
+    let mut erased = reference.erased.iter().filter(|command| command["room_id"] == room);
+    said.private = erased.any(|it| it["type"] == "room.joined" || it["private"] == true);
+    for command in reference.features.iter().filter(|command| command["room_id"] == room) {
         let text = |name: &str| command[name].as_str().unwrap_or_default();
         match text("type") {
             "message.posted" => {
@@ -139,8 +143,8 @@ fn may_be_in(
 
 fn judge(path: &str, status: i64, answer: &Value, commands: &Commands<'_>) -> Option<String> {
     let asked = Asked::of(path);
-    let done = said(&commands.done.features, asked.room);
-    let started = said(&commands.started.features, asked.room);
+    let done = said(commands.done, asked.room);
+    let started = said(commands.started, asked.room);
     let may = match (asked.viewer, status) {
         (None, 200) => !done.private,
         (None, 403) => started.private,
@@ -220,7 +224,7 @@ fn judge_page(
 /// Of the posts under one id all but one were refused.
 fn whole(_: &Answers, commands: &Commands<'_>) -> Option<String> {
     ROOMS.iter().find_map(|room| {
-        let said = said(&commands.done.features, room);
+        let said = said(commands.done, room);
         let several = said.posts.iter().find(|(_, posts)| posts.len() != 1)?;
         Some(format!("{room}: under {} there are {:?}", several.0, several.1))
     })

@@ -1,6 +1,8 @@
 //! The messages of a run: delivered, acknowledged or delivered again, followed by others, and kept once they are dead
 //! letters.
 
+use std::collections::HashMap;
+
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::platform::dead_letters::MAX_RECEIVES;
 use tests::{event, said, soon};
@@ -11,13 +13,19 @@ use crate::history::What;
 use crate::scheduler::{Handler, Task};
 use crate::usage::count;
 
+/// Messages that come before one that an erasure waits for, at most.
+const AWAITED: usize = 8;
+
 impl Run<'_> {
     pub(super) fn deliver(&mut self) {
         let size = self.random.usize(1..5).min(self.arriving.len());
         count("message: delivered, up to four");
         let batch = self.arriving.split_off(self.arriving.len() - size);
         let mut observed = self.observed.borrow_mut();
-        batch.iter().filter_map(|d| d.what.as_ref()).for_each(|what| observed.begin(what));
+        for what in batch.iter().filter_map(|delivery| delivery.what.as_ref()) {
+            observed.begin(what);
+            self.leaver.iter_mut().for_each(|leaver| leaver.begin(what, &mut observed));
+        }
         drop(observed);
         let event = event(batch.iter().map(Delivery::message));
         let world = self.world;
@@ -45,6 +53,11 @@ impl Run<'_> {
             } else if delivery.receives < MAX_RECEIVES {
                 for what in &delivery.goes_on_with {
                     *self.going_on.get_mut(what).unwrap() -= 1;
+                    if let Some(segments) =
+                        self.segments.get_mut(what).filter(|_| delivery.is_segment)
+                    {
+                        *segments -= 1;
+                    }
                 }
                 self.acknowledged.push(delivery);
             }
@@ -58,6 +71,14 @@ impl Run<'_> {
         let goes_on = |what: &str| self.going_on.get(what).is_some_and(|messages| *messages > 0);
         let is_whole =
             |acknowledged: &mut Delivery| !acknowledged.may_be_gone_on_with().any(goes_on);
+        if let Some(leaver) = &mut self.leaver {
+            let number = |of: &HashMap<_, _>, what: &str| of.get(what).copied().unwrap_or(0);
+            let is_behind =
+                |what: &str| number(&self.going_on, what) > number(&self.segments, what);
+            let in_effect =
+                self.acknowledged.iter().filter(|it| !it.may_be_gone_on_with().any(is_behind));
+            in_effect.filter_map(|it| it.what.as_ref()).for_each(|what| leaver.finished(what));
+        }
         let mut observed = self.observed.borrow_mut();
         for acknowledged in self.acknowledged.extract_if(.., is_whole) {
             acknowledged.what.iter().for_each(|what| observed.take_effect(what));
@@ -71,7 +92,17 @@ impl Run<'_> {
         }
         count("message: delivered again");
         delivery.receives += 1;
-        let index = self.random.usize(0..=self.arriving.len());
+        self.arrive(delivery);
+    }
+
+    /// A message arrives at any time; soon, if an erasure waits for it.
+    fn arrive(&mut self, delivery: Delivery) {
+        let is_awaited = delivery
+            .what
+            .as_ref()
+            .is_some_and(|what| self.leaver.as_ref().is_some_and(|leaver| leaver.waits_for(what)));
+        let earliest = if is_awaited { self.arriving.len().saturating_sub(AWAITED) } else { 0 };
+        let index = self.random.usize(earliest..=self.arriving.len());
         self.arriving.insert(index, delivery);
     }
 
@@ -90,20 +121,27 @@ impl Run<'_> {
         for message in self.taken_at_once().await {
             let body = message.body.unwrap();
             let said = said(&body);
-            let goes_on_with = goes_on_with(&said);
+            let (goes_on_with, is_segment) = (goes_on_with(&said), said["type"] == "fanout.part");
             for what in &goes_on_with {
                 *self.going_on.entry(what.clone()).or_default() += 1;
+                *self.segments.entry(what.clone()).or_default() += usize::from(is_segment);
             }
             let sent = self.history.iter().find(|sent| sent.what.body() == said);
             let what = sent.map(|sent| sent.what.clone());
             // The queue's own ids are random, and no seed decides them.
             self.taken += 1;
             let (id, attributes) = (format!("taken-{}", self.taken), message.message_attributes);
-            let index = self.random.usize(0..=self.arriving.len());
             let copies = Vec::new();
-            let delivery =
-                Delivery { id, body, what, goes_on_with, copies, attributes, receives: 1 };
-            self.arriving.insert(index, delivery);
+            self.arrive(Delivery {
+                id,
+                body,
+                what,
+                goes_on_with,
+                is_segment,
+                copies,
+                attributes,
+                receives: 1,
+            });
         }
     }
 
@@ -112,6 +150,7 @@ impl Run<'_> {
         let mut observed = self.observed.borrow_mut();
         for body in std::mem::take(&mut observed.to_send) {
             count("message: made of an answer");
+            self.leaver.iter_mut().for_each(|leaver| leaver.sends(&body));
             for copy in 0..self.random.usize(1..3) {
                 let id = format!("answer-{}-{copy}", observed.sent.len());
                 let delivery = Delivery::new(id, What::Feature(body.clone()));

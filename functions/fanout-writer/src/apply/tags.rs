@@ -51,9 +51,14 @@ pub(super) async fn list_all(
     loop {
         let page = tags.of_activity(activity, position.as_ref(), PAGE).await?;
         let now = cx.clock.now();
-        let in_force = page.tags.iter().filter(|tag| tag.state.on);
-        let lists: Vec<_> = in_force.map(|tag| tags.list(tag, actor, sort_key, now)).collect();
-        listed += lists.len();
+        let mut in_force: Vec<_> = page.tags.iter().filter(|tag| tag.state.on).collect();
+        // An erasure marks the claim, and then untags everybody. What it has not seen is not listed.
+        if !in_force.is_empty() && cx.activities.claimed(activity).await?.is_none() {
+            in_force.clear();
+        }
+        listed += in_force.len();
+        let lists = in_force.into_iter().map(|tag| tags.list(tag, actor, sort_key, now));
+        let lists: Vec<_> = lists.collect();
         stream::iter(lists).buffer_unordered(LISTINGS_IN_FLIGHT).try_collect::<()>().await?;
         let Some(next) = page.next else { break };
         if slice.has_passed() {

@@ -87,6 +87,7 @@ impl Segment<'_> {
         let fan_out = self.fan_out;
         let pass = Pass::Recheck { origin: &fan_out.cx.delivery.origin };
         let (fan_outs, key, kind) = (&fan_out.cx.fan_outs, &fan_out.key, fan_out.kind);
+        let progress = (progress, fan_out.cx.clock.now());
         Ok(fan_outs.note_progress(key, kind, self.range, pass, progress).await?)
     }
 }

@@ -188,7 +188,7 @@ impl<'a> Segment<'a> {
             fan_outs.plan(key, *kind, 1, begun_at).await?;
             noting.unplanned_since = None;
         }
-        let (range, progress) = (self.range, &noting.progress);
+        let (range, progress) = (self.range, (&noting.progress, cx.clock.now()));
         fan_outs.note_progress(key, *kind, range, Pass::Main, progress).await?;
         noting.noted_at = Instant::now();
         Ok(())

@@ -26,7 +26,7 @@ pub(crate) mod summaries;
 mod tags;
 mod views;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -189,7 +189,7 @@ impl Auditor {
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let named = differences.iter().filter_map(|difference| difference.actor_id.as_deref());
-            let actors: HashSet<_> = named.filter_map(|id| ActorId::new(id).ok()).collect();
+            let actors: BTreeSet<_> = named.filter_map(|id| ActorId::new(id).ok()).collect();
             for difference in differences.iter().filter(|d| d.difference == Kind::Extra) {
                 let row = EntryRow {
                     sort_key: difference.sort_key.clone(),

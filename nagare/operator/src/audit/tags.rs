@@ -100,13 +100,26 @@ impl TagsAuditor {
     pub async fn repair(&self, differences: &[TagDifference]) -> Result<()> {
         for TagDifference { tagged_id, sort_key, .. } in differences {
             let Ok(sort_key) = sort_key.parse::<SortKey>() else { continue };
-            let claimed = self.activities.claimed(&sort_key.activity_id).await?;
-            let actor = claimed.filter(|(_, at)| *at == sort_key.published_at);
-            let actor = actor.map(|(actor, _)| actor);
-            let now = self.clock.now();
-            self.tags.repair_listing(tagged_id, &sort_key, actor.as_ref(), now).await?;
+            let mut actor = self.actor_of(&sort_key).await?;
+            loop {
+                let now = self.clock.now();
+                self.tags.repair_listing(tagged_id, &sort_key, actor.as_ref(), now).await?;
+                // The actor may have been erased meanwhile.
+                let is_now = self.actor_of(&sort_key).await?;
+                if is_now == actor {
+                    break;
+                }
+                actor = is_now;
+            }
         }
         Ok(())
+    }
+
+    /// The actor that has published an activity at this instant.
+    async fn actor_of(&self, sort_key: &SortKey) -> Result<Option<ActorId>> {
+        let claimed = self.activities.claimed(&sort_key.activity_id).await?;
+        let claimed = claimed.filter(|(_, at)| *at == sort_key.published_at);
+        Ok(claimed.map(|(actor, _)| actor))
     }
 }
 

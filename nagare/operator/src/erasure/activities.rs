@@ -73,9 +73,11 @@ impl Erasure {
 
     pub(super) async fn mark_record(&self, activity: &ActivityId) -> Result<()> {
         let key = self.key(activity);
+        // A command that tags reads the claim after it has recorded the tag: either it sees the mark, or
+        // its tag is found here.
+        self.mark(Tombstone::Claim(key.clone())).await?;
         self.untag_all(activity).await?;
         self.marks.remove_progress(&key).await?;
-        self.mark(Tombstone::Claim(key.clone())).await?;
         self.mark(Tombstone::Record(key)).await
     }
 }

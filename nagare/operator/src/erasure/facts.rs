@@ -5,7 +5,7 @@
 //! them. A hit keeps its damage, without the name. What the person opened loses its content, and what others did there expires with
 //! it. A row by which a change of such a row was redriven loses its content, and is marked too.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::platform::dynamo::item::{Key, Row, number, text, truth};
@@ -32,9 +32,9 @@ const ALL_LIKES: u64 = 1 << 50;
 /// What is about the person because they published or opened it.
 #[derive(Default)]
 pub(super) struct Scope {
-    pub(super) activities: HashSet<ActivityId>,
-    pub(super) polls: HashSet<PollId>,
-    pub(super) battles: HashSet<BattleId>,
+    pub(super) activities: BTreeSet<ActivityId>,
+    pub(super) polls: BTreeSet<PollId>,
+    pub(super) battles: BTreeSet<BattleId>,
     /// True if any fact was found that names the person in views, so that the projector has to be waited for.
     pub(super) waits_for_projector: bool,
 }

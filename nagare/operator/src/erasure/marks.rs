@@ -135,12 +135,14 @@ impl Marks {
             .transpose()
     }
 
-    /// Removes the progress of an activity's fan-outs. A segment that is still in flight begins again,
-    /// and finds that the activity was deleted.
+    /// Removes the progress of an activity's fan-outs, which expires anyway. A segment that is still in
+    /// flight begins again, and finds that the activity was deleted.
     /// If it fails, some of it may be removed.
     pub async fn remove_progress(&self, key: &ActivityKey) -> Result<()> {
         let ours = fanout::of_actor(&key.actor_id);
-        for row in self.live(&fanout::fan_outs(&key.activity_id)).await? {
+        let query =
+            Query { projection: Some("pk, sk"), ..partition(fanout::fan_outs(&key.activity_id)) };
+        for row in self.0.table().all(query).await? {
             if row.text("sk")?.starts_with(&ours) {
                 self.0.delete(LedgerKey::of(&row)?).await?;
             }

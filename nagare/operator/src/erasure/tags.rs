@@ -22,7 +22,7 @@ const TAGS_AT_ONCE: usize = 8;
 impl Erasure {
     /// Untags everybody in an activity, if the person published it.
     pub(super) async fn untag_all(&self, activity: &ActivityId) -> Result<()> {
-        let claimed = self.activities.claimed(activity).await?;
+        let claimed = self.activities.claimed_ever(activity).await?;
         let Some((_, published_at)) = claimed.filter(|(actor, _)| *actor == self.actor) else {
             return Ok(());
         };
@@ -44,7 +44,7 @@ impl Erasure {
 
     /// Untags one viewer in an activity.
     pub(super) async fn untag(&self, activity: &ActivityId, tagged: &ViewerId) -> Result<()> {
-        let claimed = self.activities.claimed(activity).await?;
+        let claimed = self.activities.claimed_ever(activity).await?;
         let sort_key = claimed.map(|(_, published_at)| {
             let activity_id = activity.clone();
             SortKey { published_at, activity_id }

@@ -23,7 +23,7 @@ use crate::Result;
 /// Something that names a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trace {
-    /// An activity of theirs, in a claim, a record or the progress of its fan-out that is not marked.
+    /// An activity of theirs, in a claim or a record that is not marked, or in the progress of its fan-out.
     Activity(ActivityId),
     /// A tag of the person in somebody's activity.
     Tag(ActivityId),
@@ -69,9 +69,9 @@ impl Marks {
         let query = Query {
             eventual: true,
             filter: Some(
-                "attribute_not_exists(#forget) AND (sk = :record OR begins_with(sk, :progress) \
-                 OR actor_id = :person OR author_id = :person OR contains(place, :person) \
-                 OR begins_with(pk, :settle) \
+                "begins_with(sk, :progress) OR contains(place, :person) \
+                 OR attribute_not_exists(#forget) AND (sk = :record \
+                 OR actor_id = :person OR author_id = :person OR begins_with(pk, :settle) \
                  OR begins_with(pk, :about) OR sk = :person OR attribute_exists(#left) \
                  OR attribute_exists(#joining))",
             ),

@@ -32,10 +32,11 @@
 //!
 //! A deleted activity is shown in no list, so its row is removed at once.
 //!
-//! A repeated publish lists the activity as it is now.
+//! A repeated publish lists the activity as it is now. It then reads the record again: if the activity was deleted meanwhile, the row
+//! leaves with it.
 //!
 //! A delivery that dies between record and row leaves a row of an old kind. Its redelivery removes the rows that it can know of: that
-//! of its own kind, and that of the published kind.
+//! of its own kind, and that of the published kind; a publish of a deleted activity removes that of its kind.
 
 use super::record::{ActivityKey, ActivityRecord, Edit};
 use super::{Activities, Change, keys};
@@ -118,10 +119,19 @@ impl Listing {
 
     /// Adds the rows that an earlier delivery of a change may have left, if the change is in the record already.
     pub(super) fn again(&mut self, change: &Change, now: &ActivityRecord) {
-        if let Change::Update { kind: Some(edit), .. } = change {
-            self.0.push(edit.value.clone());
-            self.0.extend(now.published.as_ref().map(|published| published.kind.clone()));
+        match change {
+            Change::Update { kind: Some(edit), .. } => {
+                self.0.push(edit.value.clone());
+                self.0.extend(now.published.as_ref().map(|published| published.kind.clone()));
+            }
+            Change::Publish(published) if now.deleted => self.0.push(published.kind.clone()),
+            _ => {}
         }
+    }
+
+    /// True if the activity was listed nowhere.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

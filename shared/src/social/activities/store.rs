@@ -80,8 +80,19 @@ impl Activities {
         })
     }
 
-    /// The actor that owns an activity id, and when it was published, if it was.
+    /// The actor that owns an activity id, and when it was published, if it was. What an erased person
+    /// published is nobody's.
     pub async fn claimed(
+        &self,
+        activity: &ActivityId,
+    ) -> Result<Option<(ActorId, Timestamp)>, DynamoError> {
+        let row = self.ledger.get(keys::claim(activity)).await?;
+        let row = row.filter(|row| !row.item.contains_key(FORGET_AT));
+        row.as_ref().map(read_owner).transpose()
+    }
+
+    /// The same, also of an erased person.
+    pub async fn claimed_ever(
         &self,
         activity: &ActivityId,
     ) -> Result<Option<(ActorId, Timestamp)>, DynamoError> {
@@ -155,6 +166,14 @@ impl Activities {
                 listing.before(self, key, listed, &now).await?;
             }
             if unchanged {
+                // By the time it was listed it may have been deleted, and nobody would remove the row.
+                if !listing.is_empty() {
+                    let current = self.revised(key).await?;
+                    if current.revision != known.revision {
+                        known = current;
+                        continue;
+                    }
+                }
                 listing.again(&change, &now);
             } else {
                 if let Some(overtaken_by) = self.replace(key, &known, &now).await? {

@@ -5,13 +5,19 @@
 //! last. A fan-out that has ended has ended permanently, so a repeated command finds that out by one read. A fan-out without
 //! segments notes that it has ended if it has written many entries ([`FanOuts::note_ended`]).
 //!
+//! All of it expires once no message can be in flight any more, also because a segment that arrives after
+//! its actor was erased notes its progress. A command that is repeated later fans out once more.
+//!
 //! A recheck removes what crashed deliveries may have left. Its progress is noted for each message that was
 //! delivered again, because only then are all earlier deliveries of that message over. What one message has
 //! rechecked says nothing about a delivery of another message that dies later.
 
+use aws_sdk_dynamodb::types::AttributeValue;
+
 use super::{FanOuts, keys};
 use crate::platform::dynamo::item::{Item, Row, number, text, truth};
 use crate::platform::dynamo::{Condition, DynamoError, Put, Query};
+use crate::platform::ledger::FORGET_AT;
 use crate::platform::values::{Origin, Timestamp};
 use crate::social::activities::ActivityKey;
 use crate::social::follows::FollowerRange;
@@ -20,6 +26,8 @@ use crate::social::follows::FollowerRange;
 const POSITION: &str = "place";
 /// The number of timelines written, by a segment or by a fan-out without segments.
 const WRITTEN: &str = "written";
+/// Longer than a message is in flight: four days on its queue, and fourteen on the dead-letter queue.
+const KEPT_MILLIS: i64 = 19 * 86_400_000;
 
 /// What a fan-out does to timelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,11 +90,18 @@ impl FanOutKind {
     }
 }
 
-fn write_progress(progress: &Progress) -> Item {
-    let mut item = Item::from([
-        ("done".to_owned(), truth(progress.done)),
-        (WRITTEN.to_owned(), number(progress.written)),
-    ]);
+/// An item that expires.
+fn expiring<const N: usize>(attributes: [(&str, AttributeValue); N], now: Timestamp) -> Item {
+    let mut item: Item =
+        attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let forget_at = (now.unix_millis() + KEPT_MILLIS) / 1000;
+    item.insert(FORGET_AT.to_owned(), number(forget_at));
+    item
+}
+
+fn write_progress(progress: &Progress, now: Timestamp) -> Item {
+    let Progress { done, written, .. } = progress;
+    let mut item = expiring([("done", truth(*done)), (WRITTEN, number(*written))], now);
     // What is done needs no position, which would name a follower permanently.
     let position = progress.position.as_ref().filter(|_| !progress.done);
     item.extend(position.map(|position| (POSITION.to_owned(), text(position))));
@@ -106,10 +121,8 @@ impl FanOuts {
         segments: usize,
         now: Timestamp,
     ) -> Result<usize, DynamoError> {
-        let plan = Item::from([
-            ("parts".to_owned(), number(segments)),
-            ("begun_at".to_owned(), text(now.to_string())),
-        ]);
+        let plan =
+            expiring([("parts", number(segments)), ("begun_at", text(now.to_string()))], now);
         let new = Condition::new("attribute_not_exists(pk)");
         match self.ledger.put_if(keys::plan(key, kind), plan, new).await? {
             Put::Done => Ok(segments),
@@ -132,11 +145,12 @@ impl FanOuts {
         let over = |fan_out: &FanOut| fan_out.ended_at.is_none() && fan_out.segments_left() == 0;
         let Some(mut fan_out) = fan_out.filter(over) else { return Ok(None) };
         fan_out.ended_at = Some(now);
-        let plan = Item::from([
-            ("parts".to_owned(), number(fan_out.segments)),
-            ("begun_at".to_owned(), text(fan_out.begun_at.to_string())),
-            ("ended_at".to_owned(), text(now.to_string())),
-        ]);
+        let attributes = [
+            ("parts", number(fan_out.segments)),
+            ("begun_at", text(fan_out.begun_at.to_string())),
+            ("ended_at", text(now.to_string())),
+        ];
+        let plan = expiring(attributes, now);
         let first = Condition::new("attribute_not_exists(ended_at)");
         let key = keys::plan(key, kind);
         let ended = self.ledger.replace(key, plan, &[], Some(first)).await?;
@@ -154,12 +168,14 @@ impl FanOuts {
         [begun_at, ended_at]: [Timestamp; 2],
         written: u64,
     ) -> Result<(), DynamoError> {
-        let plan = Item::from([
-            ("parts".to_owned(), number(1)),
-            ("begun_at".to_owned(), text(begun_at.to_string())),
-            ("ended_at".to_owned(), text(ended_at.to_string())),
-            (WRITTEN.to_owned(), number(written)),
-        ]);
+        let [begun, ended] = [begun_at, ended_at].map(|at| text(at.to_string()));
+        let attributes = [
+            ("parts", number(1)),
+            ("begun_at", begun),
+            ("ended_at", ended),
+            (WRITTEN, number(written)),
+        ];
+        let plan = expiring(attributes, ended_at);
         let new = Condition::new("attribute_not_exists(pk)");
         self.ledger.put_if(keys::plan(key, kind), plan, new).await.map(|_| ())
     }
@@ -186,7 +202,7 @@ impl FanOuts {
         row.as_ref().map_or(Ok(Progress::default()), read_progress)
     }
 
-    /// Notes the progress of a segment, unless it is done already.
+    /// Notes the progress of a segment at `now`, unless it is done already.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.
@@ -196,12 +212,12 @@ impl FanOuts {
         kind: FanOutKind,
         range: FollowerRange,
         pass: Pass<'_>,
-        progress: &Progress,
+        (progress, now): (&Progress, Timestamp),
     ) -> Result<(), DynamoError> {
         let key = keys::segment(key, kind, range, pass);
         let not_done = Condition::new("attribute_not_exists(pk) OR done = :no");
         let not_done = not_done.value(":no", truth(false));
-        let item = write_progress(progress);
+        let item = write_progress(progress, now);
         self.ledger.replace(key, item, &[POSITION], Some(not_done)).await.map(|_| ())
     }
 

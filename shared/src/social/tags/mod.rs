@@ -39,7 +39,8 @@
 //! 6. *A delivery that crashed* between two writes is repeated. A publish with very many tags notes its [progress](Tags::note_listed), and
 //!    hands on the rest. A tag that comes meanwhile, wherever it is in the order, finds the claim and writes the listing.
 //! 7. *An erased person* is untagged everywhere, by the same two writes in the same order, and so is everybody in
-//!    what they published.
+//!    what they published. Before that the claims are marked, and nothing is listed by a claim that is read as
+//!    marked after the tag.
 //!
 //! A tag of an activity that is never published costs one row.
 
