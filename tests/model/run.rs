@@ -206,20 +206,6 @@ impl<'a> Run<'a> {
     async fn until_quiet(&mut self) -> Result<(), String> {
         loop {
             self.turns += 1;
-            if self.turns.is_multiple_of(20_000) {
-                eprintln!(
-                    "DEBUG {} arriving {} handlers {} alerters {} readers {} operators {} stream {} waiting {} leaver {:?}",
-                    self.turns,
-                    self.arriving.len(),
-                    self.handlers.len(),
-                    self.alerters.len(),
-                    self.readers.len(),
-                    self.operators.len(),
-                    self.stream.is_at_work(),
-                    self.waiting.number(),
-                    self.leaver.as_ref().map(|l| l.debug())
-                );
-            }
             if self.turns == SLOW_TURNS {
                 self.slow.iter().for_each(|tables| tables.set_rates(Rates::default()));
             }

@@ -21,6 +21,8 @@ const DEATHS: u8 = 2;
 /// Of how many turns a repair begins in one, and how many there are in a run.
 const REPAIRED: u8 = 80;
 const REPAIRS: u8 = 40;
+/// After so many attempts that failed nothing fails any more.
+const FAILURES: u8 = 2;
 
 pub(super) struct Leaver<'a> {
     pub(super) leaving: Leaving,
@@ -35,7 +37,7 @@ pub(super) struct Leaver<'a> {
     /// Whether an attempt may begin before all is in effect.
     is_early: bool,
     has_redriven: bool,
-    failures: Vec<String>,
+    failures: u8,
     deaths: u8,
     repairs: u8,
 }
@@ -60,22 +62,12 @@ impl Leaver<'_> {
             is_gone: false,
             is_early: random.u8(0..3) == 0,
             has_redriven: false,
-            failures: vec![],
+            failures: 0,
             deaths: random.u8(0..=DEATHS),
-            repairs: std::env::var("REPAIRS").ok().map_or(REPAIRS, |v| v.parse().unwrap()),
+            repairs: REPAIRS,
         }
     }
 
-    pub(super) fn debug(&self) -> String {
-        format!(
-            "unfinished {} attempt {} gone {} early {} {:?}",
-            self.unfinished.len(),
-            self.attempt.is_some(),
-            self.is_gone,
-            self.is_early,
-            self.failures
-        )
-    }
     pub(super) fn is_at_work(&self) -> bool {
         self.attempt.is_some()
     }
@@ -137,10 +129,10 @@ impl Run<'_> {
         match outcome {
             Ok(()) if is_last => self.be_gone(),
             Ok(()) => count("erasure: done early"),
-            Err(f) => {
+            Err(_) => {
                 count("erasure: failed");
-                self.leaver.as_mut().unwrap().failures.push(f);
-                if self.leaver.as_ref().unwrap().failures.len() == 2 {
+                leaver.failures += 1;
+                if leaver.failures == FAILURES {
                     self.fault_plan.is_mended();
                 }
             }
@@ -149,15 +141,6 @@ impl Run<'_> {
 
     fn begin_to_leave(&mut self) {
         count("erasure: begun");
-        if std::env::var("SAY").is_ok() {
-            eprintln!(
-                "DEBUG begun with {} arriving {} stream at event {} of {:?}",
-                self.arriving.len(),
-                self.stream.is_at_work(),
-                self.observed.borrow().log.events(),
-                self.leaver.as_ref().unwrap().leaving
-            );
-        }
         let (world, leaver) = (self.world, self.leaver.as_mut().unwrap());
         let (leaving, is_last) = (leaver.leaving, leaver.unfinished.is_empty());
         leaver.is_early &= is_last;
