@@ -52,7 +52,7 @@ async fn repair_some(world: &World, random: &mut Rng) -> Result<(), DynamoError>
             auditor.repair(&differences).await
         }
         4 => {
-            let auditor = LikedAuditor::new(ledger, &tables.facts, clock);
+            let auditor = LikedAuditor::new(ledger, &tables.facts);
             auditor.repair(&auditor.differences(&viewer).await?).await
         }
         5 => {
