@@ -129,7 +129,7 @@ def accepting(answer):
 def environment(home, port):
     """A stack all of whose parts are at one port."""
     url = f"http://127.0.0.1:{port}"
-    tables = ["TIMELINES_TABLE", "LEDGER_TABLE", "FACTS_TABLE", "VIEWS_TABLE", "DEAD_LETTERS_TABLE"]
+    tables = ["TIMELINES_TABLE", "LEDGER_TABLE", "FACTS_TABLE", "VIEWS_TABLE", "DEAD_LETTERS_TABLE", "EVENTS_TABLE_PREFIX"]
     services = ["DYNAMODB", "SQS", "S3", "EVENTBRIDGE"]
     return (
         clean_environment(home)

@@ -154,7 +154,7 @@ def test_an_audit_finds_what_is_missing(own_stack):
     table = {"TableName": own_stack.exports["NAGARE_LEDGER_TABLE"]}
     own_stack.dynamodb.delete_item(**table, Key=key)
     deleted = key | {"sk": {"S": f"{said[0]['at']}#m0"}}
-    own_stack.dynamodb.put_item(**table, Item=deleted | {"author_id": {"S": "bob"}, "payload": {"S": "null"}})
+    own_stack.dynamodb.put_item(**table, Item=deleted | {"author_id": {"S": "bob"}, "payload": {"S": "null"}, "arrived": {"N": "0"}})
     assert walk(own_stack, "r") == ["m4", "m3", "m1", "m0"]
     found = own_stack.cli("audit", "--room", "r", code=1)
     assert "missing  m2  in room r" in found.stdout and "extra    m0  in room r" in found.stdout
