@@ -3,7 +3,7 @@
 use serde::Serialize;
 use shared::platform::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 use shared::social::notifications::keys::NotificationKey;
-use shared::social::notifications::{Notification, Notifications, NotificationsQuery};
+use shared::social::notifications::{After, Notification, Notifications, NotificationsQuery};
 
 use crate::Context;
 use crate::http::list::{self, List, UNREAD};
@@ -75,17 +75,32 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     Ok(Answer { body: serde_json::to_string(&body)?, items: page.items.len() })
 }
 
+/// The most bytes of ids in a cursor, so that the cursor is short enough even with the longest position.
+const MOST_CARRIED: usize = 160;
+const UNREAD_ONLY: u64 = 1;
+const CARRIES: u64 = 2;
+
 /// The position after a notification.
-fn position_after(position: &NotificationKey, unread_only: bool) -> Vec<u8> {
+fn position_after(after: &After, unread_only: bool) -> Vec<u8> {
+    let ids = after.listed.as_deref().unwrap_or_default();
+    let length: usize = ids.iter().map(|id| id.as_str().len() + 1).sum();
+    let carries = after.listed.is_some() && length <= MOST_CARRIED;
+    let flag = |set: bool, flag: u64| if set { flag } else { 0 };
     let mut packer = Packer::default();
-    packer.number(u64::from(unread_only));
-    packer.text(&position.to_text());
+    packer.number(flag(unread_only, UNREAD_ONLY) | flag(carries, CARRIES));
+    packer.text(&after.position.to_text());
+    ids.iter().filter(|_| carries).for_each(|id| packer.text(id.as_str()));
     packer.into_bytes()
 }
 
-fn read(position: &[u8]) -> Option<(bool, NotificationKey)> {
+fn read(position: &[u8]) -> Option<(bool, After)> {
     let mut unpacker = Unpacker::new(position);
-    let unread_only = unpacker.number()? & 1 != 0;
+    let flags = unpacker.number()?;
     let position = NotificationKey::of_text(unpacker.text()?)?;
-    unpacker.is_empty().then_some((unread_only, position))
+    let mut ids = Vec::new();
+    while !unpacker.is_empty() {
+        ids.push(ActivityId::new(unpacker.text()?).ok()?);
+    }
+    let listed = (flags & CARRIES != 0).then_some(ids);
+    Some((flags & UNREAD_ONLY != 0, After { position, listed }))
 }

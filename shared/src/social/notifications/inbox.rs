@@ -79,12 +79,6 @@ impl Inbox {
         self.listed.iter()
     }
 
-    /// The unread likes of an activity that is listed in the inbox itself.
-    pub(super) fn of_activity(&self, activity: &ActivityId) -> Option<u64> {
-        let listed = self.listed.iter().find(|one| one.position.activity_id == *activity);
-        listed.map(|one| one.count)
-    }
-
     /// True if all unread notifications are listed in the inbox itself.
     pub(super) fn lists_all(&self) -> bool {
         self.listed.iter().map(|one| one.count).sum::<u64>() == self.unread

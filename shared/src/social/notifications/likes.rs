@@ -150,12 +150,6 @@ impl ActivityLikes {
         self.last_read.as_ref().filter(|last| last.group.count > 0)
     }
 
-    /// The number of places before the notification that was read last. Notifications of these places no longer change.
-    #[must_use]
-    pub fn read_before_last(&self) -> u64 {
-        self.last_read.as_ref().map_or(self.read, |last| last.behind)
-    }
-
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
     #[must_use]
     pub fn moves(&self) -> &BTreeMap<NotificationKey, Option<ReadNotification>> {

@@ -1,22 +1,9 @@
 //! Pages of notifications, as their viewer reads them.
-//!
-//! A page is as it was when the views of its activities were read. Whatever changes a notification raises the version of its viewer's
-//! inbox, in one transaction. So the inbox is read first and last:
-//!
-//! ```text
-//! inbox, rows    what is listed; the query of a first page begins with the inbox
-//! views, inbox   of the activities that are listed
-//! rows           once more, if the inbox has changed
-//! ```
-//!
-//! If the inbox has not changed, nothing has. Otherwise the view of an activity has its unread notification and the one that was read
-//! last, however often it was read meanwhile. All others had been read before, so they are among the rows that are read afterwards,
-//! and no longer change. Activities that were not listed at first are left out: what they notify of came later.
-//!
-//! A page whose rows have moved away begins again. It makes at most [`ROUNDS`] rounds of calls, and ends early where they are used up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+use futures::future::try_join;
 
 use super::inbox::{Inbox, Listed};
 use super::keys::{self, NotificationKey};
@@ -29,14 +16,7 @@ use crate::platform::projection::View;
 use crate::platform::values::{ActivityId, Timestamp, ViewerId};
 use crate::social::likes;
 
-/// Rounds of calls that a page makes at most.
-const ROUNDS: usize = 8;
-/// Rounds of one reading of a page that is not short: the inbox, the rows, the views, the rows again.
-const READING: usize = 4;
-/// Rows that are read beyond those that are wanted, where some are hidden or have moved. One call reads the views of as many, and the
-/// inbox.
-const MORE: usize = BATCH_GET - 1;
-/// A notification that was read no longer ago may have no row yet. No read one expires sooner.
+/// A notification that was read no longer ago may be newer than the page. No read one expires sooner.
 const LATELY: Duration = Duration::from_secs(3_600);
 
 /// A notification, as its viewer is shown it.
@@ -67,8 +47,17 @@ pub struct NotificationPage {
     pub unread_count: u64,
     /// The latest first.
     pub items: Vec<Notification>,
-    /// The position to continue after, if there are more.
-    pub next: Option<NotificationKey>,
+    /// Where to continue, if there are more.
+    pub next: Option<After>,
+}
+
+/// The position to continue after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct After {
+    /// Behind this one.
+    pub position: NotificationKey,
+    /// The activities behind it that the inbox itself lists; if `None`, the inbox is read first.
+    pub listed: Option<Vec<ActivityId>>,
 }
 
 /// A query for notifications.
@@ -77,304 +66,198 @@ pub struct NotificationsQuery {
     /// The most notifications.
     pub limit: usize,
     /// The position to begin after.
-    pub after: Option<NotificationKey>,
+    pub after: Option<After>,
     /// Only unread ones.
     pub unread_only: bool,
 }
 
-/// A notification that is listed, and what is known of it.
-#[derive(Clone)]
+/// A notification that is listed somewhere, and what is known of it.
 enum Candidate {
     /// An unread one, with its number of likes when it was listed. The view of its activity has the rest.
     Unread(u64),
     Read(ReadNotification),
 }
 
-/// Rows of a viewer, and the last position examined if there may be more.
-struct Rows<'a> {
-    rows: Vec<Row<'a>>,
-    rest: Option<NotificationKey>,
-}
-
-/// One reading of a page.
-struct Reading {
-    items: Vec<Notification>,
-    /// Unread likes of all notifications.
-    unread: i128,
-    /// The last position of the page; `None` if nothing is behind it.
-    low: Option<NotificationKey>,
-    /// True if something has changed while it was read.
-    has_moved: bool,
-}
-
-/// The positions of a page that are read at once, and what is listed there.
-struct Stretch {
-    /// It begins after this.
-    after: Option<NotificationKey>,
-    /// The last position; `None` if it goes to the end.
-    low: Option<NotificationKey>,
-    listed: Vec<(NotificationKey, Candidate)>,
-}
-
-type ActivityViews = BTreeMap<ActivityId, ActivityLikes>;
-
 impl Notifications {
     /// A page of a viewer's notifications.
+    ///
+    /// It makes two calls, unless the page is nearly as large as a batch read: a query, and a batch read of the views of the
+    /// activities. The query of the first page begins with the inbox. Later pages read the inbox with the views, because their cursor
+    /// has those of its notifications that are to come; if there are too many for a cursor, they read it in parallel to the query.
+    ///
+    /// Likes that come in between are in the answer, counted and at their position. A notification that is read in between is on
+    /// the page as a read one: the view of its activity has it.
     pub async fn page(
         &self,
         viewer: &ViewerId,
         wanted: &NotificationsQuery,
         now: Timestamp,
     ) -> Result<NotificationPage, DynamoError> {
-        let (mut rounds, mut spare) = (0, 0);
-        loop {
-            let reading = self.reading(viewer, wanted, spare, &mut rounds, now).await?;
-            let is_short = reading.items.len() < wanted.limit && reading.low.is_some();
-            if !(is_short && reading.has_moved) || rounds + READING > ROUNDS {
-                return Ok(NotificationPage::of(reading, wanted.limit));
-            }
-            spare = MORE;
-        }
-    }
-
-    /// Reads a page, until it is full, something has changed, or the rounds are used up.
-    async fn reading(
-        &self,
-        viewer: &ViewerId,
-        wanted: &NotificationsQuery,
-        spare: usize,
-        rounds: &mut usize,
-        now: Timestamp,
-    ) -> Result<Reading, DynamoError> {
         let NotificationsQuery { limit, after, unread_only } = wanted;
-        *rounds += if after.is_some() { 2 } else { 1 };
-        let mut more = limit + 1 + spare;
-        let (inbox, mut rows) = self.begin(viewer, after.as_ref(), more).await?;
-        if *unread_only && inbox.state.lists_all() {
-            rows = Rows { rows: Vec::new(), rest: None };
+        if let Some(After { position, listed: Some(listed) }) = after {
+            let page = self.page_behind(viewer, (position, listed), wanted, now).await?;
+            if let Some(page) = page {
+                return Ok(page);
+            }
         }
-        let unread = i128::from(inbox.state.unread());
-        let mut reading =
-            Reading { items: Vec::new(), unread, low: after.clone(), has_moved: false };
-        let mut is_first = true;
+        let (inbox, mut found, mut rest) = self.begin(viewer, wanted).await?;
+        let mut after = after.as_ref().map(|after| after.position.clone());
+        let mut unread = i128::from(inbox.unread());
+        let mut items: Vec<Notification> = Vec::new();
         loop {
-            let (after, number) = (reading.low.take(), rows.rows.len());
-            let mut stretch = Stretch::of(after, &rows, more, &inbox.state, (now, *unread_only))?;
-            let seen = inbox.version();
-            let (views, version) = self.views_of(viewer, &stretch, (rounds, seen)).await?;
-            reading.has_moved = version != seen;
-            match (reading.has_moved, is_first) {
-                (false, _) => reading.items.extend(stretch.unmoved(&views)),
-                (true, true) => {
-                    let mut later = Rows { rows: Vec::new(), rest: None };
-                    if !unread_only {
-                        *rounds += 1;
-                        later = self.rows(viewer, stretch.after.as_ref(), number + MORE).await?;
-                    }
-                    let of = (now, *unread_only);
-                    let (items, changed) = stretch.moved(&views, &later, &inbox.state, of)?;
-                    reading.items.extend(items);
-                    reading.unread += changed;
-                }
-                // The stretch is of another moment than those before it.
-                (true, false) => stretch.low = stretch.after,
-            }
-            reading.low = stretch.low;
-            let is_over = reading.low.is_none() || reading.items.len() > *limit;
-            if is_over || reading.has_moved || *rounds + 2 > ROUNDS {
-                return Ok(reading);
-            }
-            *rounds += 1;
-            (is_first, more) = (false, MORE);
-            rows = self.rows(viewer, reading.low.as_ref(), more).await?;
+            let missing = limit + 1 - items.len();
+            let mut candidates = listed_apart(&found, now, *unread_only)?;
+            let behind =
+                |position: &NotificationKey| after.as_ref().is_none_or(|after| position < after);
+            let ahead =
+                |position: &NotificationKey| rest.as_ref().is_none_or(|rest| position >= rest);
+            let listed = inbox.listed().filter(|one| behind(&one.position) && ahead(&one.position));
+            candidates.extend(listed.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
+            candidates.sort_by(|(one, _), (other, _)| other.cmp(one));
+            let is_all = candidates.len() <= missing;
+            candidates.truncate(missing);
+            let last = candidates.last().map(|(position, _)| position.clone());
+            let is_here = |position: &NotificationKey| {
+                let is_passed = last.as_ref().is_some_and(|last| !is_all && position < last);
+                behind(position) && ahead(position) && !is_passed
+            };
+            let views = self.of_activities(&activities_of(&candidates)).await?;
+            let mut moved = read_since(&candidates, &views, wanted, now);
+            moved.retain(|item| is_here(&item.position()));
+            let (shown, changed) = shown_of(candidates, &views);
+            unread += changed;
+            items.extend(shown.into_iter().chain(moved));
+            after = if is_all { rest.take() } else { last };
+            let Some(position) = after.as_ref().filter(|_| items.len() <= *limit) else { break };
+            let missing = limit + 1 - items.len();
+            (found, rest) = self.rows(viewer, Some(position), missing).await?;
         }
+        Ok(NotificationPage::of(items, *limit, unread, &inbox))
     }
 
-    /// The inbox, and rows that were not read before it.
-    async fn begin(
+    /// A later page with a cursor that lists what is to come of the inbox. `None` if it would be short although there is more.
+    async fn page_behind(
         &self,
         viewer: &ViewerId,
-        after: Option<&NotificationKey>,
-        limit: usize,
-    ) -> Result<(View<Inbox>, Rows<'_>), DynamoError> {
-        let read = View::<Inbox>::read_from;
-        if after.is_some() {
-            let inbox = self.views.read(keys::inbox(viewer), read).await?;
-            return Ok((inbox, self.rows(viewer, after, limit).await?));
-        }
-        // It has the greatest key, so the query begins with it.
-        let mut rows = self.query(viewer, ("pk = :pk", None), limit + 1).await?;
-        let is_inbox = |row: &Row<'_>| Key::of(row).is_ok_and(|key| keys::is_inbox(&key));
-        match rows.rows.first().is_some_and(is_inbox) {
-            true => Ok((read(&rows.rows.remove(0))?, rows)),
-            false => Ok((View::default(), rows)),
-        }
-    }
-
-    /// Rows of a viewer after a position, without the inbox, the latest first.
-    async fn rows(
-        &self,
-        viewer: &ViewerId,
-        after: Option<&NotificationKey>,
-        limit: usize,
-    ) -> Result<Rows<'_>, DynamoError> {
-        let after = after.map_or_else(|| keys::inbox(viewer).sk, NotificationKey::to_text);
-        self.query(viewer, ("pk = :pk AND sk < :after", Some(after)), limit).await
-    }
-
-    async fn query(
-        &self,
-        viewer: &ViewerId,
-        (keys, after): (&'static str, Option<String>),
-        limit: usize,
-    ) -> Result<Rows<'_>, DynamoError> {
-        let mut values = vec![(":pk", text(keys::of_viewer(viewer)))];
-        values.extend(after.map(|after| (":after", text(after))));
-        let query = Query {
-            keys: Some(keys),
-            values,
-            descending: true,
-            limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
-            ..Query::default()
-        };
-        let page = self.views.table().page(&query).await?;
-        let rest = page.next.as_ref().and_then(|key| key.get("sk")?.as_s().ok());
-        Ok(Rows { rows: page.rows, rest: rest.and_then(|sk| NotificationKey::of_text(sk)) })
-    }
-
-    /// The views of the activities of a stretch, and then the version of the inbox, which is `seen` if nothing has to be read.
-    async fn views_of(
-        &self,
-        viewer: &ViewerId,
-        stretch: &Stretch,
-        (rounds, seen): (&mut usize, i64),
-    ) -> Result<(ActivityViews, i64), DynamoError> {
-        let activities: BTreeSet<_> =
-            stretch.listed.iter().map(|(position, _)| &position.activity_id).collect();
-        if activities.is_empty() {
-            return Ok((ActivityViews::new(), seen));
-        }
+        (after, listed): (&NotificationKey, &[ActivityId]),
+        wanted: &NotificationsQuery,
+        now: Timestamp,
+    ) -> Result<Option<NotificationPage>, DynamoError> {
+        let NotificationsQuery { limit, unread_only, .. } = wanted;
+        let (rows, rest) = self.rows(viewer, Some(after), limit + 1).await?;
+        let candidates = listed_apart(&rows, now, *unread_only)?;
+        let activities = candidates.iter().map(|(position, _)| &position.activity_id).chain(listed);
+        let activities: BTreeSet<_> = activities.collect();
         let mut keys: Vec<_> = activities.into_iter().map(likes::keys::count).collect();
         keys.push(keys::inbox(viewer));
-        let (mut views, mut version) = (ActivityViews::new(), 0);
+        let (mut views, mut inbox) = (BTreeMap::new(), Inbox::default());
         for some in keys.chunks(BATCH_GET) {
-            *rounds += 1;
             let keys = some.iter().cloned().map(Key::into_item).collect();
             for row in self.views.table().batch_get(keys).await? {
                 match likes::keys::counted(&Key::of(&row)?) {
                     Some(activity) => {
                         views.insert(activity, View::<ActivityLikes>::read_from(&row)?.state);
                     }
-                    None => version = View::<Inbox>::read_from(&row)?.version(),
+                    None => inbox = View::read_from(&row)?.state,
                 }
             }
         }
-        Ok((views, version))
+        // The inbox has the current counts; what it does not list any more has an item since, or is read.
+        let is_listed = |position: &NotificationKey| {
+            inbox.listed().any(|listed| listed.position.activity_id == position.activity_id)
+        };
+        let mut candidates: Vec<_> = candidates
+            .into_iter()
+            .filter(|(position, _)| position.behind.is_some() || !is_listed(position))
+            .collect();
+        let known = inbox.listed().filter(|one| views.contains_key(&one.position.activity_id));
+        candidates.extend(known.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
+        let moved = read_since(&candidates, &views, wanted, now);
+        let (mut items, changed) = shown_of(candidates, &views);
+        items.extend(moved);
+        let is_here = |position: &NotificationKey| {
+            position < after && rest.as_ref().is_none_or(|rest| position >= rest)
+        };
+        items.retain(|item| is_here(&item.position()));
+        let is_whole = rest.is_none() || items.len() > *limit;
+        let unread = i128::from(inbox.unread()) + changed;
+        Ok(is_whole.then(|| NotificationPage::of(items, *limit, unread, &inbox)))
+    }
+
+    /// The inbox, the first items, and the last position examined if there may be more.
+    async fn begin(
+        &self,
+        viewer: &ViewerId,
+        NotificationsQuery { limit, after, .. }: &NotificationsQuery,
+    ) -> Result<(Inbox, Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
+        if let Some(After { position, .. }) = after {
+            let rows = self.rows(viewer, Some(position), limit + 1);
+            let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from);
+            let ((rows, rest), inbox) = try_join(rows, inbox).await?;
+            return Ok((inbox.state, rows, rest));
+        }
+        // It has the greatest key, so the query begins with it.
+        let (mut rows, rest) = self.rows(viewer, None, limit + 2).await?;
+        let is_inbox = |row: &Row<'_>| Key::of(row).is_ok_and(|key| keys::is_inbox(&key));
+        if !rows.first().is_some_and(is_inbox) {
+            return Ok((Inbox::default(), rows, rest));
+        }
+        let inbox = View::read_from(&rows.remove(0))?.state;
+        Ok((inbox, rows, rest))
+    }
+
+    /// Items of a viewer's partition after a position, latest first, and the last position examined if there may be more.
+    async fn rows(
+        &self,
+        viewer: &ViewerId,
+        after: Option<&NotificationKey>,
+        limit: usize,
+    ) -> Result<(Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
+        let mut values = vec![(":pk", text(keys::of_viewer(viewer)))];
+        values.extend(after.map(|position| (":after", text(position.to_text()))));
+        let query = Query {
+            keys: Some(if after.is_some() { "pk = :pk AND sk < :after" } else { "pk = :pk" }),
+            values,
+            descending: true,
+            limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
+            ..Query::default()
+        };
+        let page = self.views.table().page(&query).await?;
+        let next = page.next.as_ref().and_then(|key| key.get("sk")?.as_s().ok());
+        Ok((page.rows, next.and_then(|sk| NotificationKey::of_text(sk))))
     }
 }
 
-impl Stretch {
-    /// The first of these rows, and of what the inbox lists among them.
-    fn of(
-        after: Option<NotificationKey>,
-        Rows { rows, rest }: &Rows<'_>,
-        most: usize,
-        inbox: &Inbox,
-        of: (Timestamp, bool),
-    ) -> Result<Self, DynamoError> {
-        let mut stretch = Self { after, low: rest.clone(), listed: listed_apart(rows, of)? };
-        // A row that has moved into the inbox since.
-        stretch.listed.retain(|(position, _)| {
-            position.behind.is_some() || inbox.of_activity(&position.activity_id).is_none()
-        });
-        let there: Vec<_> = inbox.listed().filter(|one| stretch.has(&one.position)).collect();
-        let there = there.into_iter().map(|l| (l.position.clone(), Candidate::Unread(l.count)));
-        stretch.listed.extend(there);
-        stretch.listed.sort_by(|(one, _), (other, _)| other.cmp(one));
-        if stretch.listed.len() > most {
-            stretch.listed.truncate(most);
-            stretch.low = stretch.listed.last().map(|(position, _)| position.clone());
-        }
-        Ok(stretch)
-    }
+fn activities_of(candidates: &[(NotificationKey, Candidate)]) -> BTreeSet<ActivityId> {
+    candidates.iter().map(|(position, _)| position.activity_id.clone()).collect()
+}
 
-    fn has(&self, position: &NotificationKey) -> bool {
-        let is_behind = self.after.as_ref().is_none_or(|after| position < after);
-        is_behind && self.low.as_ref().is_none_or(|low| position >= low)
+/// The notifications of these views that were read since the candidates were listed.
+fn read_since(
+    candidates: &[(NotificationKey, Candidate)],
+    views: &BTreeMap<ActivityId, ActivityLikes>,
+    wanted: &NotificationsQuery,
+    now: Timestamp,
+) -> Vec<Notification> {
+    if wanted.unread_only {
+        return Vec::new();
     }
-
-    /// Its notifications, if nothing has changed since they were listed.
-    fn unmoved(&self, views: &ActivityViews) -> Vec<Notification> {
-        let shown = self.listed.iter().filter_map(|(NotificationKey { activity_id, .. }, one)| {
-            let view = views.get(activity_id).filter(|view| !view.is_deleted())?;
-            match one {
-                Candidate::Unread(_) => unread_of(activity_id, view),
-                Candidate::Read(read) => shown(activity_id, read),
-            }
-        });
-        shown.collect()
-    }
-
-    /// Its notifications when the views were read, and by how many likes the number of unread ones differs from that of the inbox before.
-    /// `later` was read after the views; the stretch ends where that does.
-    fn moved(
-        &mut self,
-        views: &ActivityViews,
-        later: &Rows<'_>,
-        inbox: &Inbox,
-        (now, unread_only): (Timestamp, bool),
-    ) -> Result<(Vec<Notification>, i128), DynamoError> {
-        if let Some(rest) = &later.rest
-            && self.low.as_ref().is_none_or(|low| low < rest)
-        {
-            self.low = Some(rest.clone());
-        }
-        let later = listed_apart(&later.rows, (now, unread_only))?;
-        let mut read = BTreeMap::new();
-        for (NotificationKey { activity_id, .. }, one) in self.listed.iter().chain(&later) {
-            if let Candidate::Read(one) = one {
-                read.insert((activity_id, one.behind), one);
-            }
-        }
-        let (mut items, mut changed) = (Vec::new(), 0);
-        for (activity, view) in views {
-            let last = view.last_read();
-            let is_known = |last: &&ReadNotification| {
-                let has_row = read.contains_key(&(activity, last.behind));
-                has_row || now.since(last.read_at) < LATELY
-            };
-            let last = last.filter(|last| !unread_only && is_known(last));
-            let before = read.range((activity, 0)..(activity, view.read_before_last()));
-            let before = before.map(|(_, one)| *one).filter(|_| !view.is_deleted());
-            let of_activity = before.chain(last).filter_map(|one| shown(activity, one));
-            let unread = unread_of(activity, view);
-            let of_activity: Vec<_> = of_activity.chain(unread.clone()).collect();
-            items.extend(of_activity.into_iter().filter(|item| self.has(&item.position())));
-            let was = self.unread_before(activity, inbox);
-            let is_counted =
-                was.is_some() || unread.as_ref().is_some_and(|it| self.has(&it.position()));
-            if is_counted {
-                let is = unread.map_or(0, |unread| unread.group.count);
-                changed += i128::from(is) - i128::from(was.unwrap_or(0));
-            }
-        }
-        Ok((items, changed))
-    }
-
-    /// The unread likes of an activity when it was listed, if it was.
-    fn unread_before(&self, activity: &ActivityId, inbox: &Inbox) -> Option<u64> {
-        let in_row = |(position, one): &(NotificationKey, Candidate)| match one {
-            Candidate::Unread(count) if position.activity_id == *activity => Some(*count),
-            _ => None,
-        };
-        inbox.of_activity(activity).or_else(|| self.listed.iter().find_map(in_row))
-    }
+    let moved = views.iter().filter_map(|(activity, view)| {
+        let last = view.last_read().filter(|last| now.since(last.read_at) < LATELY)?;
+        let position = last.position(activity);
+        let is_listed = candidates.iter().any(|(there, _)| *there == position);
+        let id = NotificationId { activity_id: activity.clone(), behind: last.behind };
+        let (group, read_at) = (last.group.clone(), Some(last.read_at));
+        (!is_listed).then_some(Notification { id, group, read_at })
+    });
+    moved.collect()
 }
 
 /// The notifications with items of their own.
 fn listed_apart(
     rows: &[Row<'_>],
-    (now, unread_only): (Timestamp, bool),
+    now: Timestamp,
+    unread_only: bool,
 ) -> Result<Vec<(NotificationKey, Candidate)>, DynamoError> {
     let mut candidates = Vec::with_capacity(rows.len());
     for row in rows {
@@ -389,28 +272,50 @@ fn listed_apart(
     Ok(candidates)
 }
 
-/// A read notification, unless all of its viewers were erased.
-fn shown(activity: &ActivityId, read: &ReadNotification) -> Option<Notification> {
-    let ReadNotification { behind, read_at, group } = read.clone();
-    let id = NotificationId { activity_id: activity.clone(), behind };
-    (group.count > 0).then_some(Notification { id, group, read_at: Some(read_at) })
-}
-
-/// The unread notification of an activity.
-fn unread_of(activity: &ActivityId, view: &ActivityLikes) -> Option<Notification> {
-    let id = NotificationId { activity_id: activity.clone(), behind: view.read_through() };
-    view.unread().map(|group| Notification { id, group, read_at: None })
+/// The notifications of candidates by their views, and the difference of unread likes.
+fn shown_of(
+    candidates: Vec<(NotificationKey, Candidate)>,
+    views: &BTreeMap<ActivityId, ActivityLikes>,
+) -> (Vec<Notification>, i128) {
+    let (mut shown, mut changed) = (Vec::with_capacity(candidates.len()), 0);
+    for (NotificationKey { activity_id, .. }, candidate) in candidates {
+        let Some(view) = views.get(&activity_id) else { continue };
+        match candidate {
+            Candidate::Read(ReadNotification { behind, read_at, group }) => {
+                if !view.is_deleted() && group.count > 0 {
+                    let id = NotificationId { activity_id, behind };
+                    shown.push(Notification { id, group, read_at: Some(read_at) });
+                }
+            }
+            Candidate::Unread(count) => {
+                let unread = view.unread();
+                let is = unread.as_ref().map_or(0, |group| group.count);
+                changed += i128::from(is) - i128::from(count);
+                shown.extend(unread.map(|group| {
+                    let id = NotificationId { activity_id, behind: view.read_through() };
+                    Notification { id, group, read_at: None }
+                }));
+            }
+        }
+    }
+    (shown, changed)
 }
 
 impl NotificationPage {
-    /// The first of a reading, and where to continue if there are more.
-    fn of(Reading { mut items, unread, low, .. }: Reading, limit: usize) -> Self {
+    /// The first of these, and where to continue if there are more.
+    fn of(mut items: Vec<Notification>, limit: usize, unread: i128, inbox: &Inbox) -> Self {
         items.sort_by_key(|item| std::cmp::Reverse(item.position()));
-        let next = match items.len() > limit {
-            true => items.get(limit - 1).map(Notification::position),
-            false => low,
-        };
+        // One that has moved between two queries is in both.
+        let mut seen = BTreeSet::new();
+        items.retain(|item| seen.insert(item.id.clone()));
+        let more = items.len() > limit;
         items.truncate(limit);
+        let next = items.last().filter(|_| more).map(|last| {
+            let position = last.position();
+            let listed = inbox.listed().filter(|listed| listed.position < position);
+            let listed = listed.map(|listed| listed.position.activity_id.clone()).collect();
+            After { position, listed: Some(listed) }
+        });
         Self { unread_count: u64::try_from(unread).unwrap_or(0), items, next }
     }
 }
