@@ -68,7 +68,7 @@ struct Moving {
     query: &'static str,
     /// What happens before it is read.
     before: Vec<Value>,
-    /// The n-th command while it is read, or several that come at once.
+    /// The n-th command while it is read.
     moves: fn(usize) -> Value,
     /// True if views are folded after each command.
     is_projected: bool,
@@ -127,15 +127,9 @@ async fn wrong(list: &Moving, case: Case) -> Vec<String> {
     micros.store(case.call * 1_000, SeqCst);
     let moving = async {
         for n in 0.. {
-            let commands = match (list.moves)(n) {
-                Value::Array(commands) => commands,
-                command => vec![command],
-            };
-            for command in commands {
-                world.done(&[command]).await;
-                if list.is_projected {
-                    lists::project(&world).await;
-                }
+            world.done(&[(list.moves)(n)]).await;
+            if list.is_projected {
+                lists::project(&world).await;
             }
             sleep(Duration::from_millis(case.pause)).await;
         }
