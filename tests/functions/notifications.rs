@@ -1,6 +1,7 @@
 //! Notifications: each viewer once for each activity, and numbers that equal a recount.
 
 mod marks;
+mod moment;
 
 use serde_json::{Value, json};
 use tests::{World, delete, publish};

@@ -11,6 +11,7 @@ mod lists;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -28,6 +29,8 @@ use crate::seeds::variable;
 
 /// Walks through each list.
 const WALKS: usize = 8;
+/// The most commands while a list of views is read: each of them may make it longer.
+const MOST_FOLDED: usize = 200;
 
 tokio::task_local! {
     /// Set for those whose calls are slow.
@@ -68,7 +71,7 @@ struct Moving {
     query: &'static str,
     /// What happens before it is read.
     before: Vec<Value>,
-    /// The n-th command while it is read.
+    /// The n-th command while it is read, or several that come at once.
     moves: fn(usize) -> Value,
     /// True if views are folded after each command.
     is_projected: bool,
@@ -126,13 +129,21 @@ async fn wrong(list: &Moving, case: Case) -> Vec<String> {
     }
     micros.store(case.call * 1_000, SeqCst);
     let moving = async {
-        for n in 0.. {
-            world.done(&[(list.moves)(n)]).await;
-            if list.is_projected {
-                lists::project(&world).await;
+        let most = if list.is_projected { MOST_FOLDED } else { usize::MAX };
+        for n in 0..most {
+            let commands = match (list.moves)(n) {
+                Value::Array(commands) => commands,
+                command => vec![command],
+            };
+            for command in commands {
+                world.done(&[command]).await;
+                if list.is_projected {
+                    lists::project(&world).await;
+                }
             }
             sleep(Duration::from_millis(case.pause)).await;
         }
+        pending().await
     };
     let walking = async {
         let mut wrong = Vec::new();
@@ -151,7 +162,7 @@ async fn wrong(list: &Moving, case: Case) -> Vec<String> {
         }
     };
     tokio::select! {
-        () = moving => unreachable!("commands have no end"),
+        () = moving => unreachable!("it has no end"),
         wrong = IS_SLOW.scope((), walking) => wrong,
     }
 }

@@ -183,6 +183,17 @@ fn of_likes() -> Vec<Moving> {
             _ => liked(&format!("v{round}"), &activity, &at(n)),
         }
     };
+    // At once, so that it happens while one page is read.
+    let reads_twice = |n: usize| {
+        let (activity, round) = (format!("a{}", n % ROWS), n / ROWS * 2);
+        let twice = [round, round + 1].map(|round| {
+            let id = format!("like:{round}:{activity}");
+            let marked = json!({"notification_id": id, "through": 1});
+            let read = json!({"type": "notifications.read", "viewer_id": "anna", "read": [marked]});
+            [read, liked(&format!("v{round}"), &activity, &at(n))]
+        });
+        twice.into_iter().flatten().collect()
+    };
     let notified = rows('a').map(|activity| format!("like:0:{activity}"));
     vec![
         Moving {
@@ -192,8 +203,18 @@ fn of_likes() -> Vec<Moving> {
         Moving {
             is_projected: true,
             id: "notification_id",
+            throughout: ids(notified.clone()),
+            ..of_activities(("notifications", "/v1/notifications/anna", ""), likes.clone(), reads)
+        },
+        Moving {
+            is_projected: true,
+            id: "notification_id",
             throughout: ids(notified),
-            ..of_activities(("notifications", "/v1/notifications/anna", ""), likes, reads)
+            ..of_activities(
+                ("notifications, read twice", "/v1/notifications/anna", ""),
+                likes,
+                reads_twice,
+            )
         },
     ]
 }

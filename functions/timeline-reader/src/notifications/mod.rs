@@ -3,7 +3,9 @@
 use serde::Serialize;
 use shared::platform::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 use shared::social::notifications::keys::NotificationKey;
-use shared::social::notifications::{After, Notification, Notifications, NotificationsQuery};
+use shared::social::notifications::{
+    After, Carried, Notification, Notifications, NotificationsQuery,
+};
 
 use crate::Context;
 use crate::http::list::{self, List, UNREAD};
@@ -82,14 +84,17 @@ const CARRIES: u64 = 2;
 
 /// The position after a notification.
 fn position_after(after: &After, unread_only: bool) -> Vec<u8> {
-    let ids = after.listed.as_deref().unwrap_or_default();
-    let length: usize = ids.iter().map(|id| id.as_str().len() + 1).sum();
-    let carries = after.listed.is_some() && length <= MOST_CARRIED;
+    let length =
+        |listed: &Carried| listed.activities.iter().map(|id| id.as_str().len() + 1).sum::<usize>();
+    let carried = after.listed.as_ref().filter(|listed| length(listed) <= MOST_CARRIED);
     let flag = |set: bool, flag: u64| if set { flag } else { 0 };
     let mut packer = Packer::default();
-    packer.number(flag(unread_only, UNREAD_ONLY) | flag(carries, CARRIES));
+    packer.number(flag(unread_only, UNREAD_ONLY) | flag(carried.is_some(), CARRIES));
     packer.text(&after.position.to_text());
-    ids.iter().filter(|_| carries).for_each(|id| packer.text(id.as_str()));
+    if let Some(Carried { version, activities }) = carried {
+        packer.number(*version);
+        activities.iter().for_each(|id| packer.text(id.as_str()));
+    }
     packer.into_bytes()
 }
 
@@ -97,10 +102,14 @@ fn read(position: &[u8]) -> Option<(bool, After)> {
     let mut unpacker = Unpacker::new(position);
     let flags = unpacker.number()?;
     let position = NotificationKey::of_text(unpacker.text()?)?;
-    let mut ids = Vec::new();
-    while !unpacker.is_empty() {
-        ids.push(ActivityId::new(unpacker.text()?).ok()?);
+    if flags & CARRIES == 0 {
+        return unpacker
+            .is_empty()
+            .then_some((flags & UNREAD_ONLY != 0, After { position, listed: None }));
     }
-    let listed = (flags & CARRIES != 0).then_some(ids);
-    Some((flags & UNREAD_ONLY != 0, After { position, listed }))
+    let mut carried = Carried { version: unpacker.number()?, activities: Vec::new() };
+    while !unpacker.is_empty() {
+        carried.activities.push(ActivityId::new(unpacker.text()?).ok()?);
+    }
+    Some((flags & UNREAD_ONLY != 0, After { position, listed: Some(carried) }))
 }

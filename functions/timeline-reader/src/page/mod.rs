@@ -20,7 +20,7 @@
 //! |---|---|
 //! | timeline, actor's activities, tagged | *checked*: rows, hidden actors and records are read until they are of one moment ([`consistent`]) |
 //! | likes | *one query, then by key*: the row of a like says which of its entries was in force at the query |
-//! | notifications | *one query, then by key*: the view of an activity has what was read since the query |
+//! | notifications | *by version*: the inbox has the same version before its rows are read and with the views of their activities; after three attempts, what was read meanwhile is added |
 //! | following, followers | *one query*: a row says all. If too few are in force, a longer query reads from the same start |
 //! | tags of an activity | *one query*, between two looks at the activity |
 //! | messages | *a bound*: messages that arrived after the last arrival at the start are left out |

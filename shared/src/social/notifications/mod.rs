@@ -59,6 +59,6 @@ pub use id::NotificationId;
 pub use inbox::{Inbox, Listed, Listing};
 pub use likes::{ActivityLikes, Numbers};
 pub use mark::{Mark, Marks};
-pub use page::{After, Notification, NotificationPage, NotificationsQuery};
+pub use page::{After, Carried, Notification, NotificationPage, NotificationsQuery};
 pub use read::ReadNotification;
 pub use store::Notifications;

@@ -1,9 +1,12 @@
 //! Pages of notifications, as their viewer reads them.
+//!
+//! Whatever changes a notification raises the version of its viewer's inbox, in one transaction. So the inbox is read first, and again
+//! with the views of the activities: if its version is the same, the page is as it was at each moment between. Otherwise it is read
+//! again, [`ATTEMPTS`] times in all. To the last attempt is added what was read meanwhile: it has everything once that was there
+//! throughout.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-
-use futures::future::try_join;
 
 use super::inbox::{Inbox, Listed};
 use super::keys::{self, NotificationKey};
@@ -16,6 +19,8 @@ use crate::platform::projection::View;
 use crate::platform::values::{ActivityId, Timestamp, ViewerId};
 use crate::social::likes;
 
+/// How often a page is read at most while notifications change.
+const ATTEMPTS: usize = 3;
 /// A notification that was read no longer ago may be newer than the page. No read one expires sooner.
 const LATELY: Duration = Duration::from_secs(3_600);
 
@@ -56,8 +61,16 @@ pub struct NotificationPage {
 pub struct After {
     /// Behind this one.
     pub position: NotificationKey,
-    /// The activities behind it that the inbox itself lists; if `None`, the inbox is read first.
-    pub listed: Option<Vec<ActivityId>>,
+    /// What the inbox itself lists behind it; if `None`, the inbox is read first.
+    pub listed: Option<Carried>,
+}
+
+/// What an inbox itself lists behind a position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carried {
+    /// The version of the inbox.
+    pub version: u64,
+    pub activities: Vec<ActivityId>,
 }
 
 /// A query for notifications.
@@ -78,110 +91,177 @@ enum Candidate {
     Read(ReadNotification),
 }
 
+/// The positions of a page, latest first.
+#[derive(Clone)]
+struct Range {
+    /// It begins behind this.
+    after: Option<NotificationKey>,
+    /// The last one; `None` if it goes to the end.
+    last: Option<NotificationKey>,
+}
+
+impl Range {
+    fn has(&self, position: &NotificationKey) -> bool {
+        let is_behind = self.after.as_ref().is_none_or(|after| position < after);
+        is_behind && self.last.as_ref().is_none_or(|last| position >= last)
+    }
+}
+
+type ActivityViews = BTreeMap<ActivityId, ActivityLikes>;
+
+/// What was read for a page.
+struct Reading {
+    inbox: View<Inbox>,
+    range: Range,
+    items: Vec<Notification>,
+    /// Unread likes of all notifications.
+    unread: i128,
+    views: ActivityViews,
+    /// True if the inbox has changed since it was read.
+    has_moved: bool,
+}
+
 impl Notifications {
     /// A page of a viewer's notifications.
     ///
-    /// It makes two calls, unless the page is nearly as large as a batch read: a query, and a batch read of the views of the
-    /// activities. The query of the first page begins with the inbox. Later pages read the inbox with the views, because their cursor
-    /// has those of its notifications that are to come; if there are too many for a cursor, they read it in parallel to the query.
-    ///
-    /// Likes that come in between are in the answer, counted and at their position. A notification that is read in between is on
-    /// the page as a read one: the view of its activity has it.
+    /// While nothing changes it makes two calls, unless the page is nearly as large as a batch read: a query, and a batch read of the
+    /// views of the activities and of the inbox. The query of the first page begins with the inbox. The cursor of a later page has
+    /// the version of the inbox and what it lists; if it has changed, or lists too much for a cursor, the inbox is read first.
     pub async fn page(
         &self,
         viewer: &ViewerId,
         wanted: &NotificationsQuery,
         now: Timestamp,
     ) -> Result<NotificationPage, DynamoError> {
-        let NotificationsQuery { limit, after, unread_only } = wanted;
-        if let Some(After { position, listed: Some(listed) }) = after {
+        let mut attempts = 1..ATTEMPTS;
+        if let Some(After { position, listed: Some(listed) }) = &wanted.after {
             let page = self.page_behind(viewer, (position, listed), wanted, now).await?;
             if let Some(page) = page {
                 return Ok(page);
             }
+            attempts.next();
         }
-        let (inbox, mut found, mut rest) = self.begin(viewer, wanted).await?;
-        let mut after = after.as_ref().map(|after| after.position.clone());
-        let mut unread = i128::from(inbox.unread());
-        let mut items: Vec<Notification> = Vec::new();
-        loop {
-            let missing = limit + 1 - items.len();
-            let mut candidates = listed_apart(&found, now, *unread_only)?;
-            let behind =
-                |position: &NotificationKey| after.as_ref().is_none_or(|after| position < after);
-            let ahead =
-                |position: &NotificationKey| rest.as_ref().is_none_or(|rest| position >= rest);
-            let listed = inbox.listed().filter(|one| behind(&one.position) && ahead(&one.position));
-            candidates.extend(listed.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
-            candidates.sort_by(|(one, _), (other, _)| other.cmp(one));
-            let is_all = candidates.len() <= missing;
-            candidates.truncate(missing);
-            let last = candidates.last().map(|(position, _)| position.clone());
-            let is_here = |position: &NotificationKey| {
-                let is_passed = last.as_ref().is_some_and(|last| !is_all && position < last);
-                behind(position) && ahead(position) && !is_passed
-            };
-            let views = self.of_activities(&activities_of(&candidates)).await?;
-            let mut moved = read_since(&candidates, &views, wanted, now);
-            moved.retain(|item| is_here(&item.position()));
-            let (shown, changed) = shown_of(candidates, &views);
-            unread += changed;
-            items.extend(shown.into_iter().chain(moved));
-            after = if is_all { rest.take() } else { last };
-            let Some(position) = after.as_ref().filter(|_| items.len() <= *limit) else { break };
-            let missing = limit + 1 - items.len();
-            (found, rest) = self.rows(viewer, Some(position), missing).await?;
+        for _ in attempts {
+            let reading = self.reading(viewer, wanted, now).await?;
+            if !reading.has_moved {
+                return Ok(NotificationPage::of(reading, wanted.limit));
+            }
         }
-        Ok(NotificationPage::of(items, *limit, unread, &inbox))
+        let mut reading = self.reading(viewer, wanted, now).await?;
+        if reading.has_moved && !wanted.unread_only {
+            let meanwhile = self.read_meanwhile(viewer, &reading, now).await?;
+            reading.items.extend(meanwhile);
+        }
+        Ok(NotificationPage::of(reading, wanted.limit))
     }
 
-    /// A later page with a cursor that lists what is to come of the inbox. `None` if it would be short although there is more.
+    /// Reads a page once. Likes that come in between are counted and at their position, and the view of an activity has the
+    /// notification that was read last in between.
+    async fn reading(
+        &self,
+        viewer: &ViewerId,
+        wanted: &NotificationsQuery,
+        now: Timestamp,
+    ) -> Result<Reading, DynamoError> {
+        let NotificationsQuery { limit, after, unread_only } = wanted;
+        let (inbox, mut found, mut rest) = self.begin(viewer, wanted).await?;
+        let after = after.as_ref().map(|after| after.position.clone());
+        let mut reading = Reading {
+            unread: i128::from(inbox.state.unread()),
+            inbox,
+            range: Range { last: after.clone(), after },
+            items: Vec::new(),
+            views: BTreeMap::new(),
+            has_moved: false,
+        };
+        loop {
+            let missing = limit + 1 - reading.items.len();
+            let mut here = Range { after: reading.range.last.take(), last: rest.take() };
+            let mut candidates = listed_apart(&found, now, *unread_only)?;
+            let listed = reading.inbox.state.listed().filter(|one| here.has(&one.position));
+            candidates.extend(listed.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
+            candidates.sort_by(|(one, _), (other, _)| other.cmp(one));
+            if candidates.len() > missing {
+                candidates.truncate(missing);
+                here.last = candidates.last().map(|(position, _)| position.clone());
+            }
+            let (views, inbox) = self.views_of(viewer, activities_of(&candidates).iter()).await?;
+            reading.has_moved |= inbox.version() != reading.inbox.version();
+            let moved = read_since(&candidates, &views, wanted, now).into_iter();
+            let moved = moved.filter(|item| here.has(&item.position()));
+            // What moved to another position is listed twice, and its likes are counted once.
+            let is_unread = |view: &ActivityLikes| view.unread().is_some();
+            candidates.retain(|(position, candidate)| {
+                let is_known = reading.views.get(&position.activity_id).is_some_and(is_unread);
+                !(is_known && matches!(candidate, Candidate::Unread(_)))
+            });
+            let (shown, changed) = shown_of(candidates, &views);
+            reading.unread += changed;
+            reading.items.extend(shown.into_iter().chain(moved));
+            reading.views.extend(views);
+            reading.range.last = here.last;
+            let last = reading.range.last.clone();
+            if last.is_none() || reading.items.len() > *limit {
+                return Ok(reading);
+            }
+            let missing = limit + 1 - reading.items.len();
+            (found, rest) =
+                self.rows(viewer, &Range { after: last, last: None }, Some(missing)).await?;
+        }
+    }
+
+    /// What had been read when the views of a reading were read, and may have had no item when the items were read. It does not
+    /// change any more.
+    async fn read_meanwhile(
+        &self,
+        viewer: &ViewerId,
+        reading: &Reading,
+        now: Timestamp,
+    ) -> Result<Vec<Notification>, DynamoError> {
+        let (rows, _) = self.rows(viewer, &reading.range, None).await?;
+        let mut items = Vec::new();
+        for row in rows.iter().filter(|row| !is_inbox(row)) {
+            let position = NotificationKey::of(row)?;
+            let view = reading.views.get(&position.activity_id);
+            let was_read =
+                view.is_some_and(|view| position.behind.is_some_and(|n| n < view.read_through()));
+            if was_read
+                && reading.range.has(&position)
+                && let Some(read) = ReadNotification::read(row, now)?
+            {
+                items.push((position, Candidate::Read(read)));
+            }
+        }
+        Ok(shown_of(items, &reading.views).0)
+    }
+
+    /// A later page with a cursor that lists what is to come of the inbox. `None` if the inbox has changed since, or if the page would
+    /// be short although there is more.
     async fn page_behind(
         &self,
         viewer: &ViewerId,
-        (after, listed): (&NotificationKey, &[ActivityId]),
+        (after, carried): (&NotificationKey, &Carried),
         wanted: &NotificationsQuery,
         now: Timestamp,
     ) -> Result<Option<NotificationPage>, DynamoError> {
         let NotificationsQuery { limit, unread_only, .. } = wanted;
-        let (rows, rest) = self.rows(viewer, Some(after), limit + 1).await?;
-        let candidates = listed_apart(&rows, now, *unread_only)?;
-        let activities = candidates.iter().map(|(position, _)| &position.activity_id).chain(listed);
-        let activities: BTreeSet<_> = activities.collect();
-        let mut keys: Vec<_> = activities.into_iter().map(likes::keys::count).collect();
-        keys.push(keys::inbox(viewer));
-        let (mut views, mut inbox) = (BTreeMap::new(), Inbox::default());
-        for some in keys.chunks(BATCH_GET) {
-            let keys = some.iter().cloned().map(Key::into_item).collect();
-            for row in self.views.table().batch_get(keys).await? {
-                match likes::keys::counted(&Key::of(&row)?) {
-                    Some(activity) => {
-                        views.insert(activity, View::<ActivityLikes>::read_from(&row)?.state);
-                    }
-                    None => inbox = View::read_from(&row)?.state,
-                }
-            }
+        let mut range = Range { after: Some(after.clone()), last: None };
+        let (rows, rest) = self.rows(viewer, &range, Some(limit + 1)).await?;
+        range.last = rest;
+        let mut candidates = listed_apart(&rows, now, *unread_only)?;
+        let activities = candidates.iter().map(|(position, _)| &position.activity_id);
+        let activities: BTreeSet<_> = activities.chain(&carried.activities).collect();
+        let (views, inbox) = self.views_of(viewer, activities.into_iter()).await?;
+        if inbox.version().unsigned_abs() != carried.version {
+            return Ok(None);
         }
-        // The inbox has the current counts; what it does not list any more has an item since, or is read.
-        let is_listed = |position: &NotificationKey| {
-            inbox.listed().any(|listed| listed.position.activity_id == position.activity_id)
-        };
-        let mut candidates: Vec<_> = candidates
-            .into_iter()
-            .filter(|(position, _)| position.behind.is_some() || !is_listed(position))
-            .collect();
-        let known = inbox.listed().filter(|one| views.contains_key(&one.position.activity_id));
-        candidates.extend(known.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
-        let moved = read_since(&candidates, &views, wanted, now);
-        let (mut items, changed) = shown_of(candidates, &views);
-        items.extend(moved);
-        let is_here = |position: &NotificationKey| {
-            position < after && rest.as_ref().is_none_or(|rest| position >= rest)
-        };
-        items.retain(|item| is_here(&item.position()));
-        let is_whole = rest.is_none() || items.len() > *limit;
-        let unread = i128::from(inbox.unread()) + changed;
-        Ok(is_whole.then(|| NotificationPage::of(items, *limit, unread, &inbox)))
+        let listed = inbox.state.listed().filter(|one| range.has(&one.position));
+        candidates.extend(listed.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
+        let (items, _) = shown_of(candidates, &views);
+        let is_whole = range.last.is_none() || items.len() > *limit;
+        let unread = i128::from(inbox.state.unread());
+        let reading = Reading { inbox, range, items, unread, views, has_moved: false };
+        Ok(is_whole.then(|| NotificationPage::of(reading, *limit)))
     }
 
     /// The inbox, the first items, and the last position examined if there may be more.
@@ -189,43 +269,77 @@ impl Notifications {
         &self,
         viewer: &ViewerId,
         NotificationsQuery { limit, after, .. }: &NotificationsQuery,
-    ) -> Result<(Inbox, Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
-        if let Some(After { position, .. }) = after {
-            let rows = self.rows(viewer, Some(position), limit + 1);
-            let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from);
-            let ((rows, rest), inbox) = try_join(rows, inbox).await?;
-            return Ok((inbox.state, rows, rest));
+    ) -> Result<(View<Inbox>, Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
+        let after = after.as_ref().map(|after| after.position.clone());
+        if after.is_some() {
+            let inbox = self.views.read(keys::inbox(viewer), View::read_from).await?;
+            let range = Range { after, last: None };
+            let (rows, rest) = self.rows(viewer, &range, Some(limit + 1)).await?;
+            return Ok((inbox, rows, rest));
         }
         // It has the greatest key, so the query begins with it.
-        let (mut rows, rest) = self.rows(viewer, None, limit + 2).await?;
-        let is_inbox = |row: &Row<'_>| Key::of(row).is_ok_and(|key| keys::is_inbox(&key));
-        if !rows.first().is_some_and(is_inbox) {
-            return Ok((Inbox::default(), rows, rest));
+        let range = Range { after, last: None };
+        let (mut rows, rest) = self.rows(viewer, &range, Some(limit + 2)).await?;
+        let inbox = rows.first().filter(|row| is_inbox(row)).map(View::read_from).transpose()?;
+        if inbox.is_some() {
+            rows.remove(0);
         }
-        let inbox = View::read_from(&rows.remove(0))?.state;
-        Ok((inbox, rows, rest))
+        Ok((inbox.unwrap_or_default(), rows, rest))
     }
 
-    /// Items of a viewer's partition after a position, latest first, and the last position examined if there may be more.
+    /// Items of a viewer's partition, latest first, and the last position examined if there may be more.
     async fn rows(
         &self,
         viewer: &ViewerId,
-        after: Option<&NotificationKey>,
-        limit: usize,
+        Range { after, last }: &Range,
+        limit: Option<usize>,
     ) -> Result<(Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
         let mut values = vec![(":pk", text(keys::of_viewer(viewer)))];
-        values.extend(after.map(|position| (":after", text(position.to_text()))));
+        values.extend(after.as_ref().map(|after| (":after", text(after.to_text()))));
+        values.extend(last.as_ref().map(|last| (":last", text(last.to_text()))));
         let query = Query {
-            keys: Some(if after.is_some() { "pk = :pk AND sk < :after" } else { "pk = :pk" }),
+            keys: Some(match (after, last) {
+                (None, None) => "pk = :pk",
+                (Some(_), None) => "pk = :pk AND sk < :after",
+                (None, Some(_)) => "pk = :pk AND sk >= :last",
+                (Some(_), Some(_)) => "pk = :pk AND sk BETWEEN :last AND :after",
+            }),
             values,
             descending: true,
-            limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
+            limit: limit.map(|limit| i32::try_from(limit).unwrap_or(i32::MAX)),
             ..Query::default()
         };
         let page = self.views.table().page(&query).await?;
         let next = page.next.as_ref().and_then(|key| key.get("sk")?.as_s().ok());
         Ok((page.rows, next.and_then(|sk| NotificationKey::of_text(sk))))
     }
+
+    /// The views of activities, and the inbox as it was read with them.
+    async fn views_of(
+        &self,
+        viewer: &ViewerId,
+        activities: impl Iterator<Item = &ActivityId>,
+    ) -> Result<(ActivityViews, View<Inbox>), DynamoError> {
+        let mut keys: Vec<_> = activities.map(likes::keys::count).collect();
+        keys.push(keys::inbox(viewer));
+        let (mut views, mut inbox) = (BTreeMap::new(), View::default());
+        for some in keys.chunks(BATCH_GET) {
+            let keys = some.iter().cloned().map(Key::into_item).collect();
+            for row in self.views.table().batch_get(keys).await? {
+                match likes::keys::counted(&Key::of(&row)?) {
+                    Some(activity) => {
+                        views.insert(activity, View::<ActivityLikes>::read_from(&row)?.state);
+                    }
+                    None => inbox = View::read_from(&row)?,
+                }
+            }
+        }
+        Ok((views, inbox))
+    }
+}
+
+fn is_inbox(row: &Row<'_>) -> bool {
+    Key::of(row).is_ok_and(|key| keys::is_inbox(&key))
 }
 
 fn activities_of(candidates: &[(NotificationKey, Candidate)]) -> BTreeSet<ActivityId> {
@@ -302,8 +416,9 @@ fn shown_of(
 }
 
 impl NotificationPage {
-    /// The first of these, and where to continue if there are more.
-    fn of(mut items: Vec<Notification>, limit: usize, unread: i128, inbox: &Inbox) -> Self {
+    /// The first of what was read, and where to continue if there are more.
+    fn of(reading: Reading, limit: usize) -> Self {
+        let Reading { inbox, mut items, unread, .. } = reading;
         items.sort_by_key(|item| std::cmp::Reverse(item.position()));
         // One that has moved between two queries is in both.
         let mut seen = BTreeSet::new();
@@ -312,9 +427,12 @@ impl NotificationPage {
         items.truncate(limit);
         let next = items.last().filter(|_| more).map(|last| {
             let position = last.position();
-            let listed = inbox.listed().filter(|listed| listed.position < position);
-            let listed = listed.map(|listed| listed.position.activity_id.clone()).collect();
-            After { position, listed: Some(listed) }
+            let listed = inbox.state.listed().filter(|listed| listed.position < position);
+            let activities = listed.map(|listed| listed.position.activity_id.clone()).collect();
+            After {
+                position,
+                listed: Some(Carried { version: inbox.version().unsigned_abs(), activities }),
+            }
         });
         Self { unread_count: u64::try_from(unread).unwrap_or(0), items, next }
     }
