@@ -28,7 +28,7 @@ impl RefusedCommand {
             return Self { command: None, delivery, subject: RefusedSubject::of_body(body) };
         };
         let (command, delivery) = delivery.open(command);
-        let subject = RefusedSubject::of_command(&command.subject(), body);
+        let subject = RefusedSubject::of_command(&command.subject());
         Self { command: Some(command), delivery, subject }
     }
 

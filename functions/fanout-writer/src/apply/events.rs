@@ -84,8 +84,7 @@ async fn kept(
         Some(Refusal { index: *index, reason, event: Some(event) })
     });
     let counted: Vec<_> = counted.collect();
-    let first = events.events.first().map_or("", |event| &event.json);
-    let subject = RefusedSubject::of_command(&events.subject(), first);
+    let subject = RefusedSubject::of_command(&events.subject());
     let tenant = events.tenant_id.as_ref();
     let message = RefusedMessage { origin: &cx.delivery.origin, subject: &subject, tenant };
     let refusals = cx.dead_letters.refusals(&cx.ledger);
