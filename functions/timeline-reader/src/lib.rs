@@ -127,6 +127,10 @@ pub(crate) struct Context<'a> {
     pub(crate) event: &'a ApiGatewayV2httpRequest,
     pub(crate) path: &'a Path<'a>,
     pub(crate) caller: Caller<'a>,
+    /// The viewer as whom the caller asks: the one whom the parameter `viewer` names, or the caller.
+    pub(crate) own: Option<ViewerId>,
+    /// True if the parameter `viewer` is given.
+    pub(crate) is_viewer_named: bool,
     /// The reader, for this request alone: its tables know the deadline and count the usage.
     pub(crate) reader: &'a Reader,
     pub(crate) now: Timestamp,
@@ -135,9 +139,9 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// The viewer whose own part is in an answer that is otherwise the same for everybody: the caller. If caches may keep such
     /// answers, it is only a viewer who is named in the address.
-    pub(crate) fn own_part(&self, named: Option<&str>) -> Result<Option<ViewerId>, Problem> {
-        let own = self.caller.own(named)?;
-        Ok(own.filter(|_| named.is_some() || self.reader.public_cache_seconds == 0))
+    pub(crate) fn own_part(&self) -> Option<&ViewerId> {
+        let is_shown = self.is_viewer_named || self.reader.public_cache_seconds == 0;
+        self.own.as_ref().filter(|_| is_shown)
     }
 }
 
@@ -199,8 +203,17 @@ impl Reader {
         }
         let caller = self.authorization.caller(event, &self.claims)?;
         // Every route takes it, also where the answer is the same for everybody.
-        caller.own(Parameters::of(event, &["viewer"])?.get("viewer"))?;
-        let cx = Context { event, path, caller, reader: self, now: self.clock.now() };
+        let parameters = Parameters::of(event, &["viewer"])?;
+        let named = parameters.get("viewer");
+        let cx = Context {
+            event,
+            path,
+            own: caller.own(named)?,
+            is_viewer_named: named.is_some(),
+            caller,
+            reader: self,
+            now: self.clock.now(),
+        };
         router::answer(route, &cx).await
     }
 }

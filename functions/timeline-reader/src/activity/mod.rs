@@ -8,7 +8,6 @@ use shared::social::likes::LikeSummary;
 
 use crate::Context;
 use crate::http::problem::Problem;
-use crate::http::query::Parameters;
 use crate::http::response::Answer;
 use crate::likes::of_activities;
 
@@ -43,11 +42,10 @@ impl<'a> Activity<'a> {
 /// `GET /v1/activities/{activity_id}`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let id = cx.path.parameter("activity_id", ActivityId::new)?;
-    let viewer = cx.caller.own(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
     let activities = Activities::new(&cx.reader.ledger);
     let (published, likes) = try_join(
         activities.published(&id),
-        of_activities(cx, viewer.as_ref(), std::slice::from_ref(&id)),
+        of_activities(cx, cx.own.as_ref(), std::slice::from_ref(&id)),
     )
     .await?;
     let (actor, content) = published.ok_or(Problem::NotFound(&[]))?;

@@ -95,7 +95,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let list = List::about("activities", &actor);
     let filter = Kinds::parse(&parameters)?.write()?;
     let request = Request {
-        own: cx.own_part(parameters.get("viewer"))?,
+        own: cx.own_part().cloned(),
         ..Request::parse(cx, &parameters, &list, filter, &[Kinds::PARAMETER])?
     };
     let likes = AskedLikes::new(cx, &request);

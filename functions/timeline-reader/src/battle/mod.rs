@@ -8,7 +8,6 @@ use shared::social::battles::{Battle, Battles, Definition, Hit, Shown};
 
 use crate::Context;
 use crate::http::problem::Problem;
-use crate::http::query::Parameters;
 use crate::http::response::{Answer, Shareable};
 
 #[derive(Serialize)]
@@ -55,8 +54,8 @@ struct ViewerHits {
 /// `GET /v1/battles/{battle_id}`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let id = cx.path.parameter("battle_id", BattleId::new)?;
-    let viewer = cx.own_part(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
-    let battle = battles(cx).battle(&id, viewer.as_ref()).await?;
+    let viewer = cx.own_part();
+    let battle = battles(cx).battle(&id, viewer).await?;
     let Battle { definition, shown, viewer_hits } = battle.ok_or(Problem::NotFound(&[]))?;
     let Shown { hp_left, hits, last_hit } = shown;
     let Definition { actor_id, hp, payload, .. } = &definition;

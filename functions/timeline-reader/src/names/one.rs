@@ -8,7 +8,6 @@ use shared::platform::values::{EventName, TenantId};
 use super::Item;
 use crate::Context;
 use crate::http::problem::Problem;
-use crate::http::query::Parameters;
 use crate::http::response::Answer;
 
 #[derive(Serialize)]
@@ -29,7 +28,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let tenant = cx.path.parameter("tenant_id", TenantId::new)?;
     let name = cx.path.parameter("name", EventName::new)?;
     cx.caller.may_read_tenant(&tenant)?;
-    Parameters::of(cx.event, &[])?;
     let summaries = Summaries::new(&cx.reader.views);
     let view = summaries.name(&tenant, &name).await?;
     let (tally, days) =

@@ -11,7 +11,7 @@ use crate::http::query::Parameters;
 /// Items on a page by default.
 pub(crate) const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
-const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", "include", "viewer"];
+const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", "include"];
 
 /// One page of a list: where it begins, which way it goes, how long it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Request {
             },
         };
         cursor.likes |= likes;
-        Ok(Self { limit, cursor, own: cx.caller.own(parameters.get("viewer"))? })
+        Ok(Self { limit, cursor, own: cx.own.clone() })
     }
 
     /// True for a page of what became visible since.

@@ -6,7 +6,6 @@ use shared::social::polls::{Definition, Poll, Polls, Rules};
 
 use crate::Context;
 use crate::http::problem::Problem;
-use crate::http::query::Parameters;
 use crate::http::response::{Answer, Shareable};
 
 #[derive(Serialize)]
@@ -51,9 +50,9 @@ impl State {
 /// `GET /v1/polls/{poll_id}`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let id = cx.path.parameter("poll_id", PollId::new)?;
-    let viewer = cx.own_part(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
+    let viewer = cx.own_part();
     let polls = Polls::new(&cx.reader.facts, &cx.reader.views);
-    let poll = polls.poll(&id, viewer.as_ref(), cx.now).await?;
+    let poll = polls.poll(&id, viewer, cx.now).await?;
     let Poll { definition, end, votes, vote } = poll.ok_or(Problem::NotFound(&[]))?;
     let Definition { rules: Rules { actor_id, choices, opens_at, .. }, payload } = &definition;
     let counted =

@@ -6,7 +6,6 @@ use shared::platform::values::{CustomerId, EventId, TenantId, Timestamp};
 
 use crate::Context;
 use crate::http::problem::Problem;
-use crate::http::query::Parameters;
 use crate::http::response::Answer;
 
 #[derive(Serialize)]
@@ -47,7 +46,6 @@ impl From<RefusedEvent> for Example {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let tenant = cx.path.parameter("tenant_id", TenantId::new)?;
     cx.caller.may_read_tenant(&tenant)?;
-    Parameters::of(cx.event, &[])?;
     let refusals = Refusals::new(&cx.reader.ledger).of_tenant(&tenant, cx.now).await?;
     let items: Vec<_> = refusals.into_iter().map(Item::from).collect();
     let shown = items.len();

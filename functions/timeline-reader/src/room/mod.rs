@@ -25,7 +25,7 @@ use crate::page::{DEFAULT_LIMIT, limit};
 use cursor::{Cursor, Position};
 
 const AUTHOR: &str = "author";
-const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", "viewer", AUTHOR];
+const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", AUTHOR];
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -66,12 +66,11 @@ struct Found {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let room = cx.path.parameter("room_id", RoomId::new)?;
     let parameters = Parameters::of(cx.event, KNOWN)?;
-    let viewer = cx.caller.own(parameters.get("viewer"))?;
     let rooms = Rooms::new(&cx.reader.ledger);
     let request = RoomRequest {
         rooms: &rooms,
         room: &room,
-        viewer: viewer.as_ref(),
+        viewer: cx.own.as_ref(),
         cursor: Cursor::of(cx, &parameters, &room)?,
         limit: parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?,
     };
@@ -83,7 +82,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     };
     let answer = answer(cx, &request, &found)?;
     // An address that names a viewer is for that viewer, although everybody reads the same.
-    Ok(Shareable { answer, is_public: found.is_open && parameters.get("viewer").is_none() })
+    Ok(Shareable { answer, is_public: found.is_open && !cx.is_viewer_named })
 }
 
 fn answer(cx: &Context<'_>, request: &RoomRequest<'_>, found: &Found) -> Result<Answer, Problem> {
