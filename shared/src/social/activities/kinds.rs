@@ -129,6 +129,11 @@ impl Listing {
         }
     }
 
+    /// True if two states of an activity are in the same list.
+    pub(super) fn is_same(one: &ActivityRecord, other: &ActivityRecord) -> bool {
+        KindSince::of(one) == KindSince::of(other)
+    }
+
     /// True if the activity was listed nowhere.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()

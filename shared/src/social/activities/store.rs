@@ -169,17 +169,15 @@ impl Activities {
                 // By the time it was listed it may have been deleted, and nobody would remove the row.
                 if !listing.is_empty() {
                     let current = self.revised(key).await?;
-                    if current.revision != known.revision {
+                    if !Listing::is_same(&now, &current.record) {
                         known = current;
                         continue;
                     }
                 }
                 listing.again(&change, &now);
-            } else {
-                if let Some(overtaken_by) = self.replace(key, &known, &now).await? {
-                    known = overtaken_by;
-                    continue;
-                }
+            } else if let Some(overtaken_by) = self.replace(key, &known, &now).await? {
+                known = overtaken_by;
+                continue;
             }
             let leaving = listing.after(key, &known.record, &now);
             return Ok((Merged { before: known.record, now }, leaving));
