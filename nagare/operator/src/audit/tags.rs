@@ -18,6 +18,8 @@ use crate::Result;
 
 /// Listings that are checked at once.
 const AT_ONCE: usize = 32;
+/// How often a repair looks at a claim: it changes twice at most, when it is made and when its actor is erased.
+const CLAIM_CHANGES: usize = 3;
 
 /// A listing that differs from its tag.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -84,13 +86,11 @@ impl TagsAuditor {
     }
 
     async fn listing(&self, viewer: &ViewerId, listing: &Listing) -> Result<Option<TagDifference>> {
-        let SortKey { published_at, activity_id } = &listing.sort_key;
-        let state = self.tags.recorded(activity_id, viewer).await?;
+        let state = self.tags.recorded(&listing.sort_key.activity_id, viewer).await?;
         let tag = state.map(|state| Tag { tagged_id: viewer.clone(), state });
-        let claimed = self.activities.claimed(activity_id).await?;
-        let difference = match claimed.filter(|(_, at)| at == published_at) {
+        let difference = match self.actor_of(&listing.sort_key).await? {
             None => Some(Kind::Extra),
-            Some((actor, _)) => compare(tag.as_ref(), Some(listing), &actor),
+            Some(actor) => compare(tag.as_ref(), Some(listing), &actor),
         };
         let (tagged_id, sort_key) = (viewer.clone(), listing.sort_key.to_string());
         Ok(difference.map(|difference| TagDifference { tagged_id, difference, sort_key }))
@@ -101,15 +101,14 @@ impl TagsAuditor {
         for TagDifference { tagged_id, sort_key, .. } in differences {
             let Ok(sort_key) = sort_key.parse::<SortKey>() else { continue };
             let mut actor = self.actor_of(&sort_key).await?;
-            loop {
+            for _ in 0..CLAIM_CHANGES {
                 let now = self.clock.now();
                 self.tags.repair_listing(tagged_id, &sort_key, actor.as_ref(), now).await?;
                 // The actor may have been erased meanwhile.
-                let is_now = self.actor_of(&sort_key).await?;
-                if is_now == actor {
+                let before = std::mem::replace(&mut actor, self.actor_of(&sort_key).await?);
+                if before == actor {
                     break;
                 }
-                actor = is_now;
             }
         }
         Ok(())
