@@ -129,12 +129,12 @@ class Alarm:
         breaching = 0
         for index in range(self.periods):
             values = {name: values[index] for name, values in series.items()}
-            todo = dict(self.expressions)
-            while todo:
-                ready = [name for name, one in todo.items() if one.names <= set(values)]
-                assert ready, f"expressions that use each other: {sorted(todo)}"
+            waiting = dict(self.expressions)
+            while waiting:
+                ready = [name for name, one in waiting.items() if one.names <= set(values)]
+                assert ready, f"expressions that use each other: {sorted(waiting)}"
                 for name in ready:
-                    values[name] = todo.pop(name).value(values, empty, fills_empty)
+                    values[name] = waiting.pop(name).value(values, empty, fills_empty)
             value = values[self.returned]
             breaching += self.missing_breaches if value is None else self.compare(value, self.threshold)
         return breaching >= self.enough
