@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
@@ -31,8 +32,8 @@ pub const PER_ITEM: u32 = 100;
 /// Items whose receipts are read in one call.
 pub const ITEMS: usize = BATCH_GET;
 const SORT_KEY: &str = "receipts";
-/// How long an item is kept, in seconds: longer than a command waits to be done.
-const KEPT: i64 = 86_400;
+/// How long an item is kept: longer than a command waits to be done.
+const KEPT: Duration = Duration::from_secs(86_400);
 
 /// A producer's run: all commands that it waits for. Random, so that no two are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,7 +147,7 @@ impl Receipts {
         let set =
             names.iter().zip(&values).map(|((name, _), (value, _))| format!(", {name} = {value}"));
         let expression = format!("SET #forget = :forget{}", set.collect::<String>());
-        let forget_at = number(now.unix_millis() / 1000 + KEPT);
+        let forget_at = number(now.unix_seconds_after(KEPT));
         let update = Update {
             expression: &expression,
             condition: None,

@@ -61,10 +61,9 @@ impl RegisterAttributes {
     /// The item of an undone register among rows that are derived. It expires [`TOMBSTONE_KEPT`] after it was written.
     #[must_use]
     pub fn tombstone(self, changed_at: Timestamp, now: Timestamp) -> Item {
-        let kept = i64::try_from(TOMBSTONE_KEPT.as_secs()).unwrap_or(i64::MAX);
         Item::from([
             (self.at.to_owned(), text(changed_at.to_string())),
-            (FORGET_AT.to_owned(), number(now.unix_millis() / 1000 + kept)),
+            (FORGET_AT.to_owned(), number(now.unix_seconds_after(TOMBSTONE_KEPT))),
         ])
     }
 

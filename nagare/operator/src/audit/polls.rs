@@ -8,6 +8,7 @@
 //! later.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
@@ -24,7 +25,7 @@ use crate::erasure::marks::marking;
 use crate::scan::{filtered, partition, scan};
 
 /// How long old blocks are kept, for readers that have read a view before it was repaired.
-const KEPT_MILLIS: i64 = 86_400_000;
+const KEPT: Duration = Duration::from_secs(86_400);
 
 /// A view that differs from a recount of the votes.
 #[derive(Debug, Clone, Serialize)]
@@ -204,7 +205,7 @@ impl ViewsAuditor {
             Ok(())
         })
         .await?;
-        let until = (self.clock.now().unix_millis() + KEPT_MILLIS) / 1000;
+        let until = self.clock.now().unix_seconds_after(KEPT);
         let marks = past.into_iter().map(|key| {
             let mark = marking("SET #forget = :until", "attribute_exists(pk)", until);
             self.views.table().update(key.into_item(), mark)

@@ -13,7 +13,7 @@ mod facts;
 pub mod letters;
 pub mod marks;
 mod strays;
-mod summaries;
+pub(crate) mod summaries;
 mod tags;
 pub mod tenant;
 pub mod traces;
@@ -25,6 +25,7 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::facts::Facts;
 use shared::platform::ledger::Ledger;
 use shared::platform::projection::Views;
+use shared::platform::queue::LONGEST_IN_FLIGHT;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::values::{ActivityId, ActorId, IdError, Retention, Timestamp, ViewerId};
@@ -38,8 +39,6 @@ use crate::audit::{AuditError, projected};
 use crate::{Result, progress};
 use marks::{Marks, Tombstone};
 
-/// The longest time that a command is in flight, in seconds: four days on its queue, fourteen on the dead-letter queue.
-const IN_FLIGHT: i64 = 18 * 86_400;
 /// Clocks differ, and DynamoDB's TTL takes up to a day anyway.
 const SLACK: i64 = 86_400;
 /// Edges and activities erased at once.
@@ -131,7 +130,7 @@ impl Erasure {
     ) -> Result<Self, IdError> {
         let viewer = ViewerId::new(person.as_str())?;
         let now = clock.now();
-        let in_flight = now.unix_millis() / 1000 + IN_FLIGHT;
+        let in_flight = now.unix_seconds_after(LONGEST_IN_FLIGHT);
         let until = retention.expires_at(now).max(in_flight) + SLACK;
         let (entries, hold) = (timelines.clone(), Hold::default());
         Ok(Self {

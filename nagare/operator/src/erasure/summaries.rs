@@ -53,7 +53,7 @@ use crate::{Result, progress};
 /// How long to try while others write the same view.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long emptied views are kept for their marks.
-const KEPT: Duration = Duration::from_secs(3 * 86_400);
+pub(crate) const EMPTIED_KEPT: Duration = Duration::from_secs(3 * 86_400);
 /// Customers that are erased at once.
 const AT_ONCE: usize = 8;
 
@@ -217,8 +217,7 @@ impl EventErasure {
     }
 
     fn forget_at(&self) -> i64 {
-        let kept = i64::try_from(KEPT.as_secs()).unwrap_or(i64::MAX);
-        self.clock.now().unix_millis() / 1000 + kept
+        self.clock.now().unix_seconds_after(EMPTIED_KEPT)
     }
 }
 

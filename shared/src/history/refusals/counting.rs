@@ -1,6 +1,7 @@
 //! Counting the refusals of a message.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
@@ -19,7 +20,7 @@ use crate::platform::values::{Origin, RefusalReason, TenantId, Timestamp, spread
 
 /// Items of a transaction that counts refusals of a message, without examples.
 const OTHER_ITEMS: usize = 4;
-const DAY_SECONDS: i64 = 86_400;
+const DAY: Duration = Duration::from_secs(86_400);
 /// Days from the beginning of a day for which its letters are counted: the clocks of writers differ.
 const SUBJECT_DAYS: u32 = 2;
 
@@ -341,5 +342,5 @@ fn shard_of(id: &str) -> u8 {
 
 /// So many days after an instant, as [`FORGET_AT`] has it.
 fn forget_at(from: Timestamp, days: u32) -> AttributeValue {
-    number(from.unix_millis().div_euclid(1_000) + i64::from(days) * DAY_SECONDS)
+    number(from.unix_seconds_after(DAY * days))
 }

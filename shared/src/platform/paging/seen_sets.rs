@@ -63,7 +63,7 @@ impl SeenSets {
         let row = self.0.get(key(list, &stored.id)).await?;
         let stored = row.as_ref().and_then(|row| {
             let bytes = row.item.get(FINGERPRINTS)?.as_b().ok()?.as_ref();
-            let is_old = row.number(FORGET_AT).ok()? < seconds_after(now, AWAY);
+            let is_old = row.number(FORGET_AT).ok()? < now.unix_seconds_after(AWAY);
             Some(Stored { bytes, is_old })
         });
         Ok(seen.with_stored(stored))
@@ -76,12 +76,8 @@ impl SeenSets {
     pub async fn keep(&self, list: &List, new: NewSet, now: Timestamp) -> Result<(), DynamoError> {
         let attributes = [
             (FINGERPRINTS.to_owned(), AttributeValue::B(new.bytes.into())),
-            (FORGET_AT.to_owned(), number(seconds_after(now, KEPT))),
+            (FORGET_AT.to_owned(), number(now.unix_seconds_after(KEPT))),
         ];
         self.0.put(key(list, &new.id), attributes).await
     }
-}
-
-fn seconds_after(now: Timestamp, duration: Duration) -> i64 {
-    now.unix_millis() / 1000 + i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
 }

@@ -6,6 +6,8 @@
 //!
 //! Operators use it to compare views with facts. It costs a write unit for each row; the rows expire.
 
+use std::time::Duration;
+
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{Change, Fold, State, View, Views};
@@ -20,7 +22,7 @@ const BARRIER: &str = "barrier";
 /// Rows of one barrier.
 const ROWS: u64 = 4096;
 /// Rows and view expire after a day, as their changes do.
-const KEPT_MILLIS: i64 = 86_400_000;
+const KEPT: Duration = Duration::from_secs(86_400);
 
 /// A barrier that was raised.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +35,7 @@ impl Barrier {
     /// [`DynamoError`]; it will never be passed then.
     pub async fn raise(facts: &Facts, now: Timestamp) -> Result<Self, DynamoError> {
         let barrier = Self(format!("{:032x}", fastrand::u128(..)));
-        let forget_at = number((now.unix_millis() + KEPT_MILLIS) / 1000);
+        let forget_at = number(now.unix_seconds_after(KEPT));
         let rows = (0..ROWS).map(|n| {
             let mut item = barrier.row(n).into_item();
             item.insert(FORGET_AT.to_owned(), forget_at.clone());

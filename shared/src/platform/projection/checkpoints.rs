@@ -24,6 +24,7 @@
 //! would be exact too, but cost a transaction for each fold, and would have to be moved and erased with the view.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::{KEPT, Sequence, Shard, State, View, Views};
 use crate::platform::dynamo::item::{Item, Key, Row, number, text};
@@ -34,7 +35,7 @@ use crate::platform::values::Timestamp;
 /// The number of the last change, with as many digits as numbers can have: texts are compared.
 const THROUGH: &str = "through";
 /// How long a checkpoint is kept after the last batch.
-const KEPT_SECONDS: u64 = KEPT.as_secs() + 86_400;
+const CHECKPOINT_KEPT: Duration = Duration::from_secs(KEPT.as_secs() + 86_400);
 
 keys! {
     /// The shard whose checkpoint has this key.
@@ -87,10 +88,9 @@ impl Views {
     ) -> Result<(), DynamoError> {
         let through =
             text(format!("{:0>width$}", through.to_string(), width = 2 * Sequence::BYTES));
-        let until = u64::try_from(now.unix_millis() / 1000).unwrap_or(0) + KEPT_SECONDS;
         let says = Item::from([
             (THROUGH.to_owned(), through.clone()),
-            (FORGET_AT.to_owned(), number(until)),
+            (FORGET_AT.to_owned(), number(now.unix_seconds_after(CHECKPOINT_KEPT))),
         ]);
         let lower = Condition::new("attribute_not_exists(pk) OR #through < :through")
             .name("#through", THROUGH)

@@ -42,6 +42,8 @@ pub use error::SendError;
 
 /// Messages that SQS takes in one call.
 pub const BATCH: usize = 10;
+/// The longest time that a command is in flight: four days on its queue, fourteen on the dead-letter queue.
+pub const LONGEST_IN_FLIGHT: Duration = Duration::from_secs(18 * 86_400);
 /// Bytes that SQS takes in one call, be it one message or ten: bodies, and names, types and values
 /// of attributes.
 pub const MAX_BYTES: usize = 1_048_576;

@@ -110,6 +110,13 @@ impl Timestamp {
     pub fn plus_millis(self, millis: i64) -> Self {
         Self::from_unix_millis(self.0.saturating_add(millis))
     }
+
+    /// The instant that is so much later, in unix seconds, as DynamoDB's TTL reads them.
+    #[must_use]
+    pub fn unix_seconds_after(self, time: Duration) -> i64 {
+        let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        self.0.div_euclid(1000).saturating_add(seconds)
+    }
 }
 
 impl From<Timestamp> for SystemTime {

@@ -12,12 +12,15 @@
 //! delivered again, because only then are all earlier deliveries of that message over. What one message has
 //! rechecked says nothing about a delivery of another message that dies later.
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{FanOuts, keys};
 use crate::platform::dynamo::item::{Item, Row, number, text, truth};
 use crate::platform::dynamo::{Condition, DynamoError, Put, Query};
 use crate::platform::ledger::FORGET_AT;
+use crate::platform::queue::LONGEST_IN_FLIGHT;
 use crate::platform::values::{Origin, Timestamp};
 use crate::social::activities::ActivityKey;
 use crate::social::follows::FollowerRange;
@@ -26,8 +29,8 @@ use crate::social::follows::FollowerRange;
 const POSITION: &str = "place";
 /// The number of timelines written, by a segment or by a fan-out without segments.
 const WRITTEN: &str = "written";
-/// Longer than a message is in flight: four days on its queue, and fourteen on the dead-letter queue.
-const KEPT_MILLIS: i64 = 19 * 86_400_000;
+/// A day longer than a message is in flight.
+const KEPT: Duration = Duration::from_secs(LONGEST_IN_FLIGHT.as_secs() + 86_400);
 
 /// What a fan-out does to timelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,8 +97,7 @@ impl FanOutKind {
 fn expiring<const N: usize>(attributes: [(&str, AttributeValue); N], now: Timestamp) -> Item {
     let mut item: Item =
         attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let forget_at = (now.unix_millis() + KEPT_MILLIS) / 1000;
-    item.insert(FORGET_AT.to_owned(), number(forget_at));
+    item.insert(FORGET_AT.to_owned(), number(now.unix_seconds_after(KEPT)));
     item
 }
 

@@ -269,10 +269,9 @@ fn arrived(ArrivalPosition(position): ArrivalPosition) -> (String, AttributeValu
 
 /// The tombstone of a message, without its author and payload.
 fn tombstone(position: Option<ArrivalPosition>, now: Timestamp) -> Item {
-    let kept = i64::try_from(TOMBSTONES_KEPT.as_secs()).unwrap_or(i64::MAX);
     let mut item = Item::from([
         ("deleted".to_owned(), truth(true)),
-        (FORGET_AT.to_owned(), number(now.unix_millis() / 1000 + kept)),
+        (FORGET_AT.to_owned(), number(now.unix_seconds_after(TOMBSTONES_KEPT))),
     ]);
     item.extend(position.map(arrived));
     item

@@ -20,6 +20,7 @@ use super::names::{parts_of_witness, sum_of_witness};
 use super::{Audited, PATIENCE, PAUSE, SummariesAuditor, Suspect};
 use crate::Result;
 use crate::audit::recount::Counted;
+use crate::erasure::summaries::EMPTIED_KEPT;
 use crate::event_scope::EventScope;
 
 impl Audited<'_> {
@@ -87,7 +88,7 @@ impl Audited<'_> {
         beside.extend(names.into_iter().map(Write::Delete));
         let mut view = view.with(state);
         match is_nothing {
-            true => view = view.until(self.auditor.clock.now().unix_millis() / 1000 + 3 * 86_400),
+            true => view = view.until(self.auditor.clock.now().unix_seconds_after(EMPTIED_KEPT)),
             false => view.stay(),
         }
         beside.push(view.write(key));
