@@ -1,16 +1,16 @@
 //! What the functions of Nagare have in common: two products on one platform.
 //!
 //! ```text
-//! platform       what both stand on
+//! platform       the base of both
 //! social         timelines, likes, notifications, polls, battles, tags, rooms, profiles
 //! history        events, summaries, rules, scores, alerts
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
-//! bounds         all kinds of stored items, and how large they become
+//! bounds         all kinds of stored items, with their largest size
 //! ```
 //!
-//! `social` and `history` do not see each other, and `platform` sees neither, but through the lists.
+//! `social` and `history` do not see each other, and `platform` sees neither. The lists see all three, and no wing sees a list.
 //!
 //! This crate knows DynamoDB, and of SQS how to send. It does not know how messages arrive, HTTP or the
 //! Lambda runtime: those belong to the functions, which never import each other.

@@ -1,10 +1,10 @@
-//! The event history of a SaaS: what customers of tenants did, how often, and what follows from it.
+//! The event history of a SaaS: events of tenants' customers, their summaries, and alerts.
 //!
 //! ```text
-//! events         what the customers of tenants do: tables by period, archives
-//! summaries      how often they did it, by customer, name and day
+//! events         events of tenants' customers: tables by period, archives
+//! summaries      counts of events by customer, name and day
 //! tenants        payloads of customers; rules, scores, alerts
-//! refusals       what cannot be applied, counted by day
+//! refusals       counts of refused commands and events by day
 //! ```
 
 pub mod events;

@@ -1,21 +1,21 @@
-//! What both products stand on. It knows neither.
+//! The platform of both products. It knows neither.
 //!
 //! ```text
-//! values         what cannot be invalid: ids, instants, payloads, sort keys, retention
+//! values         ids, instants, payloads, sort keys, retention: types that cannot be invalid
 //! crypto         seals and digests
 //! runtime        clock, retries, environment, logs, metrics
-//! dynamo         how DynamoDB is called, and how fast: it knows no domain
+//! dynamo         calls of DynamoDB, paced; no domain
 //! signed         signed calls of services that have no SDK here
-//! objects        how S3 is called
+//! objects        calls of S3
 //! queue          sending to a queue, and answering for a batch of messages
-//! outbound       what other systems are told of, by a bus
-//! ledger         the table of what must not be lost, and its keys
-//! register       something that is so or is not: of its commands the latest wins
-//! message        how the body of a command is read and written
-//! facts          the table of what views are folded from
+//! outbound       events for other systems, sent to a bus
+//! ledger         the table of data that must not be lost, and its keys
+//! register       a state that is on or off: the latest command wins
+//! message        reading and writing the body of a command
+//! facts          the table of facts, from which views are folded
 //! projection     views: folded exactly once, however often a change comes
-//! paging         lists in the order of time: cursors, and what clients have seen
-//! receipts       which commands of a producer are done
+//! paging         lists in the order of time: cursors and seen sets
+//! receipts       the end of each command that a producer waits for
 //! dead_letters   commands that gave up
 //! ```
 

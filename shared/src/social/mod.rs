@@ -1,17 +1,18 @@
-//! The social backend: what people publish, follow, like, vote on, hit, tag and say.
+//! The social backend: timelines, likes, notifications, polls, battles, tags, rooms and profiles. Each feature has its commands, its
+//! rules, its keys and its part of the tables.
 //!
 //! ```text
-//! activities     what actors publish                   each with its commands, its rules, its keys and
-//! follows        who follows whom                      its part of the ledger
+//! activities     posts and live streams, with their edits and deletes
+//! follows        follow edges, and the actors hidden from each viewer
 //! timelines      entries, written and read
-//! fanout         why every race ends right; how far long work has come
-//! profiles       what people say of themselves
-//! likes          who likes what, and how many do
-//! notifications  what actors are told of likes
-//! polls          what viewers vote on, and the sums
-//! battles        what viewers hit together, and who hit last
-//! tags           who is in what an actor published
-//! rooms          what people say to each other, and who may read it
+//! fanout         progress of long fan-outs, and the proof that every race ends right
+//! profiles       one profile for each person
+//! likes          likes, each viewer's list of them, and counts
+//! notifications  unread and read notifications of likes
+//! polls          polls, votes and sums
+//! battles        battles, hits and the last hit
+//! tags           tagged people, and each person's list of activities
+//! rooms          messages, members and arrivals
 //! ```
 //!
 //! Only `timelines`, `fanout` and `notifications` see other features, and no two see each other in a circle.
