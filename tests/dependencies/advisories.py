@@ -3,7 +3,7 @@
     python3 tests/dependencies/advisories.py DATABASE [LOCK …]
 
 DATABASE is a clone of https://github.com/rustsec/advisory-db, bare or with its files: for machines that have one and
-neither `cargo deny` nor a way to the network. LOCK is Cargo.lock, and that of the fuzz targets. Exit code 1 means that there
+neither `cargo deny` nor a way to the network. LOCK is Cargo.lock, and those of the benchmarks and the fuzz targets. Exit code 1 means that there
 are some. What is only said (`unmaintained`, `notice`) is printed, and is none.
 """
 
@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = [ROOT / "Cargo.lock", ROOT / "tests" / "fuzz" / "Cargo.lock"]
+LOCKS = [ROOT / "Cargo.lock", ROOT / "lab" / "Cargo.lock", ROOT / "tests" / "fuzz" / "Cargo.lock"]
 ONLY_SAID = {"unmaintained", "notice"}
 
 

@@ -69,7 +69,7 @@ def problems(data, rules):
                 yield f"{function} has {stacks}, expected one of {sorted(one)}"
 
 
-# Dependencies that are there for their features alone (nagare/cli/Cargo.toml says why).
+# Dependencies that are there for their features alone (tools/cli/Cargo.toml says why).
 FOR_FEATURES = {("nagare", "getrandom")}
 
 
@@ -102,7 +102,7 @@ def compiled_twice():
     run = features("--edges", "normal,build")
     others = {
         "to test": features("--workspace", "--edges", "normal,build,dev"),
-        "for benchmarks": features("--package", "nagare-bench", "--edges", "normal,build"),
+        "for benchmarks": features("--manifest-path", "lab/Cargo.toml", "--package", "nagare-bench", "--edges", "normal,build"),
     }
     for purpose, other in others.items():
         for package in sorted(run.keys() & other.keys()):
@@ -135,8 +135,8 @@ PINNED = re.compile(r"([A-Za-z0-9_.-]+)(\[[a-z0-9, ]+\])?==[^\s;]+( ; [^\\]+)?( 
 
 def unpinned(root=ROOT):
     """Packages of Python's without a version or a hash, and scripts that take whatever there is."""
-    files = sorted(root.glob("tests/*/requirements*.txt"))
-    if {path.with_suffix(".in") for path in files} != set(root.glob("tests/*/requirements*.in")):
+    files = sorted([*root.glob("tests/*/requirements*.txt"), *root.glob("lab/*/requirements*.txt")])
+    if {path.with_suffix(".in") for path in files} != {*root.glob("tests/*/requirements*.in"), *root.glob("lab/*/requirements*.in")}:
         yield "each requirements*.in has a requirements*.txt that was made of it, and nothing else has"
     for path in files:
         text = re.sub(r"^ *#.*\n", "", path.read_text(), flags=re.MULTILINE).strip()
@@ -243,6 +243,22 @@ def names():
             yield f"{path.relative_to(ROOT)} reads variables past its env.rs"
 
 
+def locked(path):
+    """The versions of each package of a lock file."""
+    versions = {}
+    for package in tomllib.loads((ROOT / path).read_text())["package"]:
+        versions.setdefault(package["name"], set()).add(package["version"])
+    return versions
+
+
+def measured():
+    """Packages of which benchmarks have other versions than the project."""
+    ours, theirs = locked("Cargo.lock"), locked("lab/Cargo.lock")
+    for name in sorted(ours.keys() & theirs.keys()):
+        if not theirs[name] <= ours[name]:
+            yield f"lab/Cargo.lock has {name} {sorted(theirs[name])}, Cargo.lock has {sorted(ours[name])}"
+
+
 def makers():
     """Who has credentials made by programs: people, and no function as it is deployed."""
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
@@ -259,7 +275,7 @@ def makers():
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *names(), *makers()]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *names(), *makers(), *measured()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")

@@ -13,7 +13,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 
 def paths():
     """All paths that any router here could have: the sources are read, so a new one is tried without a word."""
-    sources = [file for folder in ("nagare", "functions", "api", "shared") for file in (ROOT / folder).rglob("*.rs")]
+    sources = [file for folder in ("tools", "functions", "shared") for file in (ROOT / folder).rglob("*.rs")]
     found = {path for file in sources for path in PATH.findall(file.read_text())}
     assert {"/local/bus", "/local/clock", "/openapi.yaml", "/console/", "/v1/timelines/{viewer_id}"} <= found
     filled = {re.sub(r"\{\w+\}", "bob", path) for path in found} | {"/", "/elsewhere", "//", "/local", "/local/"}

@@ -84,11 +84,11 @@ fn api() -> Value {
     let read = timeline_reader::ROUTES.iter().map(|path| format!("GET {path}"));
     json!({
         "routes": read.chain(posted).collect::<Vec<_>>(),
-        "problems": ::api::problem::KINDS.iter().map(|(_, name, _)| name).collect::<BTreeSet<_>>(),
-        "preflight": ::api::preflight::ROUTE,
-        "modes": ::api::Authorization::MODES.map(|(name, _)| name),
-        "viewer_claim": ::api::Claims::default().viewer(),
-        "tenant_claim": ::api::Claims::default().tenant(),
+        "problems": ::function_http::problem::KINDS.iter().map(|(_, name, _)| name).collect::<BTreeSet<_>>(),
+        "preflight": ::function_http::preflight::ROUTE,
+        "modes": ::function_http::Authorization::MODES.map(|(name, _)| name),
+        "viewer_claim": ::function_http::Claims::default().viewer(),
+        "tenant_claim": ::function_http::Claims::default().tenant(),
         "cors": {
             "AllowMethods": list(cors::METHODS),
             "AllowHeaders": list(cors::HEADERS),

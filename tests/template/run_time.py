@@ -1,7 +1,7 @@
 """The requests that functions and tools make at run time, as botocore's service models describe them, for the local stack and the tests.
 
     python run_time.py          prints the table
-    python run_time.py --write  writes it to nagare/local/src/aws_models.json
+    python run_time.py --write  writes it to tools/local/src/aws_models.json
 
 The table has the shapes of these operations alone: types, required members, lengths, ranges, patterns and choices.
 """
@@ -13,7 +13,7 @@ import sys
 import models
 from expand import ROOT
 
-TABLE = ROOT / "nagare/local/src/aws_models.json"
+TABLE = ROOT / "tools/local/src/aws_models.json"
 OPERATIONS = {
     "cloudwatch": ["GetMetricData"],
     "dynamodb": [

@@ -38,7 +38,7 @@ from pathlib import Path
 
 root, dist, target = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 version = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-said = tomllib.loads((root / "nagare/cli/Cargo.toml").read_text())["package"]["metadata"]["binstall"]
+said = tomllib.loads((root / "tools/cli/Cargo.toml").read_text())["package"]["metadata"]["binstall"]
 for name, value in {"version": version, "target": target, "bin": "nagare", "binary-ext": ""}.items():
     said = {key: text.replace(f"{{ {name} }}", value) for key, text in said.items()}
 with tarfile.open(dist / said["pkg-url"].rpartition("/")[2]) as archive:

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use api::Problem;
-use api::problem::Fault;
+use function_http::Problem;
+use function_http::problem::Fault;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::http::header::CONTENT_ENCODING;
 use base64::Engine;

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use api::Problem;
-use api::problem::Fault;
+use function_http::Problem;
+use function_http::problem::Fault;
 use serde_json::value::RawValue;
 use shared::history::events::{Event, EventSettings, Period};
 use shared::platform::message::{CommandError, Members, Names};

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use api::{LogSampling, Problem};
+use function_http::{LogSampling, Problem};
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use shared::platform::values::TenantId;
 use tracing::{error, info};

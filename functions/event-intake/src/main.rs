@@ -22,12 +22,12 @@ async fn main() -> Result<(), Error> {
     let sqs = aws_sdk_sqs::Client::new(&sdk_config().await);
     let intake = Intake {
         commands: Sender::new(sqs, env::required(env::QUEUE_URL)?),
-        authorization: env::parsed_or(env::AUTHORIZATION, api::Authorization::default())?,
-        claims: api::Claims::of_environment(env::CLAIMS)?,
+        authorization: env::parsed_or(env::AUTHORIZATION, function_http::Authorization::default())?,
+        claims: function_http::Claims::of_environment(env::CLAIMS)?,
         rates: env::parsed_or(env::TENANT_EVENTS_PER_SECOND, TenantRates::default())?,
         events: EventSettings::of_environment(&[env::EVENT_PERIOD, env::EVENT_LATENESS_DAYS])?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
-        log_sampling: env::parsed_or(env::LOG_ONE_IN, api::LogSampling::ALL)?,
+        log_sampling: env::parsed_or(env::LOG_ONE_IN, function_http::LogSampling::ALL)?,
         clock: Clock::system(),
     };
     run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {

@@ -1,6 +1,6 @@
 //! The metrics: accepted events, rejected requests, and requests that could not be queued. The last have an alarm.
 
-use api::Problem;
+use function_http::Problem;
 use serde::Serialize;
 use shared::platform::runtime::metrics::{Count, MetricNames, Metrics, Record};
 use shared::platform::values::Timestamp;

@@ -15,7 +15,7 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use api::Problem;
+use function_http::Problem;
 use shared::platform::values::{TenantId, Timestamp};
 
 /// Tenants that are remembered. Beyond that the ones are forgotten that have nearly all of their allowance.

@@ -3,7 +3,7 @@
 //! ```text
 //! handle        an API Gateway event (payload 2.0) in, an answer out; never an error
 //!   router      which path is read, by which feature
-//!   http/       what all features have in common: callers, paths, problems (the crate `api`), and
+//!   http/       what all features have in common: callers, paths, problems (the crate `function-http`), and
 //!     query     query parameters
 //!   page/       pages of lists in the order of time
 //!   timeline/   a page of one viewer's timeline
@@ -76,8 +76,8 @@ use shared::social::likes::LikeCountCache;
 use shared::social::timelines::Timelines;
 use tokio::time::Instant;
 
-pub use api::encoding::COMPRESSED_FROM;
-pub use api::{Authorization, AuthorizationError, ClaimName, Claims, LogSampling};
+pub use function_http::encoding::COMPRESSED_FROM;
+pub use function_http::{Authorization, AuthorizationError, ClaimName, Claims, LogSampling};
 use http::auth::Caller;
 use http::path::{EVENTS_ROUTE, Path, Route};
 use http::preflight;

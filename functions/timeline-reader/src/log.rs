@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use api::LogSampling;
+use function_http::LogSampling;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use shared::platform::dynamo::Usage;
 use shared::platform::values::ViewerId;

@@ -3,4 +3,4 @@
 pub(crate) mod list;
 pub(crate) mod query;
 
-pub(crate) use api::{auth, path, preflight, problem, response};
+pub(crate) use function_http::{auth, path, preflight, problem, response};
