@@ -120,7 +120,7 @@ class Model:
 
 def walk(stack, path, **parameters):
     """All items of a list, page by page. One whose reads take longer than those of one moment may ends early (docs/LIMITS.md), which depends on the machine: that
-    pages are full otherwise is tested where time stands still (tests/functions/pages.rs)."""
+    pages are full otherwise is tested where time stands still (tests/functions/social/pages.rs)."""
     items, query, limit = [], list(parameters.items()), parameters["limit"]
     while True:
         parts = [(name, value) for name, values in query for value in (values if isinstance(values, list) else [values])]

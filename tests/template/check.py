@@ -1,7 +1,7 @@
 """What has to be true of the expanded template, and what it has to agree on with the code.
 
 Linters know AWS; these checks know Nagare. What the code has the tests of the functions write down
-(tests/functions/constants.rs). breaks.py shows of each check that it can fail.
+(tests/functions/platform/constants.rs). breaks.py shows of each check that it can fail.
 """
 
 import json
@@ -298,7 +298,7 @@ def test_pages_of_the_named_origins_may_call_and_no_others(stack):
 
 
 def test_a_preflight_needs_no_token_and_reaches_nothing(stack):
-    """$default has an authorizer, and would refuse it. What the reader answers: tests/functions/reader.rs."""
+    """$default has an authorizer, and would refuse it. What the reader answers: tests/functions/platform/reader.rs."""
     routes = [r for r in stack.of_type("AWS::ApiGatewayV2::Route").values() if r["Properties"]["RouteKey"] == PREFLIGHT]
     assert len(routes) == 1
     [route] = routes

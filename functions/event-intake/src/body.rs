@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use function_http::Problem;
-use function_http::problem::Fault;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::http::header::CONTENT_ENCODING;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
+use function_http::Problem;
+use function_http::problem::Fault;
 
 use crate::events::MOST_EVENTS;
 

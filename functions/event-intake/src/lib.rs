@@ -37,10 +37,10 @@ mod rate;
 
 use std::time::Duration;
 
+use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use function_http::auth::Caller;
 use function_http::response::{self, Caching};
 use function_http::{Authorization, Claims, EVENTS_ROUTE, LogSampling, Path, Problem, Route};
-use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
 use shared::history::events::EventSettings;
 use shared::platform::queue::Sender;

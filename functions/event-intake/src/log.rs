@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use function_http::{LogSampling, Problem};
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use function_http::{LogSampling, Problem};
 use shared::platform::values::TenantId;
 use tracing::{error, info};
 

@@ -8,8 +8,8 @@
 
 use std::time::Duration;
 
-use function_http::LogSampling;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use function_http::LogSampling;
 use shared::platform::dynamo::Usage;
 use shared::platform::values::ViewerId;
 use tracing::{error, info};

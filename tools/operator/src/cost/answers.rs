@@ -1,6 +1,6 @@
 //! The bytes that an answer to a viewer has on its way.
 //!
-//! `tests/functions/answers.rs` compares them with what the reader answers, for pages of different lengths.
+//! `tests/functions/platform/answers.rs` compares them with what the reader answers, for pages of different lengths.
 
 use std::io::{self, Write};
 

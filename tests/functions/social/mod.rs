@@ -1,0 +1,30 @@
+//! Timelines, follows, likes, notifications, polls, battles, tags, rooms and profiles.
+
+pub(crate) mod arena_units;
+pub(crate) mod audit_battles;
+pub(crate) mod audit_likes;
+pub(crate) mod audit_polls;
+pub(crate) mod audit_rooms;
+pub(crate) mod audit_tags;
+pub(crate) mod battles;
+pub(crate) mod change_log;
+pub(crate) mod cost;
+pub(crate) mod count_cache;
+pub(crate) mod following;
+pub(crate) mod forgetting_views;
+pub(crate) mod hidden;
+pub(crate) mod leaving;
+pub(crate) mod likes;
+pub(crate) mod lists;
+pub(crate) mod newer;
+pub(crate) mod notifications;
+pub(crate) mod own_part;
+pub(crate) mod pages;
+pub(crate) mod parked;
+pub(crate) mod polls;
+pub(crate) mod profiles;
+pub(crate) mod rooms;
+pub(crate) mod split;
+pub(crate) mod tagged;
+pub(crate) mod tags;
+pub(crate) mod votes;
