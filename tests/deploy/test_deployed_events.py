@@ -1,7 +1,7 @@
 """Events on the deployed stack: the keeper makes periods, and events go into them.
 
 Periods are days at least, so a test of minutes sees none end. Nor can one be sealed here: the emulator takes the policy of one table
-for that of all, which the keeper is denied. What follows is tried on the local stack (tests/e2e/test_events.py).
+for that of all, which the keeper is denied. What follows is tried on the local stack (tests/e2e/history/test_events.py).
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """What tenants send to the deployed intake with their tokens, and what the deployed reader shows of it: events, summaries, alerts, payloads.
 
-Alerts by day need a day, so they are tried on the local stack (tests/e2e/test_tenants.py).
+Alerts by day need a day, so they are tried on the local stack (tests/e2e/history/test_tenants.py).
 """
 
 import json

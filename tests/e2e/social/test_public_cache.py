@@ -1,6 +1,6 @@
 """What caches may keep (`PublicCacheSeconds`, locally `--public-cache`): what is the same for everybody, and nothing else.
 
-    python -m pytest tests/e2e/test_public_cache.py
+    python -m pytest tests/e2e/social/test_public_cache.py
 """
 
 import http.client

@@ -1,6 +1,6 @@
 """Commands find the local stack that runs, and no other; `nagare env`, `up --detach` and `down`.
 
-    python -m pytest tests/e2e/test_finding.py
+    python -m pytest tests/e2e/platform/test_finding.py
 """
 
 import http.server

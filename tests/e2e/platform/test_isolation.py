@@ -1,6 +1,6 @@
 """Nobody is given a timeline but their own: every viewer asked for, with every token there is.
 
-    python -m pytest tests/e2e/test_isolation.py -rP      prints how often what was answered
+    python -m pytest tests/e2e/platform/test_isolation.py -rP      prints how often what was answered
 """
 
 import base64

@@ -1,6 +1,6 @@
 """What commands say: that they were sent, what became of them (`--wait`), progress, help.
 
-    python -m pytest tests/e2e/test_outcomes.py
+    python -m pytest tests/e2e/platform/test_outcomes.py
 """
 
 import json

@@ -1,6 +1,6 @@
 """Good commands pass bad ones: those are dead letters at their first receive, and hold nobody up.
 
-    NAGARE_POISON=1000000,1000 python -m pytest tests/e2e/test_poison.py -rP
+    NAGARE_POISON=1000000,1000 python -m pytest tests/e2e/platform/test_poison.py -rP
 """
 
 import collections

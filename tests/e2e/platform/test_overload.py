@@ -3,7 +3,7 @@
 The tables take up to a second for each call, as far-off ones would, so that what bounds the API is
 how many requests it lets in at once, and not the machine that asks.
 
-    NAGARE_OVERLOAD=10000 python -m pytest tests/e2e/test_overload.py -rP      with this many requests
+    NAGARE_OVERLOAD=10000 python -m pytest tests/e2e/platform/test_overload.py -rP      with this many requests
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The local stack among others on the same machine: web pages, neighbours, full pipes, broken files.
 
-    python -m pytest tests/e2e/test_local.py -rP
+    python -m pytest tests/e2e/platform/test_local.py -rP
 """
 
 import gzip

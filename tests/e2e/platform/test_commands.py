@@ -1,6 +1,6 @@
 """What the command line says of itself and of its stack: help, completions, the manual, `status`, people and profiles.
 
-    python -m pytest tests/e2e/test_commands.py
+    python -m pytest tests/e2e/platform/test_commands.py
 """
 
 import json

@@ -4,7 +4,7 @@ Each trial sends a random history, shuffled and in part twice, with bad bodies i
 readers read. Once it is quiet, what became a dead letter is sent again until only the bad bodies
 are left. Then every timeline is what the relational query says of the history.
 
-    python -m pytest tests/e2e/test_faults.py -rP      prints a row for each trial
+    python -m pytest tests/e2e/platform/test_faults.py -rP      prints a row for each trial
 """
 
 import json

@@ -1,6 +1,6 @@
 """A command that has no credentials, or no region, says so at once and what mends it.
 
-    python -m pytest tests/e2e/test_unset_credentials.py
+    python -m pytest tests/e2e/platform/test_unset_credentials.py
 """
 
 from pathlib import Path

@@ -3,7 +3,7 @@
 The stack comes back at the same ports, as after a crash; the command that was at work waits for it
 and goes on, or is run again.
 
-    NAGARE_KILLS=25 python -m pytest tests/e2e/test_kills.py -rP      prints a row for each
+    NAGARE_KILLS=25 python -m pytest tests/e2e/platform/test_kills.py -rP      prints a row for each
 """
 
 import json

@@ -1,7 +1,7 @@
 """What every command does when nobody reads what it prints, when the disk is full, and when its input can be read
 only once.
 
-    python -m pytest tests/e2e/test_output.py
+    python -m pytest tests/e2e/platform/test_output.py
 """
 
 import json
