@@ -36,22 +36,32 @@ pub(super) enum Place {
     None,
 }
 
-const MENU: [(Place, &str, &str); 15] = [
-    (Place::Home, "", "Start"),
-    (Place::Timeline, "timeline", "Timeline"),
-    (Place::People, "people", "People"),
-    (Place::Rooms, "room", "Rooms"),
-    (Place::Activities, "activity", "Activities"),
-    (Place::Commands, "commands", "Publish"),
-    (Place::Show, "show", "Polls and battles"),
-    (Place::Events, "events", "Events"),
-    (Place::Tenants, "tenants", "Tenants"),
-    (Place::Queues, "queues", "Queues"),
-    (Place::Audit, "audit", "Audit"),
-    (Place::Tables, "tables", "Tables"),
-    (Place::Log, "log", "Log"),
-    (Place::Numbers, "numbers", "Metrics"),
-    (Place::Faults, "faults", "Faults"),
+/// The pages of the social backend, of the event history, and of the platform below both.
+const MENU: [(&str, &[(Place, &str, &str)]); 3] = [
+    (
+        "Social",
+        &[
+            (Place::Timeline, "timeline", "Timeline"),
+            (Place::People, "people", "People"),
+            (Place::Rooms, "room", "Rooms"),
+            (Place::Activities, "activity", "Activities"),
+            (Place::Show, "show", "Polls and battles"),
+        ],
+    ),
+    ("History", &[(Place::Events, "events", "Events"), (Place::Tenants, "tenants", "Tenants")]),
+    (
+        "Platform",
+        &[
+            (Place::Home, "", "Start"),
+            (Place::Commands, "commands", "Publish"),
+            (Place::Queues, "queues", "Queues"),
+            (Place::Audit, "audit", "Audit"),
+            (Place::Tables, "tables", "Tables"),
+            (Place::Log, "log", "Log"),
+            (Place::Numbers, "numbers", "Metrics"),
+            (Place::Faults, "faults", "Faults"),
+        ],
+    ),
 ];
 
 pub(super) type Page = Html<String>;
@@ -67,9 +77,14 @@ pub(super) fn page(console: &Console, place: Place, title: &str, content: Markup
         // It asks for what is in it (`looking.rs`).
         div #bell hx-get={ (PATH) "bell" } hx-trigger="load" hx-swap="outerHTML" { a href={ (PATH) "people" } { "Look as…" } }
         nav aria-label="Views" {
-            ul {
-                @for (entry, address, name) in MENU {
-                    li { a href={ (PATH) (address) } aria-current=[(entry == place).then_some("page")] { (name) } }
+            @for (group, entries) in MENU {
+                div {
+                    span { (group) }
+                    ul aria-label=(group) {
+                        @for (entry, address, name) in entries {
+                            li { a href={ (PATH) (address) } aria-current=[(*entry == place).then_some("page")] { (name) } }
+                        }
+                    }
                 }
             }
         }
