@@ -20,8 +20,8 @@ use shared::history::events::{EventSettings, PeriodLength};
 
 use super::input::Input;
 use super::print::{print_json, say};
-use super::replay::Post;
 use super::{Failure, follows, replay};
+use crate::social::replay::Post;
 
 /// Of this many rows one is sampled, to see what ids look like.
 const SAMPLED_ROWS: usize = 100;

@@ -5,45 +5,35 @@
 //! what became of it in the same way (`submit`).
 
 mod audit;
-mod battle;
 mod bus;
 mod console;
 mod dead_letters;
 mod detach;
 mod down;
 mod estimate;
-mod events;
 mod exports;
-mod fanout;
-mod follows;
 mod forget;
 mod help;
+mod history;
 mod input;
 mod list_pages;
 mod log;
-mod notifications;
 mod pages;
-mod people;
-mod periods;
-mod poll;
 pub mod print;
-mod profile;
-mod publish;
-mod replay;
-mod room;
-mod sample;
 mod shell;
-mod show;
+mod social;
 mod span;
 mod status;
 mod submit;
-mod tags;
-mod tenant;
 mod time;
-mod timeline;
 mod token;
 mod up;
 
+use history::{events, tenant};
+use social::{
+    battle, fanout, follows, notifications, people, poll, profile, publish, replay, room, tags,
+    timeline,
+};
 use std::process::ExitCode;
 
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};

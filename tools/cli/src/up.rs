@@ -29,9 +29,9 @@ use tracing::warn;
 
 use super::Failure;
 use super::print::say;
-use super::sample::{self, Life};
 use super::time::Time;
 use super::{detach, exports, log};
+use crate::social::sample::{self, Life};
 
 #[derive(Debug, Args)]
 pub(super) struct Up {

@@ -20,15 +20,15 @@
 //! costs something carries a token of this process. A console of a real account can only look, unless `--write` is given,
 //! and asks before each change with the account's number to be typed.
 
+mod history;
+mod social;
 mod access;
-mod activity;
 mod assets;
 mod audit;
 mod backlog;
 mod cloudwatch;
 mod commands;
 mod cost;
-mod events;
 mod fields;
 mod guard;
 mod home;
@@ -40,18 +40,15 @@ mod looking;
 mod named;
 mod numbers;
 mod payload;
-mod people;
 mod prelude;
 mod reads;
-mod room;
-mod show;
 mod suggestions;
 mod tables;
-mod tenants;
 #[cfg(test)]
 mod tests;
-mod timeline;
 
+use history::{events, tenants};
+use social::{activity, people, room, show, timeline};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 

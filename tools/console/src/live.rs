@@ -7,7 +7,7 @@
 use nagare_telemetry::playing::Scene;
 
 use super::prelude::*;
-use super::show;
+use crate::social::show;
 use super::suggestions::Suggestions;
 
 const SHOWN: &str = "4";

@@ -1,0 +1,4 @@
+//! Pages of the event history.
+
+pub(crate) mod events;
+pub(crate) mod tenants;
