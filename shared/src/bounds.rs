@@ -13,7 +13,7 @@ use crate::history::tenants::TenantItem;
 use crate::ledger_item::LedgerItem;
 use crate::platform::dynamo::item::Key;
 use crate::platform::ledger::PERSON;
-use crate::platform::projection::recent::NOTES;
+use crate::platform::projection::caller_part::NOTES;
 use crate::platform::projection::{Barrier, checkpoints, redriven};
 use crate::social::activities::{ActivityItem, owner};
 use crate::social::battles::BattleRow;

@@ -228,7 +228,7 @@ FEATURES = {*layers("social")[0], *layers("history")[0]}
 # with it: what clients have seen, notifications that were read, that a message marked all, barriers, checkpoints, keepers
 # at work, and what is left of listings, rows of follows and messages that are over.
 MARKING = {"ledger.rs", "hidden.rs", "store.rs", "view.rs", "list.rs", "read.rs", "marking.rs", "barrier.rs", "facts.rs"}
-MARKING |= {"seen_sets.rs", "register.rs", "posting.rs", "parking.rs", "recording.rs", "checkpoints.rs", "mark.rs", "keepers.rs", "periods.rs"}
+MARKING |= {"seen_sets.rs", "register.rs", "posting.rs", "parking.rs", "recording.rs", "checkpoints.rs", "mark.rs", "leases.rs", "periods.rs"}
 MARKING |= {"receipts.rs", "counting.rs", "progress.rs"}
 
 

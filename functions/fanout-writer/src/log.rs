@@ -5,7 +5,7 @@ use std::time::Duration;
 use shared::command::Command;
 use shared::log_subject;
 use shared::platform::dynamo::Usage;
-use shared::platform::message::Subject;
+use shared::platform::message::LogIds;
 
 use crate::{Disposition, Failure};
 
@@ -17,7 +17,7 @@ pub(crate) struct About<'a> {
     command: &'static str,
     message_id: &'a str,
     receives: u32,
-    subject: Subject,
+    subject: LogIds,
 }
 
 impl<'a> About<'a> {

@@ -16,7 +16,7 @@
 //!   metrics     the metrics of a tick
 //! ```
 //!
-//! [`shared::history::events::keeping`] decides what is due. Each step may die anywhere, be repeated, and run in two keepers at once: it does
+//! [`shared::history::events::schedule`] decides what is due. Each step may die anywhere, be repeated, and run in two keepers at once: it does
 //! idempotent work, and then updates the row of the period, or of its progress, under the version that it has read.
 //!
 //! # Why no event is lost
@@ -73,8 +73,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use shared::history::events::keeping::{self, Step};
 use shared::history::events::manifest::ManifestError;
+use shared::history::events::schedule::{self, Step};
 use shared::history::events::{
     Archives, EventSettings, EventTables, Keepers, PeriodRow, PeriodState, Periods,
 };
@@ -275,11 +275,11 @@ impl Keeper {
                 self.provision(row, now, &mut ticked).await;
             }
             self.decide_days(now, &mut tick, &mut ticked).await;
-            for period in keeping::planned(&self.settings, now) {
+            for period in schedule::planned(&self.settings, now) {
                 if rows.iter().any(|row| row.period == period) {
                     continue;
                 }
-                if let Some(other) = keeping::overlapping(period, &rows) {
+                if let Some(other) = schedule::overlapping(period, &rows) {
                     error!(%period, of = %other.period, "not planned: a period of another length overlaps it");
                     tick.disputed_periods += 1;
                     continue;
@@ -314,14 +314,14 @@ impl Keeper {
 
     /// Does what is due for a period. Returns its new row.
     async fn keep(&self, mut row: PeriodRow, now: Timestamp, ticked: &mut Ticked) -> PeriodRow {
-        while let Some(care) = keeping::stream_care(&row) {
+        while let Some(care) = schedule::stream_care(&row) {
             let ended = self.care_for_stream(care, &row).await;
             match ticked.count(&row, &care, ended) {
                 Some(moved) => row = moved,
                 None => break,
             }
         }
-        while let Some(due) = keeping::next(&row, &self.settings, now) {
+        while let Some(due) = schedule::next(&row, &self.settings, now) {
             if due.at > now {
                 break;
             }

@@ -1,7 +1,7 @@
 //! The metrics of a tick.
 
 use serde::Serialize;
-use shared::history::events::keeping::wants_table;
+use shared::history::events::schedule::wants_table;
 use shared::history::events::{EventSettings, PeriodRow, PeriodState};
 use shared::platform::runtime::metrics::{Count, MetricNames, Record};
 use shared::platform::values::Timestamp;

@@ -10,19 +10,21 @@ use shared::platform::values::BattleId;
 use shared::social::battles::{BattleRow, BattleState, BattleStatus, keys};
 
 use crate::failure::Failure;
+use crate::fold_target::FoldTarget;
 use crate::outcome::Outcome;
-use crate::subject::Subject;
 use crate::{Projector, blocks};
 
 /// Folds changes of one shard of a battle into its view.
 pub(crate) async fn fold(
     projector: &Projector,
     shard: Shard,
-    subject: Subject,
+    subject: FoldTarget,
     changes: Vec<&Change>,
 ) -> Outcome {
     let told = match &subject {
-        Subject::Battle(battle) if projector.bus.is_on() => Some((battle.clone(), changes.clone())),
+        FoldTarget::Battle(battle) if projector.bus.is_on() => {
+            Some((battle.clone(), changes.clone()))
+        }
         _ => None,
     };
     let outcome = blocks::fold::<BattleState>(projector, shard, subject, changes).await;

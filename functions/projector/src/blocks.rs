@@ -18,8 +18,8 @@ use tracing::error;
 
 use crate::Projector;
 use crate::failure::Failure;
+use crate::fold_target::FoldTarget;
 use crate::outcome::Outcome;
-use crate::subject::Subject;
 
 /// The most changes and blocks of one write. A transaction takes all its units at once, so a slow table gets smaller ones.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +101,7 @@ struct ViewNotes {
 pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
     projector: &Projector,
     shard: Shard,
-    subject: Subject,
+    subject: FoldTarget,
     changes: Vec<&Change>,
 ) -> Outcome {
     let key = subject.view();

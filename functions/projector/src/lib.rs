@@ -27,15 +27,15 @@ mod battles;
 mod blocks;
 mod dead_letters;
 pub mod env;
-mod event;
-mod events;
 mod failure;
+mod fold_target;
 mod likes;
 mod metrics;
 mod outcome;
 mod rules;
 mod single;
-mod subject;
+mod stream_record;
+mod tenant_events;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,12 +59,12 @@ use tracing::{error, warn};
 
 pub use dead_letters::DeadLetterQueue;
 use dead_letters::LetterOf;
-use event::Source;
-pub use event::{EventError, Failed, StreamEvent, StreamResponse};
+use fold_target::FoldTarget;
 use metrics::Batch;
 pub use metrics::metric_names;
 use outcome::Outcome;
-use subject::Subject;
+use stream_record::Source;
+pub use stream_record::{EventError, Failed, StreamEvent, StreamResponse};
 
 /// The projector. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
@@ -123,14 +123,14 @@ impl Projector {
         let read = event.read(&self.tables);
         let (source, shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
         if let Source::Events(period) = source {
-            let by_view = events::by_view(self, &changes, period, shard);
-            let outcomes = events::fold(self, shard, by_view).await;
+            let by_view = tenant_events::by_view(self, &changes, period, shard);
+            let outcomes = tenant_events::fold(self, shard, by_view).await;
             return Ok(self.answer(shard, &changes, outcomes).await);
         }
         let mut by_subject: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
         let changes = self.open(changes);
         for change in &changes {
-            let subject = Subject::of(change);
+            let subject = FoldTarget::of(change);
             if let Some(subject) = subject.filter(|it| change.concerns(&it.view())) {
                 by_subject.entry(subject).or_default().push(change);
             }
@@ -140,14 +140,14 @@ impl Projector {
         let mut folds: Vec<BoxFuture<'_, Outcome>> = Vec::new();
         for (subject, changes) in by_subject {
             match subject {
-                Subject::Activity(id) => drop(activities.insert(id, changes)),
-                Subject::Barrier(_) => barriers.push((subject, changes)),
-                Subject::Summary(view) => drop(summaries.insert(view, changes)),
-                Subject::Poll(_) => {
+                FoldTarget::Activity(id) => drop(activities.insert(id, changes)),
+                FoldTarget::Barrier(_) => barriers.push((subject, changes)),
+                FoldTarget::Summary(view) => drop(summaries.insert(view, changes)),
+                FoldTarget::Poll(_) => {
                     let fold = blocks::fold::<PollTally>(self, shard, subject, changes);
                     folds.push(fold.boxed());
                 }
-                Subject::Battle(_) => {
+                FoldTarget::Battle(_) => {
                     let fold = battles::fold(self, shard, subject, changes);
                     folds.push(fold.boxed());
                 }
@@ -155,7 +155,7 @@ impl Projector {
         }
         let mut outcomes = likes::fold(self, shard, activities).await;
         outcomes.extend(stream::iter(folds).buffered(IN_FLIGHT).collect::<Vec<_>>().await);
-        outcomes.extend(events::fold(self, shard, summaries).await);
+        outcomes.extend(tenant_events::fold(self, shard, summaries).await);
         // Last, because a barrier says that everything before it is folded: one after a failed change waits.
         let end = first_failed(&outcomes);
         for (barrier, mut changes) in barriers {

@@ -30,8 +30,8 @@ use self::gathered::Gathered;
 use self::task::{End, Ready, Task};
 use crate::Projector;
 use crate::failure::Failure;
+use crate::fold_target::FoldTarget;
 use crate::outcome::Outcome;
-use crate::subject::Subject;
 
 /// Folds changes of one shard, by activity.
 pub(crate) async fn fold(
@@ -42,7 +42,7 @@ pub(crate) async fn fold(
     let mut tasks: Vec<_> = changes
         .into_iter()
         .map(|(activity, changes)| {
-            let outcome = Outcome::of(Subject::Activity(activity.clone()), &changes);
+            let outcome = Outcome::of(FoldTarget::Activity(activity.clone()), &changes);
             Task {
                 activity,
                 changes,

@@ -6,12 +6,12 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::projection::{Change, Folded, Sequence, Unfolded};
 
 use crate::failure::Failure;
-use crate::subject::Subject;
+use crate::fold_target::FoldTarget;
 
 /// The outcome of the changes of one subject in a batch.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) subject: Subject,
+    pub(crate) subject: FoldTarget,
     /// Where the first of them is.
     pub(crate) first: Option<Sequence>,
     /// How many there are.
@@ -34,7 +34,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Of changes about which nothing is known yet.
-    pub(crate) fn of(subject: Subject, changes: &[&Change]) -> Self {
+    pub(crate) fn of(subject: FoldTarget, changes: &[&Change]) -> Self {
         let first = changes.iter().map(|change| change.sequence).min();
         let (changes, unfolded) = (changes.len(), Vec::new());
         Self {

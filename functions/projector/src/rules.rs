@@ -23,8 +23,8 @@ use shared::platform::values::{EventName, TenantId};
 use tracing::error;
 
 use crate::Projector;
+use crate::fold_target::{ByView, FoldTarget};
 use crate::outcome::Outcome;
-use crate::subject::{ByView, Subject};
 
 /// The names of events that a batch has of each customer.
 pub(crate) type NamesCounted = BTreeMap<Customer, BTreeSet<EventName>>;
@@ -59,7 +59,7 @@ pub(crate) async fn decide(
     let deciding = outcomes.into_iter().map(|outcome| {
         let rules = &rules;
         async move {
-            let Subject::Summary(SummaryView::Customer(customer)) = &outcome.subject else {
+            let FoldTarget::Summary(SummaryView::Customer(customer)) = &outcome.subject else {
                 return outcome;
             };
             let (Some(rules), Some(names), None) =

@@ -7,14 +7,14 @@ use shared::platform::projection::{Change, Fold, Refused, Shard};
 use shared::platform::runtime::retry::Backoff;
 
 use crate::Projector;
+use crate::fold_target::FoldTarget;
 use crate::outcome::Outcome;
-use crate::subject::Subject;
 
 /// Folds changes of one shard of one subject into its view.
 pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
     projector: &Projector,
     shard: Shard,
-    subject: Subject,
+    subject: FoldTarget,
     changes: Vec<&Change>,
 ) -> Outcome {
     let key = subject.view();

@@ -8,7 +8,7 @@
 //! read        the reader's own code
 //! followers   the same, through all followers of an actor
 //! likes       likes of one activity, beside m3's transaction
-//! arena       votes of one poll and hits of one battle, beside the designs of a talk
+//! polls_battles votes of one poll and hits of one battle, beside the designs of a talk
 //! room        messages of one room
 //! edits       edits and deletes that come at once
 //! events      events of a tenant, into the table of a period
@@ -31,7 +31,6 @@
 //!   lag         from fact to view
 //! ```
 
-mod arena;
 mod by_hand;
 mod capacity;
 mod dataset;
@@ -48,6 +47,7 @@ mod lag;
 mod likes;
 mod meter;
 mod plain_sdk;
+mod polls_battles;
 mod read;
 mod report;
 mod room;
@@ -105,7 +105,7 @@ enum Bench {
     /// Deliver likes of one activity, through the code that ships and as m3's transaction.
     Likes(likes::Likes),
     /// Deliver votes of one poll and hits of one battle, through the code that ships and as atomic counters.
-    Arena(arena::Arena),
+    Arena(polls_battles::Arena),
     /// Deliver messages of one room through the code that ships, and read them.
     Room(room::Room),
     /// Deliver edits and deletes that come at once, through the code that ships.

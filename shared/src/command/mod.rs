@@ -10,7 +10,7 @@ use std::fmt::Write;
 use crate::history::events::{EventRecorded, EventsRecorded};
 use crate::history::tenants::{AlertsRead, CustomerUpdated, RuleChange, ScoreChange};
 use crate::platform::dynamo::item::Key;
-use crate::platform::message::{Body, CommandError, CommandPayload, Members, Names, Subject, TYPE};
+use crate::platform::message::{Body, CommandError, CommandPayload, LogIds, Members, Names, TYPE};
 use crate::platform::projection::UnfoldedChange;
 use crate::platform::queue::Message;
 use crate::platform::values::{Origin, Timestamp};
@@ -85,7 +85,7 @@ macro_rules! commands {
 
             /// The ids that it is about: what a log line is searched by.
             #[must_use]
-            pub fn subject(&self) -> Subject {
+            pub fn subject(&self) -> LogIds {
                 match self {
                     $(Self::$variant(fact) => fact.subject(),)*
                     Self::Segment(segment) => segment.subject(),
@@ -254,11 +254,11 @@ fn internal(type_name: &str, members: &Members<'_>) -> Option<Result<Command, Co
 }
 
 /// The ids that a change is about: those of the command that the row is of.
-fn subject_of(change: &UnfoldedChange) -> Subject {
+fn subject_of(change: &UnfoldedChange) -> LogIds {
     let key @ Key { pk, sk } = &change.key;
     let text = |id: &dyn std::fmt::Display| Some(id.to_string());
     let of_viewer = likes::keys::of_like(pk, sk).or_else(|| notifications::keys::of_mark(pk, sk));
-    let mut subject = Subject::default();
+    let mut subject = LogIds::default();
     if let Some((viewer, activity)) = of_viewer {
         (subject.viewer_id, subject.activity_id) = (text(&viewer), text(&activity));
     } else if let Some(activity) = owner::of_key(pk, sk) {

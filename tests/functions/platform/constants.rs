@@ -8,7 +8,7 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_gateway::cors;
 use nagare_local::faults::Faulty;
-use nagare_local::{self as local, event_source, given_up, schema, stream_source};
+use nagare_local::{self as local, event_source, schema, stream_dead_letter, stream_source};
 use nagare_operator::cost::bill::DEPLOYED;
 use serde_json::{Value, json};
 use shared::history::events::{EventSettings, capacity};
@@ -129,8 +129,8 @@ fn local_stack() -> Value {
         "dead_letter_retention_seconds": local::DEAD_LETTER_RETENTION.as_secs(),
         "messages_in_a_batch": event_source::BATCH,
         "changes_in_a_batch": stream_source::BATCH,
-        "change_age_seconds": given_up::RECORD_AGE.as_secs(),
-        "change_retries": given_up::RETRIES,
+        "change_age_seconds": stream_dead_letter::RECORD_AGE.as_secs(),
+        "change_retries": stream_dead_letter::RETRIES,
     })
 }
 

@@ -1,6 +1,5 @@
 //! Timelines, follows, likes, notifications, polls, battles, tags, rooms and profiles.
 
-pub(crate) mod arena_units;
 pub(crate) mod audit_battles;
 pub(crate) mod audit_likes;
 pub(crate) mod audit_polls;
@@ -22,6 +21,7 @@ pub(crate) mod own_part;
 pub(crate) mod pages;
 pub(crate) mod parked;
 pub(crate) mod polls;
+pub(crate) mod polls_battles_units;
 pub(crate) mod profiles;
 pub(crate) mod rooms;
 pub(crate) mod split;

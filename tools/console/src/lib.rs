@@ -20,8 +20,6 @@
 //! costs something carries a token of this process. A console of a real account can only look, unless `--write` is given,
 //! and asks before each change with the account's number to be typed.
 
-mod history;
-mod social;
 mod access;
 mod assets;
 mod audit;
@@ -31,6 +29,7 @@ mod commands;
 mod cost;
 mod fields;
 mod guard;
+mod history;
 mod home;
 mod inside;
 mod layout;
@@ -42,6 +41,7 @@ mod numbers;
 mod payload;
 mod prelude;
 mod reads;
+mod social;
 mod suggestions;
 mod tables;
 #[cfg(test)]

@@ -7,8 +7,8 @@
 use nagare_telemetry::playing::Scene;
 
 use super::prelude::*;
-use crate::social::show;
 use super::suggestions::Suggestions;
+use crate::social::show;
 
 const SHOWN: &str = "4";
 

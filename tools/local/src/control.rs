@@ -18,7 +18,7 @@ use nagare_gateway::ports::intake::{Intake, Refused};
 use serde_json::json;
 use shared::platform::values::Timestamp;
 
-use super::keeping::{AdvanceError, Keeping};
+use super::keeper_loop::{AdvanceError, Keeping};
 
 /// The longest request, in bytes.
 const LONGEST: usize = 1_024;

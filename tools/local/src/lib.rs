@@ -13,6 +13,7 @@
 //! on 127.0.0.1 only.
 
 pub mod aws_models;
+mod bind;
 pub mod bus;
 mod calendar;
 mod compaction;
@@ -25,10 +26,8 @@ pub mod event_source;
 mod example;
 pub mod faults;
 mod function_threads;
-pub mod given_up;
-mod keeping;
+mod keeper_loop;
 pub mod lambda;
-mod opening;
 pub(crate) mod s3;
 pub mod schema;
 mod set_clock;
@@ -36,16 +35,17 @@ pub mod sqs;
 pub mod sqs_event;
 mod sqs_http;
 mod stack;
+pub mod stream_dead_letter;
 pub mod stream_source;
 pub mod tables_http;
 #[cfg(test)]
 mod tests;
 mod wiring;
 
+pub use bind::OpenStack;
 pub use config::{
     COMMANDS, DEAD_LETTER_RETENTION, DEAD_LETTERS, StackConfig, StackError, TEMPLATE_VISIBILITY,
 };
-pub use opening::OpenStack;
 pub use stack::Stack;
 pub use timeline_reader::{ClaimName, Claims};
 pub use wiring::FUNCTION_TIMEOUT;

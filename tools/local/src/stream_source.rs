@@ -21,8 +21,8 @@ use tracing::{error, warn};
 use super::engine::stream::StreamRecord;
 use super::engine::{Engine, EngineError};
 use super::faults::Deliveries;
-use super::given_up::GivingUp;
 use super::sqs::REGION;
+use super::stream_dead_letter::GivingUp;
 
 /// The most records in a batch, as the template sets it.
 pub const BATCH: usize = 1_000;

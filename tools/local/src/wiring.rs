@@ -55,12 +55,12 @@ use super::engine::Engine;
 use super::event_source::EventSource;
 use super::faults::{Deliveries, Faulty, Keepers};
 use super::function_threads::FunctionThreads;
-use super::given_up::GivingUp;
-use super::keeping::Keeping;
+use super::keeper_loop::Keeping;
 use super::lambda;
 use super::s3::{BUCKET, S3};
 use super::schema;
 use super::sqs::{QueueConfig, Queues, REGION, Wire};
+use super::stream_dead_letter::GivingUp;
 use super::stream_source::StreamSource;
 
 /// How long one invocation may take, as the template sets it.

@@ -2,7 +2,7 @@
 
 use futures::future::BoxFuture;
 use serde::Serialize;
-use shared::history::events::keeping;
+use shared::history::events::schedule;
 use shared::history::events::{Events, PeriodRow};
 use shared::platform::dynamo::DynamoError;
 use shared::platform::values::Timestamp;
@@ -35,7 +35,7 @@ impl PeriodReport {
             let mut reports = Vec::new();
             for row in events.periods().newest_until(|_| false).await? {
                 let size = size(events, &row).await?;
-                let due = keeping::next(&row, &events.settings, now);
+                let due = schedule::next(&row, &events.settings, now);
                 reports.push(Self {
                     period: row.period.to_string(),
                     from: row.period.from(),

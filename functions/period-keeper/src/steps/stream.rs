@@ -5,7 +5,7 @@
 //! everything archived is in the summaries exactly once, and the archive lacks no put.
 
 use aws_sdk_dynamodb::types::TableDescription;
-use shared::history::events::keeping::StreamCare;
+use shared::history::events::schedule::StreamCare;
 use shared::history::events::{PeriodRow, PeriodState};
 use tracing::info;
 

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{Customer, Event, EventKey};
 use crate::platform::message::{
-    Body, CommandError, CommandPayload, MemberError, Members, Names, Subject, TYPE, each_member,
+    Body, CommandError, CommandPayload, LogIds, MemberError, Members, Names, TYPE, each_member,
     text_of,
 };
 use crate::platform::values::{CustomerId, EventId, EventName, TenantId, Timestamp};
@@ -83,14 +83,14 @@ impl Event {
 
     /// The ids that it is about.
     #[must_use]
-    pub fn subject(&self) -> Subject {
+    pub fn subject(&self) -> LogIds {
         let EventKey { customer: Customer { tenant_id, customer_id }, event_id, .. } = &self.key;
         let text = |id: &dyn fmt::Display| Some(id.to_string());
-        Subject {
+        LogIds {
             tenant_id: text(tenant_id),
             customer_id: text(customer_id),
             event_id: text(event_id),
-            ..Subject::default()
+            ..LogIds::default()
         }
     }
 }
@@ -108,7 +108,7 @@ impl CommandPayload for EventRecorded {
         self.0.write(body)
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         self.0.subject()
     }
 
@@ -147,9 +147,9 @@ impl CommandPayload for EventsRecorded {
         body.json(EVENTS, &format!("[{}]", events.join(",")))
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         let tenant_id = self.tenant_id.as_ref().map(ToString::to_string);
-        Subject { tenant_id, ..Subject::default() }
+        LogIds { tenant_id, ..LogIds::default() }
     }
 
     fn group(&self) -> &str {

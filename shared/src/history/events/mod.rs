@@ -6,7 +6,7 @@
 //! period     periods of time
 //! settings   how long tables and archives last
 //! archive    the format of archive objects
-//! keeping    the steps of a period, and when they are due
+//! schedule   the steps of a period, and when they are due
 //! capacity   the provisioned capacity of the current period's table
 //! keys       the keys of events, periods and archives
 //! periods    the rows of periods
@@ -15,7 +15,7 @@
 //! archives   the rows of archives, and their progress
 //! manifest   the files that list the objects of a period
 //! exchanging replaces an object by an edition without some events
-//! keepers    leases of running keepers
+//! leases     leases of running keepers
 //! tables     the tables, one for each period
 //! period_cache a cache of the rows of periods
 //! recording  one conditional put an event
@@ -46,15 +46,15 @@ pub mod capacity;
 mod command;
 mod event;
 mod exchanging;
-mod keepers;
-pub mod keeping;
 pub mod keys;
+mod leases;
 pub mod manifest;
 mod period;
 mod period_cache;
 pub mod periods;
 mod reading;
 mod recording;
+pub mod schedule;
 mod settings;
 mod tables;
 mod tally;
@@ -70,7 +70,7 @@ pub use archived::ArchivedObject;
 pub use archives::Archives;
 pub use command::{EventRecorded, EventsRecorded, MOST_EVENTS, SentEvent};
 pub use event::{Customer, CustomerError, Event, EventKey};
-pub use keepers::{KeeperLease, Keepers};
+pub use leases::{KeeperLease, Keepers};
 pub use period::{Period, PeriodError, PeriodLength};
 pub use periods::{MadeTable, PeriodRow, PeriodState, Periods};
 pub use reading::{History, ListedEvent, MOST_BYTES, ROUNDS, TABLES, UNITS};

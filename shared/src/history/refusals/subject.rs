@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::platform::crypto::hash::hex;
-use crate::platform::message::Subject;
+use crate::platform::message::LogIds;
 use crate::platform::values::TenantId;
 
 /// Hexadecimal digits of a subject's digest. Two subjects with the same ones would share their letters.
@@ -31,7 +31,7 @@ pub struct RefusedSubject {
 impl RefusedSubject {
     /// The subject of a command.
     #[must_use]
-    pub fn of_command(ids: &Subject) -> Self {
+    pub fn of_command(ids: &LogIds) -> Self {
         let of = |member: &str| match member {
             "tenant_id" => ids.tenant_id.clone(),
             "viewer_id" => ids.viewer_id.clone(),
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_subject_is_the_same_however_it_is_written() {
         let bob = |body| RefusedSubject::of_body(body);
-        let ids = Subject { viewer_id: Some("bob".to_owned()), ..Subject::default() };
+        let ids = LogIds { viewer_id: Some("bob".to_owned()), ..LogIds::default() };
         let expected = RefusedSubject::of_command(&ids);
         for body in [
             r#"{"viewer_id":"bob"}"#,

@@ -3,7 +3,7 @@
 use super::{Change, RuleDefinition, Score, When, rule};
 use crate::history::events::Customer;
 use crate::platform::message::{
-    Body, CommandError, CommandPayload, MemberError, Members, Object, Subject,
+    Body, CommandError, CommandPayload, LogIds, MemberError, Members, Object,
 };
 use crate::platform::values::{AlertId, CustomerId, Payload, RuleId, ScoreId, TenantId, Timestamp};
 
@@ -48,8 +48,8 @@ fn malformed(member: &'static str, expected: &'static str) -> CommandError {
     CommandError::Malformed { member, problem: MemberError::Expected(expected) }
 }
 
-fn of_tenant(tenant: &TenantId) -> Subject {
-    Subject { tenant_id: Some(tenant.to_string()), ..Subject::default() }
+fn of_tenant(tenant: &TenantId) -> LogIds {
+    LogIds { tenant_id: Some(tenant.to_string()), ..LogIds::default() }
 }
 
 impl CommandPayload for CustomerUpdated {
@@ -72,9 +72,9 @@ impl CommandPayload for CustomerUpdated {
             .json("payload", self.payload.as_json())
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         let customer_id = Some(self.customer.customer_id.to_string());
-        Subject { customer_id, ..of_tenant(&self.customer.tenant_id) }
+        LogIds { customer_id, ..of_tenant(&self.customer.tenant_id) }
     }
 
     fn group(&self) -> &str {
@@ -126,7 +126,7 @@ impl CommandPayload for RuleChange {
         }
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         of_tenant(&self.tenant_id)
     }
 
@@ -178,7 +178,7 @@ impl CommandPayload for ScoreChange {
         }
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         of_tenant(&self.tenant_id)
     }
 
@@ -208,7 +208,7 @@ impl CommandPayload for AlertsRead {
         body.text("tenant_id", &self.tenant_id).json("read", &format!("[{read}]"))
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         of_tenant(&self.tenant_id)
     }
 

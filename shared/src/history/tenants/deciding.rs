@@ -45,7 +45,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::alerts::id_of_rule;
-use super::given::{Days, Given, SENDING, day_of};
+use super::awarded::{AwardedAlerts, Days, SENDING, day_of};
 use super::{Alert, Alerts, CountRule, DecideError, Definitions, RuleDefinition, When, keys};
 use crate::history::events::{Customer, Period};
 use crate::history::summaries::{CustomerSummary, Snapshot, Summaries};
@@ -169,7 +169,7 @@ impl Rules {
                 return Ok(Decided::Done);
             }
             let days = due.iter().map(|period| day_of(**period)).collect();
-            let next = Given {
+            let next = AwardedAlerts {
                 life: on.life,
                 at: rule.at,
                 when: rule.when.clone(),
@@ -210,9 +210,9 @@ impl Rules {
         &self,
         rule: &RuleDefinition,
         customer: &Customer,
-    ) -> Result<Option<Given>, DynamoError> {
+    ) -> Result<Option<AwardedAlerts>, DynamoError> {
         let row = self.ledger.get(keys::decided(customer, &rule.rule_id)).await?;
-        row.map(|row| Given::read(&row)).transpose()
+        row.map(|row| AwardedAlerts::read(&row)).transpose()
     }
 
     /// How many alerts are put in one transaction, beside the view and the set: each has a claim.
@@ -227,13 +227,13 @@ impl Rules {
         &self,
         rule: &RuleDefinition,
         on: &Snapshot,
-        there: Option<&Given>,
-        next: &Given,
+        there: Option<&AwardedAlerts>,
+        next: &AwardedAlerts,
         alerts: impl Iterator<Item = &Alert>,
     ) -> Result<bool, DynamoError> {
         let (table, customer) = (self.ledger.table(), &on.customer);
         let key = keys::decided(customer, &rule.rule_id).into_item();
-        let unchanged = Some(Given::unchanged(there));
+        let unchanged = Some(AwardedAlerts::unchanged(there));
         let mut writes = vec![
             self.summaries.lives(customer, on.life)?,
             table.replacing(key, next.attributes(), &SENDING, unchanged)?,
@@ -255,8 +255,8 @@ impl Rules {
         &self,
         rule: &RuleDefinition,
         on: &Snapshot,
-        set: &Given,
-    ) -> Result<Option<Given>, DecideError> {
+        set: &AwardedAlerts,
+    ) -> Result<Option<AwardedAlerts>, DecideError> {
         let (table, tenant) = (self.ledger.table(), &on.customer.tenant_id);
         let of = |day: &u32| Alert::of(rule, (&on.customer, on.life), set.period(*day), rule.at);
         let unsent: Vec<_> = set.unsent.iter().map(of).collect();
@@ -267,9 +267,9 @@ impl Rules {
             Some(Alert { decided_at, ..alert }.event(tenant))
         });
         self.bus.send(events.collect::<Result<_, _>>()?, table.deadline()).await?;
-        let next = Given { unsent: Days::new(), version: set.version + 1, ..set.clone() };
+        let next = AwardedAlerts { unsent: Days::new(), version: set.version + 1, ..set.clone() };
         let key = keys::decided(&on.customer, &rule.rule_id);
-        let unchanged = Some(Given::unchanged(Some(set)));
+        let unchanged = Some(AwardedAlerts::unchanged(Some(set)));
         let noted = self.ledger.replace(key, next.attributes(), &SENDING, unchanged).await?;
         match noted {
             Put::Done => Ok(Some(next)),
@@ -280,7 +280,7 @@ impl Rules {
     /// Removes the alerts of a set that another takes the place of.
     async fn remove(
         &self,
-        earlier: &Given,
+        earlier: &AwardedAlerts,
         rule: &RuleDefinition,
         customer: &Customer,
     ) -> Result<(), DynamoError> {

@@ -10,7 +10,7 @@
 //! alerts       claims and lists of alerts, and their read marks
 //! deciding     the alerts that follow from the counts of a customer
 //!   given      the alerts of a definition about a customer, as a set of days
-//! raising      puts alerts and sends them to the bus
+//! alert_writer puts alerts and sends them to the bus
 //! daily/       rules and scores that are decided once for each UTC day
 //! ```
 //!
@@ -54,19 +54,21 @@
 //! deleted ones stay on record, because an older definition may arrive at any time. Writers read before they write, so concurrent
 //! definitions may exceed these limits by their number. A stored set of periods takes a bit for each.
 
+mod alert_writer;
 mod alerts;
+mod awarded;
 mod command;
 mod customers;
 mod daily;
 mod deciding;
 mod definitions;
-mod given;
 pub mod keys;
-mod raising;
 mod rule;
 mod score;
 
+pub use alert_writer::DecideError;
 pub use alerts::{Alert, AlertSource, AlertWhen, Alerts};
+pub use awarded::sending_until;
 pub use command::{AlertsRead, CustomerUpdated, MOST_READ, RuleChange, ScoreChange};
 pub use customers::{CustomerPayload, Customers};
 pub use daily::{
@@ -77,9 +79,7 @@ pub use definitions::{
     Change, Definitions, InForce, MOST_IDS, MOST_RULES, MOST_SCORES, RuleDefinition,
     ScoreDefinition, TooManyDefinitions,
 };
-pub use given::sending_until;
 pub use keys::TenantItem;
-pub use raising::DecideError;
 pub use rule::{CountRule, When, Within};
 pub use score::{Measure, Score};
 

@@ -1,6 +1,6 @@
 //! The members of commands: how each kind of value is read, written, and searched by.
 
-use super::{Body, CommandError, Members, Subject};
+use super::{Body, CommandError, LogIds, Members};
 use crate::platform::values::{
     ActivityId, ActorId, BattleId, HitId, Kind, Payload, PollId, RoomId, TenantId, Timestamp,
     ViewerId,
@@ -15,7 +15,7 @@ pub trait Member: Sized {
     fn write(&self, name: &'static str, body: Body) -> Body;
 
     /// Adds it to what a log line is searched by, if it is an id.
-    fn note(&self, _: &'static str, _: &mut Subject) {}
+    fn note(&self, _: &'static str, _: &mut LogIds) {}
 }
 
 /// Ids are strings, and what log lines are searched by.
@@ -30,7 +30,7 @@ macro_rules! ids {
                 body.text(name, self)
             }
 
-            fn note(&self, name: &'static str, subject: &mut Subject) {
+            fn note(&self, name: &'static str, subject: &mut LogIds) {
                 subject.set(name, self.to_string());
             }
         }
@@ -159,9 +159,9 @@ macro_rules! command {
             body
         }
 
-        fn subject(&self) -> $crate::platform::message::Subject {
+        fn subject(&self) -> $crate::platform::message::LogIds {
             use $crate::platform::message::Member as _;
-            let mut subject = $crate::platform::message::Subject::default();
+            let mut subject = $crate::platform::message::LogIds::default();
             $(self.$member.note(stringify!($member), &mut subject);)+
             subject
         }

@@ -2,19 +2,19 @@
 //! [`crate::command`]; what each of them means, in the folder of its feature.
 
 mod error;
+mod log_ids;
 mod member;
 mod object;
 mod read;
-mod subject;
 mod write;
 
 pub use error::{CommandError, MemberError};
+pub use log_ids::LogIds;
 pub use member::Member;
 pub(crate) use member::command;
 pub use object::{Names, Object};
 pub(crate) use object::{each_member, text_of};
 pub use read::{EARLIEST, EARLIEST_BY_HAND, MAX_FUTURE_MILLIS, MAX_PLANNED_MILLIS, Members, TYPE};
-pub use subject::Subject;
 pub use write::{Body, Plain};
 
 /// A command as its feature declares it.
@@ -38,7 +38,7 @@ pub trait CommandPayload: Sized {
     fn write(&self, body: Body) -> Body;
 
     /// The ids that it is about: what a log line is searched by.
-    fn subject(&self) -> Subject;
+    fn subject(&self) -> LogIds;
 
     /// What fair queues group messages by.
     fn group(&self) -> &str;

@@ -7,7 +7,7 @@ use super::{Change, Sequence, Shard};
 use crate::platform::crypto::hash::sha256;
 use crate::platform::dynamo::item::{Item, Key};
 use crate::platform::dynamo::{AnsweredItem, to_json};
-use crate::platform::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
+use crate::platform::message::{Body, CommandError, CommandPayload, LogIds, MemberError, Members};
 use crate::platform::values::Timestamp;
 
 /// The longest image, in bytes of JSON. Two images, the keys and the rest stay below the bound of items with many small parts. This
@@ -111,8 +111,8 @@ impl CommandPayload for UnfoldedChange {
     }
 
     /// Empty: only the feature that wrote a row knows whom it is about.
-    fn subject(&self) -> Subject {
-        Subject::default()
+    fn subject(&self) -> LogIds {
+        LogIds::default()
     }
 
     /// The second part of the row's partition key, as in the commands that wrote the row.

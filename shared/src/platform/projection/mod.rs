@@ -52,11 +52,11 @@
 
 mod barrier;
 mod blocks;
+pub mod caller_part;
 mod change;
 pub mod checkpoints;
 mod command;
 mod high_water;
-pub mod recent;
 pub mod redriven;
 mod set_aside;
 mod totals;
@@ -66,10 +66,10 @@ pub mod waiting;
 
 pub use barrier::{Barrier, BarrierProgress};
 pub use blocks::{BlockRange, Blocks, DerivedItem, PendingItems, SideWrites};
+pub use caller_part::{CountedValue, Late, Note, Own, Recent};
 pub use change::{Change, Sequence, SequenceError, Shard, ShardError};
 pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};
-pub use recent::{CountedValue, Late, Note, Own, Recent};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
 pub use view::{Fold, Folded, Reader, Refused, State, Unfolded, View};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::recent::{Note, RECENT};
+use super::caller_part::{Note, RECENT};
 use super::{Change, HighWaterMarks, Sequence, SetAside, Shard, Write};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::{Item, Key, Row, number};
@@ -40,13 +40,13 @@ pub trait State: Default {
     /// The attributes of the state, without those of this module.
     fn write(&self) -> Item;
 
-    /// The stored list of [recent](super::recent) people for this version of the view; `None` if no answer depends on it.
+    /// The stored list of [recent](super::caller_part) people for this version of the view; `None` if no answer depends on it.
     fn recent(&self, version: u64) -> Option<AttributeValue> {
         let _ = version;
         None
     }
 
-    /// Takes people off the list of [recent](super::recent) ones if it is long, as the view with this key and version has it. Returns
+    /// Takes people off the list of [recent](super::caller_part) ones if it is long, as the view with this key and version has it. Returns
     /// their notes.
     fn leaving(&mut self, view: &Key, version: u64) -> Vec<Note> {
         let _ = (view, version);
@@ -225,7 +225,7 @@ impl<S: State> View<S> {
         self.version
     }
 
-    /// Takes people off a long list of [recent](super::recent) ones. Nothing may have been folded since the view was read.
+    /// Takes people off a long list of [recent](super::caller_part) ones. Nothing may have been folded since the view was read.
     pub(super) fn leaving(&mut self, key: &Key) -> Vec<Note> {
         self.state.leaving(key, self.version.unsigned_abs())
     }

@@ -86,7 +86,7 @@ impl Views {
     }
 
     /// Takes people off the list of a view that was just read, if it is long, and writes what is counted of them
-    /// ([`recent`](super::recent)).
+    /// ([`caller_part`](super::caller_part)).
     ///
     /// # Errors
     /// [`DynamoError`]; some may be written. The view must not be written.

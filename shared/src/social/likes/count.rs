@@ -6,7 +6,7 @@ use super::count_cache::DualInstant;
 use super::{LikeCountCache, LikeSummary, Recorded, keys};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::{Item, Key, Row};
-use crate::platform::projection::recent::{ATTEMPTS, VERSION, is_in_doubt};
+use crate::platform::projection::caller_part::{ATTEMPTS, VERSION, is_in_doubt};
 use crate::platform::projection::{Own, Recent, Views};
 use crate::platform::values::{ActivityId, Timestamp, ViewerId};
 
@@ -42,7 +42,7 @@ impl LikeCount {
     }
 
     /// The summary for a viewer whose like is known, as well as what is counted of them. The count
-    /// is of the moment in which that like was counted ([`recent`](crate::platform::projection::recent)).
+    /// is of the moment in which that like was counted ([`recent`](crate::platform::projection::caller_part)).
     fn summary(&self, likes: bool, counted: Own<bool>) -> LikeSummary {
         let counted = match counted {
             Own::Counted(counted) => counted.unwrap_or(false),

@@ -1,7 +1,7 @@
 //! A cache of counts: for [`KEPT_FOR`] they are shown as they were read.
 //!
 //! A count is a projection, so it is behind its facts anyway. The page replaces what the view has counted of the caller by the
-//! caller's own like on record. [`recent`](crate::platform::projection::recent) argues why the two agree. The argument needs no bound on the
+//! caller's own like on record. [`recent`](crate::platform::projection::caller_part) argues why the two agree. The argument needs no bound on the
 //! age of the view, so it holds for a cached view.
 //!
 //! The cache takes a few hundred bytes for each activity, for at most 16,384 of them.

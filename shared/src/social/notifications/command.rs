@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::platform::message::{
-    Body, CommandError, CommandPayload, MemberError, Members, Object, Subject,
+    Body, CommandError, CommandPayload, LogIds, MemberError, Members, Object,
 };
 use crate::platform::values::ViewerId;
 
@@ -85,8 +85,8 @@ impl CommandPayload for MarkRead {
         }
     }
 
-    fn subject(&self) -> Subject {
-        Subject { viewer_id: Some(self.viewer_id.to_string()), ..Subject::default() }
+    fn subject(&self) -> LogIds {
+        LogIds { viewer_id: Some(self.viewer_id.to_string()), ..LogIds::default() }
     }
 
     fn group(&self) -> &str {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::platform::message::{
-    Body, CommandError, CommandPayload, MemberError, Members, Subject, command,
+    Body, CommandError, CommandPayload, LogIds, MemberError, Members, command,
 };
 use crate::platform::values::{ActorId, Choice, Payload, PollId, Timestamp, ViewerId};
 
@@ -102,9 +102,9 @@ impl CommandPayload for PollOpened {
             .json("payload", self.payload.as_json())
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         let (poll, actor) = (self.poll_id.to_string(), self.actor_id.to_string());
-        Subject { poll_id: Some(poll), actor_id: Some(actor), ..Subject::default() }
+        LogIds { poll_id: Some(poll), actor_id: Some(actor), ..LogIds::default() }
     }
 
     fn group(&self) -> &str {
@@ -143,9 +143,9 @@ impl CommandPayload for Vote {
         body.text("at", &self.at)
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         let (poll, viewer) = (self.poll_id.to_string(), self.viewer_id.to_string());
-        Subject { poll_id: Some(poll), viewer_id: Some(viewer), ..Subject::default() }
+        LogIds { poll_id: Some(poll), viewer_id: Some(viewer), ..LogIds::default() }
     }
 
     fn group(&self) -> &str {

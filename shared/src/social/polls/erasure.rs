@@ -2,8 +2,8 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::history::VOTES;
-use super::{PollRow, element};
+use super::ballot::VOTES;
+use super::{PollRow, vote_encoding};
 use crate::platform::dynamo::item::Item;
 use crate::platform::projection::Change;
 use crate::platform::values::{Timestamp, ViewerId};
@@ -22,7 +22,7 @@ impl Votes {
     /// The instant of the latest vote.
     #[must_use]
     pub fn last(&self) -> Option<Timestamp> {
-        self.0.iter().filter_map(|it| Some(element::read(it)?.0)).max()
+        self.0.iter().filter_map(|it| Some(vote_encoding::read(it)?.0)).max()
     }
 }
 
@@ -46,7 +46,7 @@ pub fn without_votes(
     let mut says_something = false;
     for image in [&mut change.before, &mut change.after].into_iter().flatten() {
         let Votes(mut elements) = Votes::of(image);
-        elements.retain(|it| element::read(it).is_some_and(|(at, _)| is_later(at)));
+        elements.retain(|it| vote_encoding::read(it).is_some_and(|(at, _)| is_later(at)));
         says_something |= !elements.is_empty();
         match elements.is_empty() {
             true => drop(image.remove(VOTES)),
@@ -69,7 +69,7 @@ mod tests {
 
     fn change(key: Key, before: &[i64], after: &[i64]) -> Change {
         let image = |votes: &[i64]| {
-            let element = |second: &i64| element::write(at(*second), &Cast::Withdrawn);
+            let element = |second: &i64| vote_encoding::write(at(*second), &Cast::Withdrawn);
             let votes = (!votes.is_empty()).then(|| votes.iter().map(element).collect());
             let votes = votes.map(|votes| (VOTES.to_owned(), AttributeValue::Ss(votes)));
             Item::from_iter(votes)

@@ -24,22 +24,22 @@
 //!
 //! Votes that come before their poll wait in blocks beside its view ([`crate::platform::projection::Waiting`]).
 
+mod ballot;
 mod command;
 mod counting_vote;
 mod definition;
-mod element;
 pub mod erasure;
-mod events;
-mod history;
 pub mod keys;
 mod recording;
 mod recount;
 mod store;
+mod sum_changes;
 mod tally;
+mod vote_encoding;
 
+pub use ballot::{BYTES, Cast, ERASED_AT, History, RECORDED_AT, VOTES};
 pub use command::{PollClosed, PollOpened, Vote};
 pub use definition::{Definition, Rules};
-pub use history::{BYTES, Cast, ERASED_AT, History, RECORDED_AT, VOTES};
 pub use keys::PollRow;
 pub use recording::Recorded;
 pub use recount::{EventDigest, Recount, Sums};

@@ -2,8 +2,8 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::history::{self, BYTES, ERASED_AT, RECORDED_AT, VOTES};
-use super::{Cast, History, Polls, Vote, element, keys};
+use super::ballot::{self, BYTES, ERASED_AT, RECORDED_AT, VOTES};
+use super::{Cast, History, Polls, Vote, keys, vote_encoding};
 use crate::platform::dynamo::item::{Item, Row, number, text};
 use crate::platform::dynamo::{Changed, DynamoError, Update};
 use crate::platform::ledger::FORGET_AT;
@@ -29,10 +29,10 @@ impl Polls {
     /// [`DynamoError`]; it may have been recorded.
     pub async fn vote(&self, vote: &Vote, now: Timestamp) -> Result<Recorded, DynamoError> {
         let table = self.facts.table();
-        let most = history::max_bytes(table.limits());
+        let most = ballot::max_bytes(table.limits());
         let key = keys::vote(&vote.viewer_id, &vote.poll_id).into_item();
         let cast = Cast::of(vote.choice.clone());
-        let element = element::write(vote.at, &cast);
+        let element = vote_encoding::write(vote.at, &cast);
         for _ in 0..ATTEMPTS {
             let add = addition(&element, [vote.at, now], most);
             let row = match table.change(key.clone(), add).await? {
@@ -45,7 +45,7 @@ impl Polls {
             {
                 return Ok(Recorded::Done);
             }
-            let bytes = history::bytes(&row.item);
+            let bytes = ballot::bytes(&row.item);
             if bytes + element.len() > most {
                 return Ok(Recorded::Full(most));
             }

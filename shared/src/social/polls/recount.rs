@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::events::{self, Event};
+use super::sum_changes::{self, Event};
 use super::tally::{self, PollTally};
 use super::{History, Rules};
 use crate::platform::dynamo::DynamoError;
@@ -93,7 +93,7 @@ impl Recount {
 
     /// Adds the votes of one viewer.
     pub fn add(&mut self, history: &History) {
-        for event in events::between(&History::default(), history, &self.rules) {
+        for event in sum_changes::between(&History::default(), history, &self.rules) {
             if event.at < self.end {
                 event.add(&mut self.sums, 1);
                 self.digest.add(event);

@@ -2,12 +2,12 @@
 
 use futures::future::try_join3;
 
-use super::history::RECORDED_AT;
+use super::ballot::RECORDED_AT;
 use super::{Definition, History, PollClosed, PollTally, Rules, keys};
 use crate::platform::dynamo::item::{Row, text};
 use crate::platform::dynamo::{DynamoError, Update};
 use crate::platform::facts::{Claim, Facts};
-use crate::platform::projection::recent::{ATTEMPTS, is_in_doubt};
+use crate::platform::projection::caller_part::{ATTEMPTS, is_in_doubt};
 use crate::platform::projection::{Own, View, Views};
 use crate::platform::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
 

@@ -10,8 +10,8 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::counting_vote::CountingVote;
-use super::events::{self, Event};
 use super::keys::{EVENTS, PollRow};
+use super::sum_changes::{self, Event};
 use super::{EventDigest, History, Rules, Sums};
 use crate::platform::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::platform::dynamo::{DynamoError, Limits};
@@ -109,7 +109,7 @@ impl PollTally {
     }
 
     /// The sums by choice, and the vote of a viewer whose votes are known, as well as what is counted of them. The sums are of the moment
-    /// in which that vote was counted ([`recent`](crate::platform::projection::recent)).
+    /// in which that vote was counted ([`recent`](crate::platform::projection::caller_part)).
     pub(super) fn votes_with(
         &self,
         voted: &History,
@@ -229,7 +229,7 @@ impl PollTally {
                 let (Some(rules), Some(end)) = (&self.rules, self.end) else { return };
                 let counts = [&before, &after].map(|voted| CountingVote::of(voted, rules, end));
                 self.recent.note(&viewer, counts, late);
-                for event in events::between(&before, &after, rules) {
+                for event in sum_changes::between(&before, &after, rules) {
                     // Events after the end never count again.
                     if event.at < end {
                         event.add(&mut self.sums, 1);
@@ -321,7 +321,7 @@ impl State for PollTally {
         Ok(Self {
             end: Some(row.parsed("end", "an instant")?),
             sums: sums.ok_or_else(|| row.corrupt("votes", "a number for each choice"))?,
-            latest: row.packed("latest", "events", events::unpack)?.unwrap_or_default(),
+            latest: row.packed("latest", "events", sum_changes::unpack)?.unwrap_or_default(),
             first: if row.item.contains_key(FIRST) { row.count(FIRST)? } else { 0 },
             blocks: row.count("blocks")?,
             closing: row.packed("closing", "an end that comes forward", Closing::unpack)?,
@@ -345,7 +345,7 @@ impl State for PollTally {
             item.insert(FIRST.to_owned(), number(self.first));
         }
         if !self.latest.is_empty() {
-            item.insert("latest".to_owned(), bytes(events::pack(&self.latest)));
+            item.insert("latest".to_owned(), bytes(sum_changes::pack(&self.latest)));
         }
         if let Some(closing) = &self.closing {
             item.insert("closing".to_owned(), bytes(closing.pack()));
@@ -412,7 +412,7 @@ impl Blocks for PollTally {
 
     fn side_writes(&mut self, view: &Key, limits: &Limits) -> SideWrites {
         let mut writes = self.waiting.writes(view, limits);
-        if events::pack(&self.latest).len() > LATEST {
+        if sum_changes::pack(&self.latest).len() > LATEST {
             for events in std::mem::take(&mut self.latest).chunks(EVENTS_IN_BLOCK) {
                 writes.push(Write::Put(block(view, self.blocks, events)));
                 self.blocks += 1;
@@ -425,13 +425,13 @@ impl Blocks for PollTally {
 /// A block of events, beside the view at a key.
 pub(super) fn block(view: &Key, number: u64, events: &[Event]) -> Item {
     let mut block = Key { pk: view.pk.clone(), sk: sort_key(number) }.into_item();
-    block.insert(EVENTS_OF.to_owned(), AttributeValue::B(Blob::new(events::pack(events))));
+    block.insert(EVENTS_OF.to_owned(), AttributeValue::B(Blob::new(sum_changes::pack(events))));
     block
 }
 
 /// The events in a block.
 pub(super) fn events_of(block: &Row<'_>) -> Result<Vec<Event>, DynamoError> {
-    Ok(block.packed(EVENTS_OF, "events", events::unpack)?.unwrap_or_default())
+    Ok(block.packed(EVENTS_OF, "events", sum_changes::unpack)?.unwrap_or_default())
 }
 
 fn sort_key(block: u64) -> String {

@@ -1,7 +1,7 @@
 //! The commands of rooms.
 
 use super::MessageKey;
-use crate::platform::message::{Body, CommandError, CommandPayload, Members, Subject, command};
+use crate::platform::message::{Body, CommandError, CommandPayload, LogIds, Members, command};
 use crate::platform::register::Register;
 use crate::platform::values::{
     ActivityId, MessageId, Payload, RoomId, SortKey, Timestamp, ViewerId,
@@ -53,10 +53,10 @@ impl MessageKey {
     }
 
     /// Without the id of the message: in log lines `message_id` is the id of the queue's message.
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         let (room_id, author_id) =
             (Some(self.room_id.to_string()), Some(self.author_id.to_string()));
-        Subject { room_id, author_id, ..Subject::default() }
+        LogIds { room_id, author_id, ..LogIds::default() }
     }
 
     /// The sort key of the message, if it was said at this instant.
@@ -94,7 +94,7 @@ impl CommandPayload for MessagePosted {
         if self.private { body.json("private", "true") } else { body }
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         self.key.subject()
     }
 
@@ -115,7 +115,7 @@ impl CommandPayload for MessageDeleted {
         self.key.write(body)
     }
 
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> LogIds {
         self.key.subject()
     }
 

@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use nagare_local::schema;
 use serde_json::{Value, json};
-use shared::history::events::{EventSettings, PeriodLength, PeriodState, keeping};
+use shared::history::events::{EventSettings, PeriodLength, PeriodState, schedule};
 use tests::World;
 
 use super::{
@@ -161,7 +161,7 @@ async fn periods_of_another_length() {
     let rows = world.keeper.periods.newest_until(|_| false).await.unwrap();
     let length = PeriodLength::Month;
     assert!(rows.iter().all(|row| row.period.length() == length), "{rows:?}");
-    let days = keeping::planned(&world.keeper.settings, world.clock.now()).len();
+    let days = schedule::planned(&world.keeper.settings, world.clock.now()).len();
     let last = world.metrics.lines().pop().unwrap();
     assert_eq!(last["DisputedPeriods"], days);
 }

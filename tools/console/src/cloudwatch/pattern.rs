@@ -6,7 +6,7 @@
 //! values with characters that mean something in patterns.
 
 use nagare_telemetry::journal::{ABOUT, Filter, OF_MESSAGE, SUBJECTS};
-use shared::platform::message::Subject;
+use shared::platform::message::LogIds;
 use tracing::Level;
 
 const LONGEST: usize = 1_024;
@@ -22,7 +22,7 @@ pub(super) fn of(filter: &Filter) -> Option<String> {
         any
     });
     let message = plain(&filter.message).map(|id| is(&OF_MESSAGE, id));
-    let person = plain(&filter.person).map(|id| is(Subject::PEOPLE, id));
+    let person = plain(&filter.person).map(|id| is(LogIds::PEOPLE, id));
     let outcome = plain(&filter.outcome).map(|outcome| {
         vec![format!(r#"$.message = "{outcome}""#), format!(r#"$.message = "{outcome}:*""#)]
     });

@@ -3,10 +3,10 @@
 use nagare_client::clock;
 use nagare_operator::periods::PeriodReport;
 
+use crate::history::tenants;
 use crate::prelude::*;
 use crate::reads::Read;
 use crate::suggestions::{self, Suggestions};
-use crate::history::tenants;
 
 const LIMIT: &str = "20";
 /// What the API takes, and this view hands on.

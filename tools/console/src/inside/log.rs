@@ -7,7 +7,7 @@ use axum::extract::Path;
 use nagare_telemetry::LocalTelemetry;
 use nagare_telemetry::journal::{FUNCTIONS, Filter, Journal, Line, OUTCOMES};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use shared::platform::message::Subject;
+use shared::platform::message::LogIds;
 use shared::platform::values::Timestamp;
 use tracing::Level;
 
@@ -310,7 +310,7 @@ fn linked(name: &str, value: &str) -> Markup {
         "activity_id" | "poll_id" | "battle_id" | "room_id" => {
             Some(named::path("log", &[("about", value)]))
         }
-        _ if Subject::PEOPLE.contains(&name) => Some(named::path("log", &[("person", value)])),
+        _ if LogIds::PEOPLE.contains(&name) => Some(named::path("log", &[("person", value)])),
         _ => None,
     };
     html! { @match to { Some(to) => a href=(to) { (value) }, None => (value) } }

@@ -5,9 +5,9 @@ use http::HeaderValue;
 use http::header::SET_COOKIE;
 
 use crate::prelude::*;
+use crate::social::activity;
 use crate::suggestions::{self, Suggestions};
 use crate::{commands, looking};
-use crate::social::activity;
 
 /// What is shown of a person: what the address says, and what it is called.
 const SECTIONS: [(&str, &str); 7] = [

@@ -9,8 +9,8 @@ use shared::history::summaries::keys::{self as summaries, SummaryItem, SummaryVi
 use shared::history::tenants::{TenantItem, keys as tenants};
 use shared::ledger_item::LedgerItem;
 use shared::platform::dynamo::item::Key;
+use shared::platform::projection::caller_part::NOTES;
 use shared::platform::projection::checkpoints;
-use shared::platform::projection::recent::NOTES;
 use shared::platform::runtime::env;
 use shared::platform::values::{
     ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, TenantId, ViewerId,

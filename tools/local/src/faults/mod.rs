@@ -9,7 +9,7 @@
 //! bucket       token buckets, by table and by partition
 //! creations    tables that take a while to be created
 //! deliveries   duplicates, delays, visibility that runs out, lost deletes
-//! keeping      two keepers of periods, clocks that are wrong, objects that are cut or flipped
+//! keeper_faults two keepers of periods, clocks that are wrong, objects that are cut or flipped
 //! ```
 //!
 //! The choice depends only on the seed and on the order of the calls, so a test that controls the order can repeat a failure. The
@@ -21,13 +21,13 @@ mod deliveries;
 mod demand;
 mod edge;
 mod injection;
-mod keeping;
+mod keeper_faults;
 mod service;
 
 pub use bucket::Bucket;
 pub use deliveries::Deliveries;
 pub use edge::Faulty;
 pub use injection::{Fault, inject};
-pub use keeping::Keepers;
+pub use keeper_faults::Keepers;
 
 pub use nagare_telemetry::faults::{Faults, FaultsError, FaultsHandle, Rates};

@@ -3,7 +3,7 @@
 //! ```text
 //! work    what one publish, one follow and one page need of the tables, the queue and the functions
 //! likes   what one like needs, and one undo
-//! arena   what one vote needs, and one hit
+//! polls_battles what one vote needs, and one hit
 //! rooms   what one message in a room needs
 //! events  what events of tenants need, and their archives
 //! answers how many bytes a viewer is sent
@@ -18,11 +18,11 @@
 //! `work` with it.
 
 pub mod answers;
-pub mod arena;
 pub mod bill;
 pub mod events;
 pub mod likes;
 pub mod month;
+pub mod polls_battles;
 pub mod prices;
 pub mod rooms;
 mod sizes;

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use shared::social::likes::ROWS_AT_ONCE;
 
 use super::answers::{self, Gzip};
-use super::arena::{ArenaMonth, ArenaRates};
 use super::events::{EventMonth, EventRates};
 use super::likes::{self, LikeMonth, LikeRates};
+use super::polls_battles::{ArenaMonth, ArenaRates};
 use super::rooms;
 use super::sizes::{Activity, Edge, Message};
 use super::work::{self, Audience, DAYS, Work};

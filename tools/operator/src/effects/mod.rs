@@ -38,8 +38,8 @@
 //! `BatchGetItem` and `Query` on four of the tables.
 
 mod activities;
-mod arena;
 mod follows;
+mod polls_battles;
 mod rooms;
 mod tags;
 mod tenants;

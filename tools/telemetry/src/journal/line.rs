@@ -4,7 +4,7 @@
 use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
-use shared::platform::message::Subject;
+use shared::platform::message::LogIds;
 use shared::platform::runtime::invocation::{FUNCTION_REQUEST_ID, Invocation};
 use shared::platform::values::Timestamp;
 use tracing::field::{Field, Visit};
@@ -158,7 +158,7 @@ impl Line {
 
     /// The people that it is about.
     pub fn people(&self) -> impl Iterator<Item = &str> {
-        self.all().filter(|(name, _)| Subject::PEOPLE.contains(name)).map(|(_, value)| value)
+        self.all().filter(|(name, _)| LogIds::PEOPLE.contains(name)).map(|(_, value)| value)
     }
 
     /// Message and values, a line break behind each.

@@ -3,13 +3,13 @@
 //! Ids carry the hour in which the sample was loaded. Loading it again within the hour repeats the
 //! same commands and changes nothing; a later run adds its own. What goes on while the stack runs is [`life`].
 
-mod arena;
 mod life;
+mod polls_battles;
 mod tenants;
 
 use crate::Failure;
-pub(crate) use arena::Arena;
 pub(crate) use life::{Life, ROOM, TICK};
+pub(crate) use polls_battles::Arena;
 use shared::command::Command;
 use shared::history::events::EventSettings;
 use shared::platform::register::Register;

@@ -39,9 +39,9 @@ use shared::platform::values::{RefusalReason, TenantId};
 use crate::Projector;
 use crate::dead_letters::LetterOf;
 use crate::failure::Failure;
+use crate::fold_target::{ByView, FoldTarget};
 use crate::outcome::Outcome;
 use crate::rules;
-use crate::subject::{ByView, Subject};
 
 /// Changes of the table of a period, by view.
 pub(crate) fn by_view<'a>(
@@ -134,7 +134,7 @@ enum End<'a> {
 
 impl<'a> Task<'a> {
     fn new(view: SummaryView, changes: Vec<&'a Change>) -> Self {
-        let outcome = Outcome::of(Subject::Summary(view.clone()), &changes);
+        let outcome = Outcome::of(FoldTarget::Summary(view.clone()), &changes);
         Self {
             view,
             changes,

@@ -6,12 +6,12 @@ macro_rules! subject {
     (of: { $($thing:ident),* $(,)? }, people: { $($person:ident),* $(,)? }) => {
         /// The ids that a command is about.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        pub struct Subject {
+        pub struct LogIds {
             $(pub $thing: Option<String>,)*
             $(pub $person: Option<String>,)*
         }
 
-        impl Subject {
+        impl LogIds {
             /// The names of those that are ids of people.
             pub const PEOPLE: &[&str] = &[$(stringify!($person)),*];
 
@@ -34,7 +34,7 @@ macro_rules! subject {
     };
     // The fields of an event have to be constants, and the level too.
     (@logged ($dollar:tt) $($id:ident)*) => {
-        /// Logs an event with the ids of a [`Subject`](crate::platform::message::Subject) and other fields, as the
+        /// Logs an event with the ids of a [`LogIds`](crate::platform::message::LogIds) and other fields, as the
         /// macros of `tracing` do.
         #[macro_export]
         macro_rules! log_subject {

@@ -14,7 +14,7 @@ use super::calendar::Calendar;
 use super::config::{COMMANDS, StackConfig, StackError};
 use super::data_dir::DataDir;
 use super::function_threads::FunctionThreads;
-use super::keeping::Keeping;
+use super::keeper_loop::Keeping;
 use super::stack::{Stack, sweep};
 use super::wiring::{Endpoints, Wiring};
 use super::{bus, compaction, control, example, s3, set_clock, sqs_http, tables_http};

@@ -23,7 +23,7 @@ pub(super) type Days = BTreeSet<u32>;
 
 /// What a definition of a rule has given about a customer.
 #[derive(Debug, Clone)]
-pub(super) struct Given {
+pub(super) struct AwardedAlerts {
     /// The life of the customer's view.
     pub(super) life: u64,
     pub(super) at: Timestamp,
@@ -40,7 +40,7 @@ pub(super) struct Given {
 /// The order in which sets win: the life of the view, the instant and the text of the definition.
 pub(super) type Rank = (u64, Timestamp, String);
 
-impl Given {
+impl AwardedAlerts {
     pub(super) fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let when = When::parse(row.text("says")?);
         let first = row.number("first")?;

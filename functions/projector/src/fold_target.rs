@@ -17,7 +17,7 @@ pub(crate) type ByView<'a> = BTreeMap<SummaryView, Vec<&'a Change>>;
 
 /// What facts are about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Subject {
+pub(crate) enum FoldTarget {
     /// An activity: its likes, its actor, and how far the actor has read.
     Activity(ActivityId),
     Poll(PollId),
@@ -27,7 +27,7 @@ pub(crate) enum Subject {
     Summary(SummaryView),
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for FoldTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Activity(activity) => write!(f, "likes of {activity}"),
@@ -42,7 +42,7 @@ impl fmt::Display for Subject {
     }
 }
 
-impl Subject {
+impl FoldTarget {
     pub(crate) fn view(&self) -> Key {
         match self {
             Self::Activity(activity) => likes::keys::count(activity),

@@ -23,7 +23,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::element;
+use super::vote_encoding;
 use crate::platform::dynamo::item::{Item, Row};
 use crate::platform::dynamo::limits::value_bytes;
 use crate::platform::dynamo::{DynamoError, Limits};
@@ -91,7 +91,7 @@ impl History {
         let mut votes: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         if let Some(set) = row.item.get(VOTES) {
             let set = set.as_ss().ok();
-            let read = set.and_then(|set| set.iter().map(|it| element::read(it)).collect());
+            let read = set.and_then(|set| set.iter().map(|it| vote_encoding::read(it)).collect());
             let read: Vec<_> = read.ok_or_else(|| row.corrupt(VOTES, "a set of votes"))?;
             for (at, cast) in read {
                 votes.entry(at).or_default().insert(cast);
@@ -148,7 +148,10 @@ mod tests {
 
     fn history(votes: &[(i64, &[&str])]) -> History {
         let element = |at, text| {
-            element::write(Timestamp::from_unix_millis(at), &Cast::parse(text).expect("a vote"))
+            vote_encoding::write(
+                Timestamp::from_unix_millis(at),
+                &Cast::parse(text).expect("a vote"),
+            )
         };
         let elements =
             votes.iter().flat_map(|(at, votes)| votes.iter().map(|text| element(*at, text)));

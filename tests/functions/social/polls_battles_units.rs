@@ -2,7 +2,7 @@
 
 use nagare_local::stream_source;
 use nagare_operator::cost::work::Work;
-use nagare_operator::cost::{Hit, arena};
+use nagare_operator::cost::{Hit, polls_battles};
 use serde_json::{Value, json};
 use shared::platform::values::Timestamp;
 use tests::{NOW, soon};
@@ -28,11 +28,11 @@ struct Folded {
 
 impl Arena {
     async fn opened(command: Value) -> Self {
-        let mut arena = Self { counter: UnitCounter::new(), folded: 0 };
-        arena.counter.apply(&[command]).await;
-        arena.fold().await;
-        arena.counter.take();
-        arena
+        let mut polls_battles = Self { counter: UnitCounter::new(), folded: 0 };
+        polls_battles.counter.apply(&[command]).await;
+        polls_battles.fold().await;
+        polls_battles.counter.take();
+        polls_battles
     }
 
     async fn fold(&mut self) {
@@ -66,7 +66,7 @@ fn near(sum: &Folded, what: &str) {
 #[tokio::test]
 async fn of_votes() {
     for (folds, together) in [(300, 1), (30, 30), (4, 200)] {
-        let mut arena = Arena::opened(json!({
+        let mut polls_battles = Arena::opened(json!({
             "type": "poll.opened", "poll_id": POLL, "actor_id": "anna", "choices": ["red-team", "blue-team"],
             "opens_at": "2026-11-20T00:00:00Z", "closes_at": "2026-11-21T00:00:00Z",
         }))
@@ -82,8 +82,10 @@ async fn of_votes() {
                 json!({"type": "vote.cast", "poll_id": POLL, "viewer_id": viewer, "choice": choice, "at": at})
             });
             let votes: Vec<_> = votes.collect();
-            let each = arena::vote(14.0, POLL.len() as f64, 8.0);
-            arena.play(&votes, each, arena::fold_votes(together as f64), &mut sum).await;
+            let each = polls_battles::vote(14.0, POLL.len() as f64, 8.0);
+            polls_battles
+                .play(&votes, each, polls_battles::fold_votes(together as f64), &mut sum)
+                .await;
         }
         near(&sum, &format!("{together} votes at once"));
     }
@@ -92,7 +94,7 @@ async fn of_votes() {
 #[tokio::test]
 async fn of_hits() {
     for (folds, together, players) in [(60, 1, 7), (20, 5, 5), (6, 50, 50), (4, 200, 20)] {
-        let mut arena = Arena::opened(json!({
+        let mut polls_battles = Arena::opened(json!({
             "type": "battle.opened", "battle_id": BATTLE, "actor_id": "anna", "hp": 1_000_000, "at": NOW,
         }))
         .await;
@@ -104,8 +106,8 @@ async fn of_hits() {
                 json!({"type": "battle.hit", "battle_id": BATTLE, "hit_id": id, "viewer_id": viewer, "damage": 80, "at": NOW})
             });
             let hits: Vec<_> = hits.collect();
-            let fold = arena::fold_hits(together as f64, players as f64, &each);
-            arena.play(&hits, arena::hit(&each), fold, &mut sum).await;
+            let fold = polls_battles::fold_hits(together as f64, players as f64, &each);
+            polls_battles.play(&hits, polls_battles::hit(&each), fold, &mut sum).await;
         }
         near(&sum, &format!("{together} hits of {players} viewers at once"));
     }

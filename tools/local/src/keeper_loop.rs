@@ -15,7 +15,7 @@ use futures::future::join;
 use nagare_client::backlog::Backlog;
 use nagare_telemetry::numbers::{COMMANDS, Numbers};
 use period_keeper::{Keeper, KeeperError, Ticked};
-use shared::history::events::keeping;
+use shared::history::events::schedule;
 use shared::platform::dynamo::DynamoError;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
@@ -270,7 +270,7 @@ impl Keeping {
     /// The instant of the next step that is not due yet.
     async fn next_step(&self, now: Timestamp) -> Result<Option<Timestamp>, AdvanceError> {
         let rows = self.keeper.periods.newest_until(|_| false).await?;
-        let due = rows.iter().filter_map(|row| keeping::next(row, &self.keeper.settings, now));
+        let due = rows.iter().filter_map(|row| schedule::next(row, &self.keeper.settings, now));
         Ok(due.map(|due| due.at).filter(|at| *at > now).min())
     }
 
