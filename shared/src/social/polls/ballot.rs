@@ -1,7 +1,7 @@
 //! All votes of one viewer in one poll. Only the poll says which vote counts, and it may be closed early long after.
 //!
 //! ```text
-//! votes    a set with an element for each vote: its instant and its choice (element.rs)
+//! votes    a set with an element for each vote: its instant and its choice (vote_encoding.rs)
 //! bytes    the length of all elements, or more
 //! ```
 //!
