@@ -78,6 +78,11 @@ impl Context {
         }
     }
 
+    /// After how many writes a command notes that it is complete. A repeated one does after any, because it may be repeated again.
+    pub(crate) fn noted_beyond(&self, is_repeated: bool) -> usize {
+        if is_repeated { 0 } else { self.limits.repeated }
+    }
+
     /// Tells the bus what has happened, once the command is on record.
     pub(crate) async fn tell(&self, happened: Happened, at: Timestamp) -> Result<(), Failure> {
         let recorded_at = self.delivery.sent_at().unwrap_or_else(|| self.clock.now());

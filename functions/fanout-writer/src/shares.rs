@@ -7,9 +7,10 @@
 //! is applied.
 //!
 //! Several commands about one register at the same time refuse each other's writes, and wait for
-//! each other's holds. So at most [`IN_FLIGHT`] of them are applied at once. Another one goes back
-//! to the queue, a second later: by then one of them has won, and those that come back together are
-//! [merged](crate::merging).
+//! each other's holds. Votes of one viewer in a poll write one row, which becomes large. So at most
+//! [`IN_FLIGHT`] of them are applied at once. Another one goes back to the queue, some seconds later:
+//! by then one of them has won, and those that come back together are [merged](crate::merging). The
+//! more go back, the later each returns, so that the queue is not filled with them.
 //!
 //! Only the first delivery of a message is sent back, which has changed nothing. A process knows
 //! only its own messages, so a person's share is multiplied by the number of processes, which the
@@ -23,12 +24,14 @@ use shared::command::Command;
 use shared::platform::message::CommandPayload;
 use tokio::time::Instant;
 
-use crate::merging::target;
+use crate::merging::{Target, target};
 
 /// Commands about one register that a process applies at once.
 const IN_FLIGHT: usize = 2;
-/// The delay of a command that has to wait for others about its register.
-const DELAY_SECONDS: u16 = 1;
+/// Commands about one register that go back within a [`WINDOW`] for each second that they are delayed.
+const BACK_A_SECOND: usize = 500;
+/// The longest delay of a command that has to wait for others about its register.
+const LONGEST_DELAY_SECONDS: u16 = 60;
 /// The length of the window in which commands are counted.
 const WINDOW: Duration = Duration::from_secs(1);
 
@@ -47,6 +50,8 @@ struct Counted {
     commands: HashMap<String, usize>,
     /// Commands that are being applied, by the register they change.
     in_flight: HashMap<String, usize>,
+    /// Commands that went back since then, by the register they change.
+    back: HashMap<String, usize>,
 }
 
 /// Whether a command is applied now.
@@ -84,8 +89,8 @@ impl Default for Shares {
 impl Shares {
     #[must_use]
     pub fn new(a_second: usize) -> Self {
-        let (commands, in_flight) = Default::default();
-        let counted = Counted { since: Instant::now(), commands, in_flight };
+        let (commands, in_flight, back) = Default::default();
+        let counted = Counted { since: Instant::now(), commands, in_flight, back };
         Self { a_second, counted: Arc::new(Mutex::new(counted)) }
     }
 
@@ -101,24 +106,27 @@ impl Shares {
         let Some(person) = person(command).filter(|_| self.a_second < usize::MAX) else {
             return Admission::NOW;
         };
-        let mut counted = lock(&self.counted);
+        let mut guard = lock(&self.counted);
+        let counted = &mut *guard;
         if counted.since.elapsed() >= WINDOW {
             counted.since = Instant::now();
             counted.commands.clear();
+            counted.back.clear();
         }
         let commands = counted.commands.entry(person.to_owned()).or_default();
         *commands += 1;
         if *commands > self.a_second && group != Some(person) {
             return Admission::Back { group: person.to_owned(), delay_seconds: None };
         }
-        let Some((kind, one, other)) = target(command) else { return Admission::NOW };
+        let Some((kind, one, other)) = contended(command) else { return Admission::NOW };
         let register = format!("{kind}#{one}#{other}");
         let in_flight = counted.in_flight.entry(register.clone()).or_default();
         if *in_flight >= IN_FLIGHT {
-            return Admission::Back {
-                group: person.to_owned(),
-                delay_seconds: Some(DELAY_SECONDS),
-            };
+            let back = counted.back.entry(register).or_default();
+            *back += 1;
+            let seconds = u16::try_from(back.div_ceil(BACK_A_SECOND)).unwrap_or(u16::MAX);
+            let delay_seconds = Some(seconds.min(LONGEST_DELAY_SECONDS));
+            return Admission::Back { group: person.to_owned(), delay_seconds };
         }
         *in_flight += 1;
         let in_flight = InFlight { counted: Arc::clone(&self.counted), register };
@@ -141,6 +149,14 @@ impl Drop for InFlight {
 /// A panic under the lock leaves only counts.
 fn lock(counted: &Mutex<Counted>) -> MutexGuard<'_, Counted> {
     counted.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The row that a command changes, if several commands about it are in each other's way.
+fn contended(command: &Command) -> Option<Target<'_>> {
+    match command {
+        Command::Vote(vote) => Some(("vote", vote.viewer_id.as_str(), vote.poll_id.as_str())),
+        other => target(other),
+    }
 }
 
 /// The person, or the tenant, whose command it is; `None` for the writer's own.

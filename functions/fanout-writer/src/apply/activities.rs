@@ -24,6 +24,7 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     let deleted = merged.now.deleted;
     cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted).await?;
     let was_published = merged.before.published.is_some();
+    let noted_beyond = cx.noted_beyond(was_published);
     let (mut is_over, mut has_listed_many) = (false, false);
     // Nothing is left to do for an activity that was deleted before it was published.
     if !deleted {
@@ -31,7 +32,7 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
         owned(cx, &key, false).await?;
         is_over = has_ended(cx, &key, FanOutKind::Insert, was_published).await?;
         if !is_over {
-            match tags::list_all(cx, &key.actor_id, &sort_key).await? {
+            match tags::list_all(cx, &key.actor_id, &sort_key, noted_beyond).await? {
                 ListingProgress::All { many } => has_listed_many = many,
                 ListingProgress::Stopped => return cx.hand_on(Command::Publish(publish)).await,
             }
@@ -53,7 +54,7 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     let kind = if deleted { FanOutKind::Remove } else { FanOutKind::Insert };
     let disposition = match is_over {
         true => Disposition::Applied(None),
-        false => FanOut::new(cx, key.clone(), sort_key, kind).run().await?,
+        false => FanOut::new(cx, key.clone(), sort_key, kind, noted_beyond).run().await?,
     };
     if let Disposition::Applied(Some(end)) = &disposition
         && has_listed_many
@@ -89,10 +90,12 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
     if !cx.retains(sort_key.published_at) {
         return Ok(Disposition::Applied(None));
     }
-    if has_ended(cx, &key, FanOutKind::Remove, merged.before.deleted).await? {
+    let was_deleted = merged.before.deleted;
+    if has_ended(cx, &key, FanOutKind::Remove, was_deleted).await? {
         return Ok(Disposition::Applied(None));
     }
-    FanOut::new(cx, key, sort_key, FanOutKind::Remove).run().await
+    let noted_beyond = cx.noted_beyond(was_deleted);
+    FanOut::new(cx, key, sort_key, FanOutKind::Remove, noted_beyond).run().await
 }
 
 /// True if a command is noted as complete. This is only read if the record has not changed, so that a command that comes for the

@@ -41,7 +41,7 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
         }
     }
     // A command that comes once costs no write for this, unless it took long.
-    let noted_beyond = if is_repeated { 0 } else { cx.limits.repeated };
+    let noted_beyond = cx.noted_beyond(is_repeated);
     if noted || pair.passed > noted_beyond {
         cx.follows.note_complete(viewer, actor, pair.state).await?;
     }

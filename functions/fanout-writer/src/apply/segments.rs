@@ -18,5 +18,5 @@ pub(crate) async fn segment(cx: &Context, segment: FanOutSegment) -> Result<Disp
         return Ok(Disposition::Applied(None));
     }
     let kind = if record.deleted { FanOutKind::Remove } else { FanOutKind::Insert };
-    FanOut::new(cx, key, sort_key, kind).run_segment(segment.followers).await
+    FanOut::new(cx, key, sort_key, kind, cx.limits.repeated).run_segment(segment.followers).await
 }

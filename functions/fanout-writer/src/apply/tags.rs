@@ -39,6 +39,7 @@ pub(super) async fn list_all(
     cx: &Context,
     actor: &ActorId,
     sort_key: &SortKey,
+    noted_beyond: usize,
 ) -> Result<ListingProgress, Failure> {
     let (tags, delivery) = (&cx.tags, &cx.delivery);
     let (activity, origin) = (&sort_key.activity_id, &delivery.origin);
@@ -74,5 +75,5 @@ pub(super) async fn list_all(
     if noted {
         tags.end_listing(activity, origin).await?;
     }
-    Ok(ListingProgress::All { many: noted || listed > cx.limits.repeated })
+    Ok(ListingProgress::All { many: noted || listed > noted_beyond })
 }

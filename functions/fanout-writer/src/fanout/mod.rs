@@ -29,6 +29,8 @@ pub(crate) struct FanOut<'a> {
     key: ActivityKey,
     sort_key: SortKey,
     kind: FanOutKind,
+    /// After more entries than this, its end is noted.
+    noted_beyond: usize,
     /// True if it takes long, so that it gives way to others.
     bulk: AtomicBool,
     /// The printed sort key, as entries have it.
@@ -41,9 +43,10 @@ impl<'a> FanOut<'a> {
         key: ActivityKey,
         sort_key: SortKey,
         kind: FanOutKind,
+        noted_beyond: usize,
     ) -> Self {
         let (entry_key, bulk) = (sort_key.to_string(), AtomicBool::new(false));
-        Self { cx, key, sort_key, kind, bulk, entry_key }
+        Self { cx, key, sort_key, kind, noted_beyond, bulk, entry_key }
     }
 
     fn end(&self, entries: u64, begun_at: Timestamp) -> FanOutEnd {

@@ -211,7 +211,7 @@ impl<'a> Segment<'a> {
                 return Ok(Disposition::Applied(None));
             }
             let written = noting.progress.written;
-            if written > cx.limits.repeated as u64 {
+            if written > fan_out.noted_beyond as u64 {
                 fan_outs.note_ended(key, *kind, [begun_at, now], written).await?;
             }
             return Ok(Disposition::Applied(Some(fan_out.end(written, begun_at))));

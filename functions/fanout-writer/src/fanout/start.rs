@@ -30,8 +30,8 @@ pub struct FanOutLimits {
     pub segment: u32,
     /// The most segments of one fan-out, which are processed in parallel.
     pub segments: usize,
-    /// Entries, and listings of tags, that a repeated command may write again. A command that has written more notes that it is
-    /// complete.
+    /// Entries, and listings of tags, that a command may write without noting that it is complete. A repeated command writes them
+    /// again, and then notes it.
     pub repeated: usize,
 }
 
