@@ -21,11 +21,14 @@ use tracing::{error, warn};
 use super::engine::stream::StreamRecord;
 use super::engine::{Engine, EngineError};
 use super::faults::Deliveries;
+use super::schema;
 use super::sqs::REGION;
 use super::stream_dead_letter::GivingUp;
 
 /// The most records in a batch, as the template sets it.
 pub const BATCH: usize = 1_000;
+/// The most bytes of rows in a batch: a function is invoked with 6 MB, in which records have more than their rows.
+const BATCH_BYTES: usize = 5_000_000;
 /// The only shard.
 const SHARD: &str = "shardId-local";
 /// The pause after a batch that failed. It doubles with each failure, up to [`LONGEST`].
@@ -84,6 +87,11 @@ impl Progress {
     }
 }
 
+/// True if the batch may have been cut by its bytes.
+fn is_heavy(records: &[StreamRecord]) -> bool {
+    records.iter().map(StreamRecord::bytes).sum::<usize>() > BATCH_BYTES / 2
+}
+
 /// A stream that is read.
 #[derive(Clone)]
 struct Stream {
@@ -94,10 +102,9 @@ struct Stream {
 
 impl Stream {
     fn behind(&self, number: i64, at_most: usize) -> Result<Vec<StreamRecord>, EngineError> {
-        match &self.table {
-            None => self.engine.stream_behind(number, at_most),
-            Some(table) => self.engine.stream_of(table, number, at_most),
-        }
+        let facts = schema::names().facts;
+        let table = self.table.as_ref().unwrap_or(&facts);
+        self.engine.stream_batch(table, number, (at_most, BATCH_BYTES))
     }
 
     fn event(&self, records: &[StreamRecord]) -> serde_json::Result<StreamEvent> {
@@ -181,7 +188,7 @@ impl StreamSource {
             };
             match self.deliver(stream, &records, handler).await {
                 Left::Nothing => {
-                    let is_full = records.len() >= progress.size;
+                    let is_full = records.len() >= progress.size || is_heavy(&records);
                     progress.go_on(stream, last.number)?;
                     if !is_full {
                         return Ok(());

@@ -83,6 +83,14 @@ pub struct StreamRecord {
     pub at: i64,
 }
 
+impl StreamRecord {
+    /// Bytes of its rows.
+    pub(crate) fn bytes(&self) -> usize {
+        let images = [&self.before, &self.after].into_iter().flatten();
+        images.map(|image| image.get().len()).sum()
+    }
+}
+
 /// Prepares a connection.
 pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
     storage.conn().execute_batch(INDEX)?;
@@ -145,6 +153,19 @@ impl Engine {
         number: i64,
         at_most: usize,
     ) -> Result<Vec<StreamRecord>, EngineError> {
+        self.stream_batch(table, number, (at_most, usize::MAX))
+    }
+
+    /// The same, of so many records and bytes at most, and one record at least.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub(crate) fn stream_batch(
+        &self,
+        table: &str,
+        number: i64,
+        (at_most, at_most_bytes): (usize, usize),
+    ) -> Result<Vec<StreamRecord>, EngineError> {
         let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
         let storage = self.storage();
         let noted: Option<i64> = storage
@@ -155,8 +176,16 @@ impl Engine {
         let number = number.max(noted.unwrap_or(number));
         let mut records = storage.conn().prepare_cached(BEHIND).map_err(DynoxideError::from)?;
         let records = records.query_map(params![table, number, at_most], read);
-        let records = records.and_then(Iterator::collect).map_err(DynoxideError::from)?;
-        Ok(records)
+        let (mut taken, mut bytes) = (Vec::new(), 0);
+        for record in records.map_err(DynoxideError::from)? {
+            let record = record.map_err(DynoxideError::from)?;
+            bytes += record.bytes();
+            if bytes > at_most_bytes && !taken.is_empty() {
+                break;
+            }
+            taken.push(record);
+        }
+        Ok(taken)
     }
 
     /// The tables of events whose streams are mapped and have something left to work off.
