@@ -58,6 +58,7 @@ use shared::platform::paging::CursorSeal;
 use shared::platform::queue;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::hold::Hold;
+use shared::platform::runtime::lease::Leases;
 use shared::platform::runtime::metrics::Metrics;
 use shared::platform::values::{Retention, Timestamp};
 use shared::social::activities::ChangeLog;
@@ -194,7 +195,16 @@ impl World {
     /// The same, with functions that tell a bus of what happened.
     #[must_use]
     pub fn with_bus(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
-        Self::built(&schema::names(), &Limits::DYNAMODB, true, wrap)
+        Self::with_bus_within(&Limits::DYNAMODB, wrap)
+    }
+
+    /// The same, with tables that take less than DynamoDB's.
+    #[must_use]
+    pub fn with_bus_within(
+        limits: &Limits,
+        wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector,
+    ) -> Self {
+        Self::built(&schema::names(), limits, true, wrap)
     }
 
     fn built(
@@ -219,11 +229,14 @@ impl World {
         let (inside, bucket) = (dynamodb_local::unless_embedded(inside), Bucket::default());
         let inside = bucket::BucketConnector { bucket: bucket.clone(), inside };
         let inside = wrap(SharedHttpConnector::new(inside));
-        let tables = Tables::within(limits, connector::dynamodb(inside.clone()), names);
-        let of = |function| {
-            let observed = Observed::of(function, &inside);
-            Tables::within(limits, connector::dynamodb(observed), names)
+        // They end with deadlines, which follow the time of the runtime.
+        let leases = Leases::by(Clock::starting_at(clock.now()));
+        let over = |connector| {
+            let dynamo = Dynamo::new(connector::dynamodb(connector)).with_limits(*limits);
+            Tables::of(dynamo.with_leases(leases.clone()), names)
         };
+        let tables = over(inside.clone());
+        let of = |function| over(Observed::of(function, &inside));
         let (retention, output) = (Retention::default(), Output::default());
         let metrics = Metrics::to(output.clone(), "test");
         let sender = Sender::new(connector::sqs(inside.clone()), wire.queue_url(COMMANDS));
@@ -242,6 +255,7 @@ impl World {
         let keepers = of("period-keeper");
         let observed = Observed::of("period-keeper", &inside);
         let keeper_dynamo = Dynamo::new(connector::dynamodb(observed.clone()));
+        let keeper_dynamo = keeper_dynamo.with_leases(leases.clone());
         let keys =
             SharedCredentialsProvider::new(Credentials::new("key", "secret", None, None, "test"));
         let told = |function| match is_telling {

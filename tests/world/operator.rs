@@ -7,6 +7,7 @@ use nagare_client::tables::Tables;
 use nagare_local::connector::{self, InProcess};
 use nagare_local::schema;
 use nagare_local::sqs::Wire;
+use shared::platform::dynamo::Dynamo;
 use shared::platform::objects::Objects;
 
 use crate::observed::Modelled;
@@ -28,7 +29,9 @@ impl World {
         let keys = SharedCredentialsProvider::new(keys);
         let objects =
             Objects::over(connector.clone(), keys, "us-east-1", bucket::ENDPOINT, bucket::NAME);
-        let limits = self.writer.ledger.table().limits();
-        (Tables::within(limits, connector::dynamodb(connector), &schema::names()), objects)
+        let of = self.writer.ledger.table().dynamo();
+        let dynamo = Dynamo::new(connector::dynamodb(connector));
+        let dynamo = dynamo.with_limits(*of.limits()).with_leases(of.leases().clone());
+        (Tables::of(dynamo, &schema::names()), objects)
     }
 }

@@ -23,9 +23,9 @@ pub(crate) struct TableStream<'a> {
     /// How far it was worked off by when.
     passed: Vec<(i64, i64)>,
     batch: Option<(Vec<StreamRecord>, Task<'a, StreamResponse>)>,
-    /// The keys of what was delivered, and of what was worked off, since somebody looked.
-    pub(crate) delivered: Vec<Value>,
-    pub(crate) worked_off: Vec<Value>,
+    /// Numbers and keys of what was delivered, and of what was worked off, since somebody looked.
+    pub(crate) delivered: Vec<(i64, Value)>,
+    pub(crate) worked_off: Vec<(i64, Value)>,
 }
 
 impl<'a> TableStream<'a> {
@@ -136,6 +136,6 @@ impl<'a> TableStream<'a> {
     }
 }
 
-fn keys(record: &StreamRecord) -> Value {
-    serde_json::from_str(record.keys.get()).unwrap()
+fn keys(record: &StreamRecord) -> (i64, Value) {
+    (record.number, serde_json::from_str(record.keys.get()).unwrap())
 }

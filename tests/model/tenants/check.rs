@@ -24,6 +24,7 @@ pub(super) async fn at_rest(
 ) -> Result<(), String> {
     let now = world.clock.now().unix_millis();
     let mut facts = facts.borrow_mut();
+    let history = &*facts.erasing.living(history);
     for tenant in TENANTS {
         let path = |list: &str| format!("/v1/tenants/{tenant}/{list}");
         let of_tenant = facts.taken.of_tenant(tenant);
@@ -52,6 +53,9 @@ pub(super) async fn at_rest(
             return Err(format!("{tenant}: {differs:?} of {asked:?} and {listed:?}"));
         }
         count_alerts(&alerts);
+        if facts.erasing.is_telling() {
+            facts.announced.check(tenant, &alerts)?;
+        }
         let counts = alerts.iter().filter(|it| it.get("period").is_some()).count();
         if counts > listed.len() {
             return Err(format!("{tenant}: one is there twice: {alerts:?}"));

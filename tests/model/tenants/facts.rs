@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::announced::Announced;
 use super::effects::Effects;
+use super::erasing::{Erasing, Victim};
 use super::taken::AllTaken;
 
 /// A tick of a keeper.
@@ -25,6 +27,8 @@ pub(super) struct Facts {
     pub(super) effects: Effects,
     pub(super) ticks: Vec<Tick>,
     pub(super) shown: Shown,
+    pub(super) erasing: Erasing,
+    pub(super) announced: Announced,
 }
 
 /// The alerts that readers were shown, and which of them commands have marked as read.
@@ -36,6 +40,8 @@ pub(super) struct Shown {
     may_be_read: BTreeSet<(String, String)>,
     /// Marked by a command that was acknowledged at this instant.
     is_read: BTreeMap<(String, String), i64>,
+    /// Erased. An alert with the same id may be given again, and marks of before may come then.
+    erased: BTreeSet<(String, String)>,
 }
 
 impl Shown {
@@ -62,6 +68,19 @@ impl Shown {
         of_days.map(|((_, id), _)| id.clone()).collect()
     }
 
+    /// Forgets the alerts of a victim.
+    pub(super) fn forget(&mut self, victim: &Victim) {
+        let Self { alerts, is_read, erased, .. } = self;
+        alerts.retain(|key, alert| {
+            let is_theirs = victim.is(&key.0, alert["customer_id"].as_str().unwrap());
+            if is_theirs {
+                is_read.remove(key);
+                erased.insert(key.clone());
+            }
+            !is_theirs
+        });
+    }
+
     pub(super) fn may_be_read(&mut self, tenant: &str, ids: &[String]) {
         self.may_be_read.extend(ids.iter().map(|id| (tenant.to_owned(), id.clone())));
     }
@@ -76,6 +95,7 @@ impl Shown {
     pub(super) fn states(&self, tenant: &str, id: &str, begin: i64) -> Vec<&'static str> {
         let key = (tenant.to_owned(), id.to_owned());
         let is_read = self.is_read.get(&key).is_some_and(|at| *at <= begin);
+        let is_read = is_read && !self.erased.contains(&key);
         match (is_read, self.may_be_read.contains(&key)) {
             (true, _) => vec!["read"],
             (false, true) => vec!["read", "unread"],

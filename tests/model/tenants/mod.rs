@@ -15,6 +15,8 @@
 //! queue       messages on their way
 //! reading     what readers are shown meanwhile
 //! check       all answers, when nothing is left to be done
+//! erasing/    a model with a customer or a tenant who is erased beside all of this
+//! announced   what the bus was told of alerts
 //! ```
 //!
 //! Nothing here uses code of the project to count or to decide. What the model knows it sees from outside: which puts of events were done, when a batch was handed to the
@@ -26,12 +28,14 @@
 //! NAGARE_MODEL_SEEDS=1000..3000 cargo test --release -p tests --test model tenants
 //! ```
 
+mod announced;
 mod calendar;
 mod check;
 mod commands;
 mod daily;
 mod definitions;
 mod effects;
+mod erasing;
 mod facts;
 mod plan;
 mod queue;

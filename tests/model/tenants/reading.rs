@@ -61,17 +61,19 @@ pub(super) async fn look(
     if random.u8(0..4) == 0 {
         let shown = pages(world, &path("customers"), "", &mut random).await?;
         let facts = facts.borrow();
-        let mut shown = shown.iter().flatten();
+        let is_hidden = |it: &Value| is_hidden(&facts, tenant, it, begin);
+        let mut shown = shown.iter().flatten().filter(|it| !is_hidden(it));
         return shown.try_for_each(|it| events_are_possible(&facts, tenant, it, begin, now(world)));
     }
     let unread_only = random.u8(0..3) == 0;
     let listed_before = facts.borrow().shown.daily(tenant);
     let query = if unread_only { "&state=unread" } else { "" };
-    let Some(alerts) = pages(world, &path("alerts"), query, &mut random).await? else {
+    let Some(mut alerts) = pages(world, &path("alerts"), query, &mut random).await? else {
         return Ok(());
     };
     let mut facts = facts.borrow_mut();
-    let stated = facts.effects.stated(history);
+    alerts.retain(|it| !is_hidden(&facts, tenant, it, begin));
+    let stated = facts.effects.stated(&facts.erasing.living(history));
     let stated: Vec<_> = stated.into_iter().filter(|it| it.definition.tenant == tenant).collect();
     alerts_are_possible(&mut facts, &stated, tenant, &alerts, (begin, now(world)))?;
     if unread_only {
@@ -79,10 +81,16 @@ pub(super) async fn look(
         return read.map_or(Ok(()), |it| Err(format!("{it} is listed as unread")));
     }
     let is_listed = |id: &&String| alerts.iter().any(|it| it["alert_id"] == id.as_str());
-    if let Some(id) = listed_before.iter().find(|id| !is_listed(id)) {
+    let is_kept = |id: &&String| facts.shown.daily(tenant).contains(id);
+    if let Some(id) = listed_before.iter().filter(is_kept).find(|id| !is_listed(id)) {
         return Err(format!("{tenant} is not shown {id} any more"));
     }
     none_is_missing(&facts, &stated, &alerts, (begin, now(world)))
+}
+
+/// True if what is said of a customer is not judged, because they were being erased.
+fn is_hidden(facts: &Facts, tenant: &str, said: &Value, begin: i64) -> bool {
+    facts.erasing.hides(tenant, said["customer_id"].as_str().unwrap(), begin)
 }
 
 fn events_are_possible(
@@ -187,7 +195,8 @@ fn none_is_missing(
 ) -> Result<(), String> {
     let alerts: BTreeSet<_> = alerts.iter().filter_map(listed).collect();
     for rule in stated.iter().filter(|it| it.finished <= begin && it.is_in_force(begin, end)) {
-        for customer in CUSTOMERS {
+        let tenant = rule.definition.tenant;
+        for customer in CUSTOMERS.into_iter().filter(|it| !facts.erasing.hides(tenant, it, begin)) {
             let (sure, _) = facts.taken.folded([rule.definition.tenant, customer], begin, begin);
             let asked = counted(&rule.definition, &sure);
             if let Some(missing) = asked.iter().find(|it| !alerts.contains(*it)) {

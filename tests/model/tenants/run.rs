@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use dlq_alerter::Alerter;
 use fanout_writer::Writer;
 use fastrand::Rng;
 use nagare_local::faults::Fault;
@@ -20,6 +21,7 @@ use tests::{EVENTS_TABLE_PREFIX, World, event, soon, unfinished_ids};
 
 use super::calendar::millis;
 use super::commands::Sent;
+use super::erasing::{Leaver, Victim};
 use super::facts::{Facts, Tick};
 use super::plan::Plan;
 use super::queue::{Delivery, Queue};
@@ -37,22 +39,34 @@ const READERS: usize = 2;
 const LONGEST_TICK: i64 = 6 * HOUR;
 /// Somebody has decided days within this, of the 35 that are caught up.
 const LONGEST_UNDECIDED: i64 = 25 * DAY;
-const HOUR: i64 = 60 * MINUTE;
+pub(super) const HOUR: i64 = 60 * MINUTE;
 /// Turns of a run, of which a usual one has some thousands.
 const MOST_TURNS: usize = 200_000;
 
 /// Runs a history. Returns what went wrong, if something did.
 pub(super) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
+    with(seed, history, None)
+}
+
+/// Runs a history in which somebody may be erased.
+pub(super) fn with(seed: u64, history: &[Sent], victim: Option<Victim>) -> Result<(), String> {
     // What the retries' jitter draws from.
     fastrand::seed(seed);
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     let (waiting, log, plan) = (Waiting::default(), Log::default(), Plan::of(seed));
     let mut world = runtime.block_on(async {
-        World::within(&plan.limits, |inside| {
+        let wrap = |inside| {
             let inside = SharedHttpConnector::new(Watched { inside, log: log.clone() });
             SharedHttpConnector::new(Scheduler { inside, waiting: waiting.clone(), may_befall })
-        })
+        };
+        match victim {
+            None => World::within(&plan.limits, wrap),
+            Some(victim) if victim.is_telling => {
+                World::with_bus_within(&victim.limits(&plan), wrap)
+            }
+            Some(victim) => World::within(&victim.limits(&plan), wrap),
+        }
     });
     world.reader.events = events(&world, plan.settings);
     world.writer.events = events(&world, plan.settings);
@@ -61,6 +75,7 @@ pub(super) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let facts = RefCell::default();
     runtime.block_on(tokio::task::unconstrained(async {
         let mut run = Run::new(&world, &facts, &plan, history, (&waiting, &log), seed);
+        run.awaits(victim);
         run.until_all_is_sent().await?;
         run.go_to_the_end().await
     }))
@@ -72,8 +87,8 @@ fn events(world: &World, settings: EventSettings) -> Events {
 }
 
 /// A batch that a writer works on.
-struct Writing<'a> {
-    batch: Vec<Delivery>,
+pub(super) struct Writing<'a> {
+    pub(super) batch: Vec<Delivery>,
     task: Task<'a, SqsBatchResponse>,
 }
 
@@ -84,20 +99,23 @@ struct Keeping<'a> {
     task: Task<'a, ()>,
 }
 
-struct Run<'a> {
-    world: &'a World,
-    facts: &'a RefCell<Facts>,
-    plan: &'a Plan,
+pub(super) struct Run<'a> {
+    pub(super) world: &'a World,
+    pub(super) facts: &'a RefCell<Facts>,
+    pub(super) plan: &'a Plan,
     history: &'a [Sent],
     waiting: &'a Waiting,
     log: &'a Log,
-    random: Rng,
-    queue: Queue<'a>,
+    pub(super) random: Rng,
+    pub(super) queue: Queue<'a>,
     writer: Writer,
-    writing: Vec<Writing<'a>>,
+    pub(super) writing: Vec<Writing<'a>>,
     keeping: Vec<Keeping<'a>>,
-    streams: BTreeMap<String, TableStream<'a>>,
+    pub(super) streams: BTreeMap<String, TableStream<'a>>,
     readers: Vec<Task<'a, Result<(), String>>>,
+    pub(super) leaver: Option<Leaver<'a>>,
+    /// Nothing fails any more.
+    pub(super) is_mended: bool,
     /// Until when time passes, as soon as it may.
     until: i64,
 }
@@ -125,15 +143,32 @@ impl<'a> Run<'a> {
             keeping: Vec::new(),
             streams: BTreeMap::new(),
             readers: Vec::new(),
+            leaver: None,
+            is_mended: false,
             until: START,
         }
+    }
+
+    /// Has somebody erased in this run, whose letters are kept until then.
+    fn awaits(&mut self, victim: Option<Victim>) {
+        let Some(victim) = victim else { return };
+        let waiting = self.waiting.clone();
+        let operator = self
+            .world
+            .operator(|inside| SharedHttpConnector::new(Scheduler { inside, waiting, may_befall }));
+        self.leaver = Some(Leaver::new(victim, operator, &mut self.random));
+        let (tables, _) = self.world.operator(|inside| inside);
+        self.queue.leaving = Some(victim);
+        self.queue.alerter =
+            Some(Alerter { letters: tables.dead_letters, ..self.world.alerter.clone() });
+        self.facts.borrow_mut().erasing.victim = Some(victim);
     }
 
     async fn until_all_is_sent(&mut self) -> Result<(), String> {
         let end = START + self.plan.span;
         for _ in 0..MOST_TURNS {
             self.go_on().await?;
-            if self.queue.is_empty() && self.now() >= end {
+            if self.queue.is_empty() && self.now() >= end && self.is_gone() {
                 return Ok(());
             }
             match self.random.u8(0..200) {
@@ -154,9 +189,10 @@ impl<'a> Run<'a> {
     fn anybody_at_work(&self) -> bool {
         !(self.writing.is_empty() && self.keeping.is_empty() && self.readers.is_empty())
             || self.streams.values().any(TableStream::is_at_work)
+            || self.leaver.as_ref().is_some_and(Leaver::is_at_work)
     }
 
-    fn now(&self) -> i64 {
+    pub(super) fn now(&self) -> i64 {
         self.world.clock.now().unix_millis()
     }
 
@@ -182,6 +218,7 @@ impl<'a> Run<'a> {
             self.facts.borrow().ticks.iter().filter(|it| it.is_whole).map(|it| it.begun).max();
         let latest = self.streams.values().map(TableStream::latest).min().unwrap_or(i64::MAX);
         let latest = latest.min(whole.unwrap_or(START) + LONGEST_UNDECIDED);
+        let latest = latest.min(self.leaver.as_ref().map_or(i64::MAX, Leaver::latest));
         self.set_time(self.until.min(latest).max(now));
         self.end_ticks_that_take_too_long();
     }
@@ -207,7 +244,7 @@ impl<'a> Run<'a> {
     }
 
     fn fault(&mut self) -> Option<Fault> {
-        if self.random.u8(0..100) >= self.plan.faults {
+        if self.is_mended || self.random.u8(0..100) >= self.plan.faults {
             return None;
         }
         Some(match self.random.u8(0..12) {
@@ -305,6 +342,8 @@ impl<'a> Run<'a> {
         self.streams.values_mut().for_each(TableStream::go_on);
         self.note();
         self.keep();
+        self.leave();
+        self.hear()?;
         self.queue.take_sent(self.world, self.facts).await?;
         while let Some((writing, response)) = finished.pop() {
             let others: Vec<_> = finished.iter().map(|(other, _)| other).collect();
@@ -321,6 +360,12 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Takes in what the bus was told.
+    fn hear(&self) -> Result<(), String> {
+        let Facts { announced, erasing, .. } = &mut *self.facts.borrow_mut();
+        announced.take(self.world, erasing)
     }
 
     /// Goes on with ticks, and notes which end.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::calendar::millis;
+use super::erasing::Victim;
 
 /// Tenant, customer, instant and id.
 type Id = [String; 4];
@@ -29,7 +30,11 @@ struct Taken {
 
 /// The events that were taken.
 #[derive(Debug, Default)]
-pub(super) struct AllTaken(BTreeMap<Id, Taken>);
+pub(super) struct AllTaken {
+    taken: BTreeMap<Id, Taken>,
+    /// A victim whose events were erased, and the number of the last change by then.
+    erased: Option<(Victim, i64)>,
+}
 
 /// The identity of an item of a table of events, by its keys.
 fn stored(item: &Value) -> Id {
@@ -51,29 +56,44 @@ impl AllTaken {
         let [tenant, customer, at, _] = id.clone();
         let name = item["name"]["S"].as_str().unwrap().to_owned();
         let event = Event { tenant, customer, name, at: millis(&at) };
-        self.0.insert(id, Taken { event, may_be_folded: i64::MAX, is_folded: i64::MAX });
+        self.taken.insert(id, Taken { event, may_be_folded: i64::MAX, is_folded: i64::MAX });
+    }
+
+    /// The events of a victim were erased, and nothing of them counts up to this change.
+    pub(super) fn forget(&mut self, victim: Victim, last: i64) {
+        self.taken.retain(|_, taken| !victim.is(&taken.event.tenant, &taken.event.customer));
+        self.erased = Some((victim, last));
+    }
+
+    /// The event that a change is about, unless it was erased.
+    fn changed(&mut self, (number, keys): &(i64, Value)) -> Option<&mut Taken> {
+        let id = stored(keys);
+        match self.erased {
+            Some((victim, last)) if victim.is(&id[0], &id[1]) && *number <= last => None,
+            _ => Some(self.taken.get_mut(&id).unwrap()),
+        }
     }
 
     /// A change was delivered to the projector.
-    pub(super) fn delivered(&mut self, keys: &Value, now: i64) {
-        let taken = self.0.get_mut(&stored(keys)).unwrap();
+    pub(super) fn delivered(&mut self, change: &(i64, Value), now: i64) {
+        let Some(taken) = self.changed(change) else { return };
         taken.may_be_folded = taken.may_be_folded.min(now);
     }
 
     /// A change was worked off.
-    pub(super) fn worked_off(&mut self, keys: &Value, now: i64) {
-        let taken = self.0.get_mut(&stored(keys)).unwrap();
+    pub(super) fn worked_off(&mut self, change: &(i64, Value), now: i64) {
+        let Some(taken) = self.changed(change) else { return };
         taken.is_folded = taken.is_folded.min(now);
     }
 
     /// The name under which an event was taken.
     pub(super) fn name(&self, id: &Id) -> Option<&str> {
-        self.0.get(id).map(|taken| taken.event.name.as_str())
+        self.taken.get(id).map(|taken| taken.event.name.as_str())
     }
 
     /// All of a tenant.
     pub(super) fn of_tenant(&self, tenant: &str) -> Vec<&Event> {
-        let events = self.0.values().map(|taken| &taken.event);
+        let events = self.taken.values().map(|taken| &taken.event);
         events.filter(|event| event.tenant == tenant).collect()
     }
 
@@ -86,7 +106,7 @@ impl AllTaken {
     ) -> (Vec<&Event>, Vec<&Event>) {
         let (mut sure, mut maybe) = (Vec::new(), Vec::new());
         let of = |it: &&Taken| it.event.tenant == tenant && it.event.customer == customer;
-        for taken in self.0.values().filter(of) {
+        for taken in self.taken.values().filter(of) {
             if taken.is_folded <= by {
                 sure.push(&taken.event);
             } else if taken.may_be_folded <= maybe_by {

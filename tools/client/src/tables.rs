@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::Client;
 use shared::history::events::{EventSettings, EventTables, Events};
 use shared::platform::dead_letters::DeadLetters;
-use shared::platform::dynamo::{Dynamo, IN_FLIGHT, Limits, PacedTable};
+use shared::platform::dynamo::{Dynamo, IN_FLIGHT, PacedTable};
 use shared::platform::facts::Facts;
 use shared::platform::ledger::Ledger;
 use shared::platform::projection::Views;
@@ -52,10 +52,10 @@ impl Tables {
         Self::with_in_flight(client, names, IN_FLIGHT)
     }
 
-    /// Tables with smaller limits than DynamoDB's.
+    /// Tables of a client that has other limits or leases.
     #[must_use]
-    pub fn within(limits: &Limits, client: Client, names: &TableNames) -> Self {
-        Self::over(Dynamo::new(client).with_limits(*limits), names, IN_FLIGHT)
+    pub fn of(dynamo: Dynamo, names: &TableNames) -> Self {
+        Self::over(dynamo, names, IN_FLIGHT)
     }
 
     /// Like [`Tables::new`], with at most this many write calls in flight.

@@ -136,7 +136,8 @@ impl Keeper {
         objects += put.len() as u64;
         put.into_iter().for_each(|of_object| tally.add(of_object));
         let done = end.as_ref().is_none_or(|end| end.is_last_chunk);
-        let start = end.and_then(|end| end.last);
+        // The key of an event names a customer, so it is not kept for longer than it is needed.
+        let start = end.and_then(|end| end.last).filter(|_| !done);
         let next =
             SegmentProgress { version, chunk: chunk + 1, start, end: None, done, objects, tally };
         self.note(segment, next).await

@@ -96,6 +96,11 @@ impl Archives {
         for segment in 0..segments {
             self.ledger.delete(keys::archiving(&period, &segment)).await?;
         }
+        self.forget_read_back(period).await
+    }
+
+    /// Deletes the progress of reading an archive back, which may name a tenant.
+    pub async fn forget_read_back(&self, period: Period) -> Result<(), DynamoError> {
         self.ledger.delete(keys::read_back(&period)).await
     }
 

@@ -1,6 +1,6 @@
 //! Leases of running keepers, for erasures that have to wait for them.
 //!
-//! A keeper writes its [lease] before it reads what is due, and deletes it when it is done. An
+//! A keeper writes its [lease](crate::platform::runtime::lease) before it reads what is due, and deletes it when it is done. An
 //! erasure first marks the rows of periods, and then waits until all leases from before that are
 //! gone. So each keeper either sees the mark, or is waited for. The erasure of a customer waits
 //! again once the views are emptied: daily decisions that follow from what the views counted are
@@ -13,7 +13,6 @@ use super::keys;
 use crate::platform::dynamo::item::{number, text};
 use crate::platform::dynamo::{Dynamo, DynamoError, Query};
 use crate::platform::ledger::{FORGET_AT, Ledger, LedgerKey};
-use crate::platform::runtime::lease;
 
 /// The interval between two looks whether keepers have ended.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -48,7 +47,8 @@ impl Keepers {
     /// [`DynamoError`]; it may be noted.
     pub async fn begin(&self) -> Result<KeeperLease, DynamoError> {
         let key = keys::keeper(&fastrand::u64(..));
-        let until = lease::until(self.ledger.table().deadline());
+        let table = self.ledger.table();
+        let until = table.dynamo().leases().until(table.deadline());
         let forgotten = (until + KEPT_MILLIS) / 1000;
         let attributes =
             [("until".to_owned(), number(until)), (FORGET_AT.to_owned(), number(forgotten))];
@@ -90,9 +90,9 @@ impl Keepers {
             values: vec![(":pk", text(keys::keepers()))],
             ..Query::default()
         };
-        let mut running = BTreeMap::new();
+        let (mut running, leases) = (BTreeMap::new(), self.ledger.table().dynamo().leases());
         for row in self.ledger.table().all(query).await? {
-            let left = lease::remaining(row.number("until")?);
+            let left = leases.remaining(row.number("until")?);
             running.extend((!left.is_zero()).then_some((LedgerKey::of(&row)?, left)));
         }
         Ok(running)

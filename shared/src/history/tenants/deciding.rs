@@ -54,7 +54,6 @@ use crate::platform::dynamo::{Dynamo, DynamoError, Put, Update};
 use crate::platform::ledger::Ledger;
 use crate::platform::outbound::Bus;
 use crate::platform::projection::Views;
-use crate::platform::runtime::lease;
 use crate::platform::runtime::retry::Backoff;
 use crate::platform::values::{
     AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Timestamp,
@@ -175,7 +174,7 @@ impl Rules {
                 when: rule.when.clone(),
                 days: &before | &days,
                 unsent: if self.bus.is_on() { days } else { Days::new() },
-                until: lease::until(deadline),
+                until: self.ledger.table().dynamo().leases().until(deadline),
                 version: there.as_ref().map_or(0, |there| there.version) + 1,
             };
             let of =

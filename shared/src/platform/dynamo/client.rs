@@ -17,6 +17,7 @@ use super::transport::RequestTemplate;
 use super::usage::UsageCounter;
 use super::{DynamoError, Limits, Table, Usage};
 use crate::platform::runtime::deadline::Deadline;
+use crate::platform::runtime::lease::Leases;
 use crate::platform::runtime::retry::{self, Backoff, LONGEST_ATTEMPT};
 
 /// The timeout of a connection attempt.
@@ -67,6 +68,7 @@ pub struct Dynamo {
     template: Arc<OnceCell<RequestTemplate>>,
     pub(super) usage: UsageCounter,
     limits: Limits,
+    leases: Leases,
     /// How long a call is tried for without a deadline.
     patience: Duration,
     /// The deadline of the work whose calls these are.
@@ -78,14 +80,20 @@ impl Dynamo {
     #[must_use]
     pub fn new(client: Client) -> Self {
         let (template, usage) = (Arc::default(), UsageCounter::default());
-        let (limits, patience) = (Limits::DYNAMODB, PATIENCE);
-        Self { client, template, usage, limits, patience, deadline: None }
+        let (limits, leases, patience) = (Limits::DYNAMODB, Leases::default(), PATIENCE);
+        Self { client, template, usage, limits, leases, patience, deadline: None }
     }
 
     /// The same client, for a store with smaller limits than DynamoDB.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// The same client, for work whose leases have another clock than the system's.
+    #[must_use]
+    pub fn with_leases(self, leases: Leases) -> Self {
+        Self { leases, ..self }
     }
 
     /// This client with another bound on how long a call is tried.
@@ -98,6 +106,12 @@ impl Dynamo {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The leases of work that uses this client.
+    #[must_use]
+    pub fn leases(&self) -> &Leases {
+        &self.leases
     }
 
     #[must_use]

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::super::check;
 use super::{DAY, HOUR, LONGEST_UNDECIDED, MOST_TURNS, Run};
 use crate::periods::folding::TableStream;
@@ -17,6 +19,7 @@ impl Run<'_> {
         self.until_nobody_is_at_work().await?;
         self.waiting.open();
         self.do_all_that_is_due().await?;
+        self.check_left()?;
         check::at_rest(self.world, self.facts, self.history, &mut self.random).await?;
         for _ in 0..2 {
             let now = self.now();
@@ -30,7 +33,17 @@ impl Run<'_> {
             self.set_time(end.min(self.now() + LONGEST_UNDECIDED));
             self.do_all_that_is_due().await?;
         }
+        self.check_left()?;
         check::at_rest(self.world, self.facts, self.history, &mut self.random).await
+    }
+
+    fn check_left(&self) -> Result<(), String> {
+        let is_there = |table: &&String| {
+            let describe = json!({"TableName": table}).to_string();
+            self.world.engine.call("DescribeTable", describe.as_bytes()).0 == 200
+        };
+        let tables: Vec<_> = self.streams.keys().filter(is_there).cloned().collect();
+        self.facts.borrow().erasing.check_left(self.world, &tables)
     }
 
     async fn do_all_that_is_due(&mut self) -> Result<(), String> {

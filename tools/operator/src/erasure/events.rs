@@ -16,6 +16,9 @@
 //! the same end. The keeper is done with it within minutes. A disputed period is left for later too, because somebody has to look at
 //! it first.
 //!
+//! The keeper seals a table before it notes that. If it dies in between, or finds a mark, the table refuses deletes although its period
+//! still takes events by its row. Then the mark is removed, so that the keeper completes the step, and the run fails.
+//!
 //! Events that are sent after the erasure are recorded. The row of a period says over how many keys a busy customer is spread, and
 //! that never changes once the period is made. So the ids of such customers stay in these rows until the tables are dropped.
 //!
@@ -91,6 +94,12 @@ pub enum EventErasureError {
          whoever sends them stop, and run this again; if that does not help, `nagare audit --tenant` says what differs"
     )]
     NotFolded(u64),
+    /// A table that takes events by its row denies deletes.
+    #[error(
+        "the table of {0} refuses deletes: {1}; if its keeper was interrupted while it sealed the table, run this again after the \
+         next tick, and otherwise a permission is missing"
+    )]
+    Refuses(Period, String),
     /// Another erasure of these events is running.
     #[error(
         "somebody else erases events of {0} at the same time: run this again when they are done"
@@ -114,6 +123,7 @@ impl From<EventErasureError> for Failure {
             EventErasureError::Object(error) => Self::Unreachable(error.to_string()),
             EventErasureError::Damaged(_)
             | EventErasureError::NotFolded(_)
+            | EventErasureError::Refuses(..)
             | EventErasureError::Overtaken(_) => Self::No(error.to_string()),
         }
     }
@@ -143,11 +153,15 @@ impl EventErasure {
             marked.extend(self.mark(row.period, &mut erased).await?);
         }
         self.keepers.wait().await?;
+        let mut refused = None;
         for row in marked {
-            self.period(row, &mut erased).await?;
+            match self.period(row, &mut erased).await {
+                Err(failure @ EventErasureError::Refuses(..)) => refused = Some(failure),
+                ended => ended?,
+            }
         }
         self.forget_seen().await?;
-        Ok(erased)
+        refused.map_or(Ok(erased), Err)
     }
 
     /// Marks a period that may have such events. Returns its row, if there is something to do.
@@ -220,7 +234,15 @@ impl EventErasure {
             }
             erased.in_tables += match row.tally {
                 Some(_) => self.table(&row).await?,
-                None => self.counted_table(&row).await?,
+                None => match self.counted_table(&row).await {
+                    Ok(number) => number,
+                    Err(DynamoError::Denied(why)) if row.state == PeriodState::Past => {
+                        let period = row.period;
+                        self.unmark(row).await?;
+                        return Err(EventErasureError::Refuses(period, why));
+                    }
+                    Err(failure) => return Err(failure.into()),
+                },
             };
         }
         if row.tally.is_some() {
@@ -230,10 +252,14 @@ impl EventErasure {
             self.seal(&row, &arn, Seal::All).await?;
         }
         let forgotten_at = Some(self.clock.now());
-        let done = PeriodRow { forgetting: false, forgotten_at, ..row.clone() };
-        match self.events.periods().replace(&done).await? {
+        self.unmark(PeriodRow { forgotten_at, ..row }).await
+    }
+
+    async fn unmark(&self, row: PeriodRow) -> Result<(), EventErasureError> {
+        let period = row.period;
+        match self.events.periods().replace(&PeriodRow { forgetting: false, ..row }).await? {
             true => Ok(()),
-            false => Err(EventErasureError::Overtaken(row.period)),
+            false => Err(EventErasureError::Overtaken(period)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Dead letters that name a person, those that carry events of a tenant or of one of its customers, and stored parts of bodies that no
+//! Dead letters that name a person, those of a tenant or of one of its customers, and stored parts of bodies that no
 //! letter needs.
 
 use std::time::Duration;
@@ -6,8 +6,9 @@ use std::time::Duration;
 use futures::TryStreamExt;
 use shared::command::Command;
 use shared::history::events::Event;
+use shared::history::summaries::SummaryView;
 use shared::platform::dead_letters::{DeadLetter, DeadLetters};
-use shared::platform::values::{ActorId, Timestamp, is_id_character};
+use shared::platform::values::{ActorId, TenantId, Timestamp, is_id_character};
 
 use crate::event_scope::EventScope;
 use crate::{Result, progress};
@@ -70,7 +71,7 @@ pub async fn remove_those_of(
     judge(letters, |letter| verdict(letter, person.as_str(), now)).await
 }
 
-/// Removes letters that carry only events of this scope, and malformed letters that name the tenant and, if the scope is a customer,
+/// Removes letters that carry only events of this scope or say something else of it, and malformed letters that name the tenant and, if the scope is a customer,
 /// the customer.
 pub async fn remove_events_of(
     letters: &DeadLetters,
@@ -160,25 +161,47 @@ pub(super) fn stands_in(text: &str, id: &str) -> bool {
 }
 
 fn carries(letter: &DeadLetter, scope: &EventScope, now: Timestamp) -> Carries {
-    let of_event = |event: &Event| scope.has(&event.key.customer);
-    let named = |body: &str| {
-        let customer = scope.customer_id.as_ref();
-        is_named(body, scope.tenant_id.as_str())
-            && customer.is_none_or(|id| is_named(body, id.as_str()))
-    };
     match Command::parse_unverified(&letter.body, now) {
-        Ok(Command::RecordEvent(recorded)) => of(of_event(&recorded.0), false),
-        Ok(Command::RecordEvents(recorded)) => {
+        Ok(command) => says(&command, scope),
+        Err(_) => of(names(&letter.body, scope), false),
+    }
+}
+
+/// True if a body that cannot be read names the tenant, and the customer if the scope is one.
+fn names(body: &str, scope: &EventScope) -> bool {
+    let customer = scope.customer_id.as_ref();
+    is_named(body, scope.tenant_id.as_str())
+        && customer.is_none_or(|id| is_named(body, id.as_str()))
+}
+
+/// What a command says of the scope: its events, the payload of a customer, definitions of a tenant.
+fn says(command: &Command, scope: &EventScope) -> Carries {
+    let of_event = |event: &Event| scope.has(&event.key.customer);
+    let of_tenant = |id: &TenantId| scope.customer_id.is_none() && *id == scope.tenant_id;
+    let is_theirs = match command {
+        Command::RecordEvents(recorded) => {
             let theirs = recorded.events.iter().map(|sent| match &sent.event {
                 Ok(event) => of_event(event),
-                Err(_) => named(&sent.json),
+                Err(_) => names(&sent.json, scope),
             });
             let theirs: Vec<_> = theirs.collect();
-            of(theirs.contains(&true), theirs.contains(&false))
+            return of(theirs.contains(&true), theirs.contains(&false));
         }
-        Ok(_) => Carries::Others,
-        Err(_) => of(named(&letter.body), false),
-    }
+        Command::Continued(continued) => return says(&continued.command, scope),
+        Command::RecordEvent(recorded) => of_event(&recorded.0),
+        Command::UpdateCustomer(update) => scope.has(&update.customer),
+        Command::Rule(change) => of_tenant(&change.tenant_id),
+        Command::Score(change) => of_tenant(&change.tenant_id),
+        Command::ReadAlerts(read) => of_tenant(&read.tenant_id),
+        // Its view says that it is the row of an event.
+        Command::Changed(change) if SummaryView::of_key(&change.view).is_some() => {
+            let mut ids = change.key.pk.split('#').map(str::to_owned);
+            let [tenant, customer] = std::array::from_fn(|_| ids.next().unwrap_or_default());
+            scope.holds(&tenant, &customer)
+        }
+        _ => false,
+    };
+    of(is_theirs, false)
 }
 
 fn of(theirs: bool, others: bool) -> Carries {
@@ -270,6 +293,17 @@ mod tests {
                 r#"{{"type":"event.recorded","tenant_id":"{tenant}","customer_id":"{customer}","event_id":"e","name":"login","at":"2026-11-20T12:00:00Z"}}"#
             )
         };
+        let customer = |customer: &str| {
+            format!(
+                r#"{{"type":"customer.updated","tenant_id":"acme","customer_id":"{customer}","at":"2026-11-20T12:00:00Z","payload":1}}"#
+            )
+        };
+        let rule = r#"{"type":"rule.deleted","tenant_id":"acme","rule_id":"r","at":"2026-11-20T12:00:00Z"}"#;
+        let continued = |command: &str| {
+            format!(
+                r#"{{"type":"internal","seal":"s","command":{{"type":"command.continued","origin":"1","redelivered":true,"command":{command}}}}}"#
+            )
+        };
         let both = format!(
             r#"{{"type":"events.recorded","events":[{},{}]}}"#,
             event("acme", "c"),
@@ -279,6 +313,13 @@ mod tests {
             (event("acme", "c"), None, Carries::Theirs),
             (event("acme", "c"), Some("c"), Carries::Theirs),
             (event("acme", "c"), Some("d"), Carries::Others),
+            (customer("c"), Some("c"), Carries::Theirs),
+            (customer("c"), Some("d"), Carries::Others),
+            (customer("c"), None, Carries::Theirs),
+            (continued(&event("acme", "c")), Some("c"), Carries::Theirs),
+            (continued(&both), Some("c"), Carries::Both),
+            (rule.to_owned(), None, Carries::Theirs),
+            (rule.to_owned(), Some("c"), Carries::Others),
             (event("other", "c"), Some("c"), Carries::Others),
             (both.clone(), None, Carries::Theirs),
             (both.clone(), Some("c"), Carries::Both),

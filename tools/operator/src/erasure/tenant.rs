@@ -30,7 +30,6 @@ use shared::platform::dynamo::item::{Key, Row, number, text};
 use shared::platform::dynamo::{Condition, DynamoError};
 use shared::platform::ledger::{Ledger, LedgerKey};
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::lease;
 use shared::platform::runtime::retry::Backoff;
 
 use super::events::{ErasedEvents, EventErasure, EventErasureError};
@@ -156,7 +155,9 @@ async fn erase_items(events: &EventErasure, erased: &mut ErasedItems) -> Result<
 /// Waits until the alerts of a set are sent to the bus, or the invocation that sends them has
 /// ended.
 async fn wait_until_sent(ledger: &Ledger, key: &LedgerKey, mut until: Option<i64>) -> Result<()> {
-    while let Some(left) = until.map(lease::remaining).filter(|left| !left.is_zero()) {
+    let leases = ledger.table().dynamo().leases();
+    let remaining = |until| Some(leases.remaining(until)).filter(|left| !left.is_zero());
+    while let Some(left) = until.and_then(remaining) {
         tokio::time::sleep(PAUSE.min(left)).await;
         let row = ledger.get(key.clone()).await?;
         until = row.as_ref().map_or(Ok(None), sending_until)?;

@@ -31,6 +31,7 @@ impl EventErasure {
                 row = self.object(row, &object, erased).await?;
             }
         }
+        self.archives.forget_read_back(period).await?;
         let tally = row.tally.unwrap_or_default();
         let left = objects - self.drop_empty(period, erased).await?;
         let patient = object_deadline(MANIFEST);

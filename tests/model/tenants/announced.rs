@@ -1,0 +1,55 @@
+//! What the bus was told of alerts: each that is listed in the end at least once, and none about a victim whose erasure was done.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use tests::World;
+
+use super::calendar::millis;
+use super::erasing::{Erasing, Victim};
+
+/// The alerts that were sent to the bus, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Announced {
+    /// The number of the last event that was looked at.
+    last: u64,
+    /// By tenant, customer and id.
+    alerts: BTreeSet<[String; 3]>,
+}
+
+fn of_alert(said: &Value, tenant: &str) -> [String; 3] {
+    let text = |name: &str| said[name].as_str().unwrap().to_owned();
+    [tenant.to_owned(), text("customer_id"), text("alert_id")]
+}
+
+impl Announced {
+    /// Takes what the bus was told since the last look. What was decided before an erasure is not told after it.
+    pub(super) fn take(&mut self, world: &World, erasing: &Erasing) -> Result<(), String> {
+        let told = world.bus.behind(self.last);
+        self.last = told.last;
+        for event in told.events {
+            let event: Value = serde_json::from_str(event.event.get()).unwrap();
+            let detail = &event["detail"];
+            let is_erased = |gone_at: i64| millis(detail["at"].as_str().unwrap()) <= gone_at;
+            let victim = erasing.victim.filter(|victim| victim.is_named(detail));
+            if victim.is_some() && erasing.gone_at.is_some_and(is_erased) {
+                return Err(format!("told after the erasure: {detail}"));
+            }
+            let tenant = detail["tenant_id"].as_str().unwrap();
+            self.alerts.insert(of_alert(detail, tenant));
+        }
+        Ok(())
+    }
+
+    /// Forgets what was told of a victim: alerts of later events are told again.
+    pub(super) fn forget(&mut self, victim: &Victim) {
+        self.alerts.retain(|[tenant, customer, _]| !victim.is(tenant, customer));
+    }
+
+    /// Whether all of these alerts were told.
+    pub(super) fn check(&self, tenant: &str, listed: &[Value]) -> Result<(), String> {
+        let is_told = |alert: &&Value| self.alerts.contains(&of_alert(alert, tenant));
+        let untold = listed.iter().find(|alert| !is_told(alert));
+        untold.map_or(Ok(()), |alert| Err(format!("{tenant}: the bus was not told of {alert}")))
+    }
+}
