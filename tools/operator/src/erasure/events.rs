@@ -41,6 +41,7 @@ use shared::platform::dynamo::item::{Key, Row, text};
 use shared::platform::ledger::Ledger;
 use shared::platform::objects::{ObjectError, Objects};
 use shared::platform::runtime::clock::Clock;
+use shared::platform::values::Timestamp;
 
 use crate::Result;
 use crate::event_scope::EventScope;
@@ -61,6 +62,8 @@ pub struct ErasedEvents {
     pub waiting: Vec<Period>,
     /// Periods that take events, or will. Of all other periods that were examined, none has such events any more.
     pub open: Vec<Period>,
+    /// The end of the last period that was examined. Later ones were planned meanwhile, and take events.
+    pub examined_until: Option<Timestamp>,
 }
 
 impl ErasedEvents {
@@ -150,6 +153,7 @@ impl EventErasure {
         let mut erased = ErasedEvents::default();
         let mut marked = Vec::new();
         for row in self.events.periods().newest_until(|_| false).await? {
+            erased.examined_until = erased.examined_until.max(Some(row.period.to()));
             marked.extend(self.mark(row.period, &mut erased).await?);
         }
         self.keepers.wait().await?;

@@ -45,6 +45,7 @@ use shared::platform::dynamo::item::{Key, text};
 use shared::platform::projection::{View, Write};
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::retry::Backoff;
+use shared::platform::values::Timestamp;
 
 use super::events::{ErasedEvents, EventErasure};
 use crate::scan::{filtered, partition, scan};
@@ -71,9 +72,17 @@ impl ErasedEvents {
     fn is_open(&self, day: Day) -> bool {
         let at = start_of(day);
         let is_within = |period: &Period| period.from() <= at && at < period.to();
-        // Behind the last period that is planned there is one that was planned meanwhile.
-        let is_behind = || self.open.iter().all(|period| period.to() <= at);
-        self.open.iter().any(is_within) || (!self.open.is_empty() && is_behind())
+        self.open.iter().any(is_within) || self.is_later(at)
+    }
+
+    /// True for a period that takes events, or will.
+    fn takes(&self, period: Period) -> bool {
+        self.open.contains(&period) || self.is_later(period.from())
+    }
+
+    /// True after all periods that were examined: a period there was planned meanwhile.
+    fn is_later(&self, at: Timestamp) -> bool {
+        self.examined_until.is_none_or(|until| until <= at)
     }
 }
 

@@ -185,7 +185,7 @@ impl EventErasure {
         loop {
             let parts = parts_of_witness(&self.summaries, &self.scope.tenant_id, period).await?;
             let sum = WitnessView { tally: sum_of_witness(&parts) };
-            if !sum.is_nothing() && of.open.contains(&period) {
+            if !sum.is_nothing() && of.takes(period) {
                 return Ok(false);
             }
             let there = parts.into_iter().filter(|(_, part)| part.is_there());
