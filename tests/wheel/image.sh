@@ -10,7 +10,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 place=$root/target/image
 export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
 buildah=(buildah --root "$place/images" --runroot "$place/run")
-named=$(sed -n 's/^FROM //p' "$root/nagare/xtask/Containerfile")
+named=$(sed -n 's/^FROM //p' "$root/tools/xtask/Containerfile")
 
 base() {
     if "${buildah[@]}" inspect --type image "$named" >/dev/null 2>&1; then return; fi
