@@ -145,7 +145,10 @@ impl Rules {
         let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
         let mut there = self.given(rule, &on.customer).await?;
         let mut put_before = BTreeMap::new();
+        // The version of the set that has the lease of this decision.
+        let mut leased = None;
         loop {
+            let until = self.ledger.table().dynamo().leases().until(deadline);
             let order = there.as_ref().map(|there| there.rank().cmp(&rank));
             let before = match (&there, order) {
                 (Some(later), Some(Ordering::Greater)) => {
@@ -156,25 +159,31 @@ impl Rules {
                     self.remove(earlier, rule, &on.customer).await?;
                     Days::new()
                 }
-                (Some(same), _) if !same.unsent.is_empty() => {
+                (Some(same), _) if !same.unsent.is_empty() && leased == Some(same.version) => {
                     there = self.send(rule, on, same).await?;
                     continue;
                 }
                 (there, _) => there.as_ref().map(|same| same.days.clone()).unwrap_or_default(),
             };
-            let due = periods.iter().filter(|period| !before.contains(&day_of(**period)));
-            let due: Vec<_> = due.take(self.most_together()).collect();
-            if due.is_empty() && order != Some(Ordering::Less) {
+            // Alerts of another decision are sent under a lease of this one, because the other lease may be over.
+            let unsent = there
+                .as_ref()
+                .filter(|same| order == Some(Ordering::Equal) && !same.unsent.is_empty());
+            let is_due =
+                |period: &&Option<Period>| unsent.is_none() && !before.contains(&day_of(**period));
+            let due: Vec<_> = periods.iter().filter(is_due).take(self.most_together()).collect();
+            if unsent.is_none() && due.is_empty() && order != Some(Ordering::Less) {
                 return Ok(Decided::Done);
             }
-            let days = due.iter().map(|period| day_of(**period)).collect();
+            let days: Days = due.iter().map(|period| day_of(**period)).collect();
+            let new_unsent = if self.bus.is_on() { days.clone() } else { Days::new() };
             let next = AwardedAlerts {
                 life: on.life,
                 at: rule.at,
                 when: rule.when.clone(),
                 days: &before | &days,
-                unsent: if self.bus.is_on() { days } else { Days::new() },
-                until: self.ledger.table().dynamo().leases().until(deadline),
+                unsent: unsent.map_or(new_unsent, |same| same.unsent.clone()),
+                until,
                 version: there.as_ref().map_or(0, |there| there.version) + 1,
             };
             let of =
@@ -183,6 +192,7 @@ impl Rules {
             let new = alerts.iter().filter(|alert| !put_before.contains_key(&alert.alert_id));
             match self.put(rule, on, there.as_ref(), &next, new).await {
                 Ok(true) => {
+                    leased = Some(next.version);
                     there = Some(next);
                     backoff.reset();
                     continue;

@@ -61,10 +61,6 @@ pub trait State: Default {
 
 /// A state that changes are folded into.
 pub trait Fold: State {
-    /// True if consecutive changes of one row fold like a single change from its first state to its last. Rows that hold all that
-    /// one person has said are dear to read.
-    const JOINS: bool = false;
-
     /// Folds one change. Changes that were set aside come later, so the result must not depend on the order of changes.
     ///
     /// # Errors
@@ -122,19 +118,6 @@ pub struct Unfolded {
     pub sequence: Sequence,
     /// Why, in a sentence that quotes nothing stored.
     pub why: String,
-}
-
-/// The changes at the start that follow one another in one row, as one change, and how many they are; `None` for a single one.
-fn join(changes: &[&Change], refused: &Refused) -> Option<(Change, usize)> {
-    let may_join =
-        |change: &Change| change.redriven.is_none() && !refused.contains_key(&change.sequence);
-    let follows = |[one, next]: &[&Change; 2]| {
-        next.key == one.key && next.before == one.after && may_join(one) && may_join(next)
-    };
-    let number = 1 + changes.array_windows().take_while(|pair| follows(pair)).count();
-    let (first, last) = (changes.first()?, changes.get(number - 1)?);
-    let joined = Change { before: first.before.clone(), ..(*last).clone() };
-    (number > 1).then_some((joined, number))
 }
 
 /// Changes that the store refuses to fold, each with the reason.
@@ -373,19 +356,7 @@ impl<F: Fold> View<F> {
         self.set_aside.retain(shard, first.sequence, &self.marks);
         let mut before = passed.last().map(|change| change.sequence);
         before = before.filter(|before| self.set_aside.has(shard, *before));
-        let mut rest = new;
-        while let Some((change, later)) = rest.split_first() {
-            if F::JOINS
-                && before.is_none()
-                && self.unreadable.is_none()
-                && let Some((joined, number)) = join(rest, refused)
-                && self.state.fold(&joined, facts).is_ok()
-            {
-                folded.new += number;
-                rest = &rest[number..];
-                continue;
-            }
-            rest = later;
+        for change in new {
             let is_refused = || self.state.refuses(change, facts);
             let done = match (&self.unreadable, refused.get(&change.sequence)) {
                 (Some((_, why)), _) | (_, Some(why)) => Err(why.clone()),

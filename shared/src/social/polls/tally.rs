@@ -367,9 +367,6 @@ impl State for PollTally {
 }
 
 impl Fold for PollTally {
-    // Each row has all votes of its viewer.
-    const JOINS: bool = true;
-
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         let said = PollFact::of(change, facts)?;
         match (&self.rules, &said) {
