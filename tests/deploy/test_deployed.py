@@ -284,24 +284,6 @@ def test_the_console_reads_the_log_and_the_numbers_of_the_account(owner, stack):
             assert "not permitted" in shown and action in shown, shown
 
 
-def test_status_says_how_far_behind_the_account_is(owner, stack):
-    # The emulator makes no metrics of a queue or of log lines.
-    def measured(namespace, name, dimension, value):
-        datum = {"MetricName": name, "Dimensions": [dict(zip(("Name", "Value"), dimension))], "Value": value, "Timestamp": time.time() - 90}
-        boto3.client("cloudwatch").put_metric_data(Namespace=namespace, MetricData=[datum])
-
-    calm = owner.cli_json("status", "--json")[0]
-    assert calm["stack"] == "aws" and calm["answers"] and "error" not in calm["backlog"], calm
-    measured("AWS/SQS", "ApproximateAgeOfOldestMessage", ("QueueName", owner.queue_url.rsplit("/", 1)[1]), 95)
-    measured("Nagare", "ProjectionLag", ("Stage", "dev"), 12_500)
-    [behind] = owner.cli_json("status", "--json")
-    assert (behind["backlog"]["oldest_command_seconds"], behind["backlog"]["projection_lag_seconds"]) == (95, 12.5), behind
-    said = owner.cli("status", "--check", code=1)
-    assert "a command has waited for 95 s" in said.stdout and "views are 12 s behind" in said.stdout, said.stdout
-    # What is not known is not well.
-    assert "cloudwatch:GetMetricData" in stack.cli("status", "--check", code=3).stderr
-
-
 def test_a_dead_letter_of_a_producer_raises_the_notice_which_reaches_a_subscriber_and_wakes_nobody(owner):
     inbox = subscriber(owner.outputs["NoticeTopicArn"])
     cloudwatch = boto3.client("cloudwatch")
