@@ -36,8 +36,11 @@ pub(super) enum Place {
     None,
 }
 
+/// A page with its address and its name.
+type Entry = (Place, &'static str, &'static str);
+
 /// The pages of the social backend, of the event history, and of the platform below both.
-const MENU: [(&str, &[(Place, &str, &str)]); 3] = [
+const MENU: [(&str, &[Entry]); 3] = [
     (
         "Social",
         &[
