@@ -652,8 +652,9 @@ def test_slack_can_do_nothing(stack):
 
 def test_binaries_are_the_crates_of_the_functions(stack):
     crates = set()
-    for manifest in ROOT.glob("functions/*/Cargo.toml"):
-        crates.add(tomllib.loads(manifest.read_text(encoding="utf-8"))["package"]["name"])
+    for main in ROOT.glob("functions/*/src/main.rs"):
+        manifest = (main.parents[1] / "Cargo.toml").read_text(encoding="utf-8")
+        crates.add(tomllib.loads(manifest)["package"]["name"])
     built = {}
     for name in FUNCTIONS:
         metadata = stack.written["Resources"][name]["Metadata"]
