@@ -14,9 +14,7 @@ use nagare_operator::event_scope::EventScope;
 use nagare_operator::letters::{can_apply, redrive};
 use nagare_telemetry::faults::{Faults, FaultsHandle};
 use serde_json::{Value, json};
-use shared::history::events::{Archives, Keepers};
 use shared::history::refusals::{LISTED_DAYS, MOST_LETTERS, RefusalCount, Refusals};
-use shared::history::summaries::Summaries;
 use shared::platform::dynamo::{Query, to_json};
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::values::RefusalReason;
@@ -330,16 +328,9 @@ async fn what_can_never_be_applied_is_known() {
 async fn erase(world: &World, customer: Option<&str>) {
     let (tables, objects) = world.operator(|inside| inside);
     let customer_id = customer.map(|id| id.parse().unwrap());
-    let erasure = EventErasure {
-        scope: EventScope { tenant_id: "acme".parse().unwrap(), customer_id },
-        events: tables.events.clone(),
-        archives: Archives::new(&tables.ledger),
-        objects,
-        keepers: Keepers::new(&tables.ledger),
-        summaries: Summaries::new(&tables.views),
-        ledger: tables.ledger.clone(),
-        clock: world.clock.clone(),
-    };
+    let scope = EventScope { tenant_id: "acme".parse().unwrap(), customer_id };
+    let (stored, clock) = ((&tables.ledger, &tables.views), world.clock.clone());
+    let erasure = EventErasure::new(scope, tables.events.clone(), stored, objects, clock);
     fold_all(world, 100).await;
     tenant::erase(&erasure).await.unwrap();
 }

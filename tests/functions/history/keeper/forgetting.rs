@@ -9,7 +9,7 @@ use nagare_operator::erasure::events::{ErasedEvents, EventErasure, EventErasureE
 use nagare_operator::event_scope::EventScope;
 use serde_json::{Value, json};
 use shared::history::events::archive::{self, Line};
-use shared::history::events::{Archives, EventTables, Events, Keepers, PeriodState, Tally};
+use shared::history::events::{EventTables, Events, PeriodState, Tally};
 use shared::history::summaries::Summaries;
 use shared::platform::crypto::hash::sha256;
 use tests::{EVENTS_TABLE_PREFIX, World, soon};
@@ -30,20 +30,10 @@ fn scope(tenant: &str, customer: Option<&str>) -> EventScope {
 fn erasure(world: &World, scope: &EventScope, steps: &Steps) -> EventErasure {
     let (tables, objects) = world.operator(|inside| steps.before(inside));
     let dynamo = tables.ledger.table().dynamo();
-    EventErasure {
-        scope: scope.clone(),
-        events: Events::new(
-            SETTINGS,
-            &EventTables::new(dynamo, EVENTS_TABLE_PREFIX),
-            &tables.ledger,
-        ),
-        archives: Archives::new(&tables.ledger),
-        objects,
-        keepers: Keepers::new(&tables.ledger),
-        summaries: Summaries::new(&tables.views),
-        ledger: tables.ledger.clone(),
-        clock: world.clock.clone(),
-    }
+    let of_events = EventTables::new(dynamo, EVENTS_TABLE_PREFIX);
+    let events = Events::new(SETTINGS, &of_events, &tables.ledger);
+    let (stored, clock) = ((&tables.ledger, &tables.views), world.clock.clone());
+    EventErasure::new(scope.clone(), events, stored, objects, clock)
 }
 
 async fn erase(world: &World, scope: &EventScope) -> Result<ErasedEvents, EventErasureError> {

@@ -5,7 +5,7 @@ use nagare_operator::erasure::events::{EventErasure, EventErasureError};
 use nagare_operator::erasure::tenant::{self, ErasedTenant};
 use nagare_operator::event_scope::EventScope;
 use serde_json::json;
-use shared::history::events::{Archives, Keepers, PeriodState};
+use shared::history::events::PeriodState;
 use shared::history::summaries::Summaries;
 use shared::platform::dynamo::{Query, to_json};
 use shared::platform::ledger::FORGET_AT;
@@ -23,16 +23,8 @@ fn scope(tenant: &str, customer: Option<&str>) -> EventScope {
 
 fn erasure(world: &World, scope: &EventScope, steps: &Steps) -> EventErasure {
     let (tables, objects) = world.operator(|inside| steps.before(inside));
-    EventErasure {
-        scope: scope.clone(),
-        events: tables.events.clone(),
-        archives: Archives::new(&tables.ledger),
-        objects,
-        keepers: Keepers::new(&tables.ledger),
-        summaries: Summaries::new(&tables.views),
-        ledger: tables.ledger.clone(),
-        clock: world.clock.clone(),
-    }
+    let (stored, clock) = ((&tables.ledger, &tables.views), world.clock.clone());
+    EventErasure::new(scope.clone(), tables.events.clone(), stored, objects, clock)
 }
 
 async fn erase(world: &World, scope: &EventScope) -> Result<ErasedTenant, EventErasureError> {

@@ -12,8 +12,6 @@ use nagare_operator::erasure::events::EventErasure;
 use nagare_operator::erasure::tenant;
 use nagare_operator::event_scope::EventScope;
 use serde_json::{Value, json};
-use shared::history::events::{Archives, Keepers};
-use shared::history::summaries::Summaries;
 use shared::platform::dynamo::{Query, to_json};
 use shared::platform::ledger::FORGET_AT;
 use tests::{World, soon};
@@ -37,16 +35,8 @@ async fn erase(world: &World, scope: &EventScope, longest: &str, seed: u64) {
     let faults: Faults = format!("slow={longest},seed={seed}").parse().unwrap();
     let (tables, objects) =
         world.operator(|inside| SharedHttpConnector::new(Faulty::new(faults, inside)));
-    let erasure = EventErasure {
-        scope: scope.clone(),
-        events: tables.events.clone(),
-        archives: Archives::new(&tables.ledger),
-        objects,
-        keepers: Keepers::new(&tables.ledger),
-        summaries: Summaries::new(&tables.views),
-        ledger: tables.ledger.clone(),
-        clock: world.clock.clone(),
-    };
+    let (stored, clock) = ((&tables.ledger, &tables.views), world.clock.clone());
+    let erasure = EventErasure::new(scope.clone(), tables.events.clone(), stored, objects, clock);
     tenant::erase(&erasure).await.unwrap();
 }
 

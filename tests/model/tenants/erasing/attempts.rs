@@ -5,8 +5,7 @@ use std::task::Poll;
 use nagare_client::tables::Tables;
 use nagare_operator::erasure::events::EventErasure;
 use nagare_operator::erasure::{letters, tenant};
-use shared::history::events::{Archives, EventSettings, Events, Keepers};
-use shared::history::summaries::Summaries;
+use shared::history::events::{EventSettings, Events};
 use shared::platform::objects::Objects;
 use tests::World;
 
@@ -15,10 +14,10 @@ use super::Victim;
 use crate::scheduler::Task;
 use crate::usage::count;
 
-/// Of how many turns an early attempt begins in one, and one that is due.
+/// Turns per early attempt, and per attempt that is due.
 const EARLY: u16 = 600;
 const DUE: u16 = 20;
-/// Of how many turns an attempt dies in one, and how many attempts do.
+/// Turns per death of an attempt, and the most deaths.
 const DIES: u16 = 400;
 const DEATHS: u8 = 2;
 /// No attempt takes longer.
@@ -68,7 +67,7 @@ impl Leaver<'_> {
 }
 
 impl<'a> Run<'a> {
-    /// True if nobody is to be erased any more.
+    /// True once the erasure is done, or if the run has none.
     pub(in super::super) fn is_gone(&self) -> bool {
         self.leaver.as_ref().is_none_or(|leaver| leaver.is_gone)
     }
@@ -159,16 +158,9 @@ async fn erase(
     objects: Objects,
     settings: EventSettings,
 ) -> Result<bool, String> {
-    let erasure = EventErasure {
-        scope: victim.scope(),
-        events: Events::new(settings, tables.events.tables(), &tables.ledger),
-        archives: Archives::new(&tables.ledger),
-        objects,
-        keepers: Keepers::new(&tables.ledger),
-        summaries: Summaries::new(&tables.views),
-        ledger: tables.ledger.clone(),
-        clock: world.clock.clone(),
-    };
+    let events = Events::new(settings, tables.events.tables(), &tables.ledger);
+    let (stored, clock) = ((&tables.ledger, &tables.views), world.clock.clone());
+    let erasure = EventErasure::new(victim.scope(), events, stored, objects, clock);
     let erased = tenant::erase(&erasure).await.map_err(|failure| failure.to_string())?;
     let (kept, now) = (&tables.dead_letters, world.clock.now());
     let found = letters::remove_events_of(kept, &erasure.scope, now).await;

@@ -7,8 +7,6 @@ use nagare_operator::erasure::events::EventErasure;
 use nagare_operator::erasure::{letters, tenant};
 use nagare_operator::event_scope::EventScope;
 use serde::Serialize;
-use shared::history::events::{Archives, Keepers};
-use shared::history::summaries::Summaries;
 use shared::platform::values::{CustomerId, TenantId};
 
 use super::super::Failure;
@@ -49,16 +47,9 @@ pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     let remote = Remote::from_environment().await?;
     let (ledger, letters) = (remote.ledger()?, remote.dead_letters()?);
     let clock = clock::clock();
-    let erasure = EventErasure {
-        scope: scope.clone(),
-        events: remote.events()?,
-        archives: Archives::new(&ledger),
-        objects: remote.objects()?,
-        keepers: Keepers::new(&ledger),
-        summaries: Summaries::new(&remote.views()?),
-        ledger,
-        clock: clock.clone(),
-    };
+    let (stored, objects) = ((&ledger, &remote.views()?), remote.objects()?);
+    let erasure =
+        EventErasure::new(scope.clone(), remote.events()?, stored, objects, clock.clone());
     let erased = tenant::erase(&erasure).await?;
     let (summaries, items, erased) = (erased.summaries, erased.items, erased.events);
     let commands_waiting = remote.messages().await?;

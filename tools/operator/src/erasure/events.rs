@@ -40,6 +40,7 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::dynamo::item::{Key, Row, text};
 use shared::platform::ledger::Ledger;
 use shared::platform::objects::{ObjectError, Objects};
+use shared::platform::projection::Views;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::values::Timestamp;
 
@@ -149,6 +150,27 @@ pub struct EventErasure {
 }
 
 impl EventErasure {
+    /// An erasure of events of this scope, in these tables and objects.
+    #[must_use]
+    pub fn new(
+        scope: EventScope,
+        events: Events,
+        (ledger, views): (&Ledger, &Views),
+        objects: Objects,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            scope,
+            events,
+            archives: Archives::new(ledger),
+            objects,
+            keepers: Keepers::new(ledger),
+            summaries: Summaries::new(views),
+            ledger: ledger.clone(),
+            clock,
+        }
+    }
+
     pub async fn run(&self) -> Result<ErasedEvents, EventErasureError> {
         let mut erased = ErasedEvents::default();
         let mut marked = Vec::new();
