@@ -197,6 +197,26 @@ async fn of_any_size_a_repetition_costs_little() {
     }
 }
 
+/// Likewise of publishes with tags and deletes, which note after the first repetition that they are complete.
+#[tokio::test]
+async fn of_any_audience_a_repetition_costs_little() {
+    for size in [1, 40, 100, 101] {
+        let counter = UnitCounter::new();
+        let follows = (0..size).map(|n| follow(&format!("v{n}"), "anna", NOW));
+        let tag = |n| json!({"type": "tag.created", "activity_id": "live", "tagged_id": format!("t{n}"), "at": NOW});
+        let before: Vec<_> = follows.chain((0..size).map(tag)).collect();
+        counter.apply(&before).await;
+        for (command, is_shown) in [(publish("anna", "live", NOW), 1), (delete("anna", "live"), 0)]
+        {
+            for _ in 0..2 {
+                counter.apply(std::slice::from_ref(&command)).await;
+            }
+            assert_little(cost(&counter, &command).await, &format!("{command} to {size}"));
+            assert_eq!(shown(&counter, &format!("v{}", size - 1)).await, is_shown);
+        }
+    }
+}
+
 /// The group of a message.
 fn group(message: &SqsMessage) -> Option<&str> {
     message.attributes.get("MessageGroupId").map(String::as_str)
@@ -227,6 +247,26 @@ async fn a_person_beyond_their_share_goes_back_to_the_queue() {
     // A delivery that may not be the first has to be applied.
     assert_eq!(world.write(&bodies[..8], 2).await, [0_usize; 0]);
     assert_eq!(world.take_commands().await.len(), 0);
+}
+
+/// Of several votes of one viewer in a poll, which write one row, two are applied at once. The others return a second later.
+#[tokio::test]
+async fn votes_about_one_row_are_two_at_a_time() {
+    let mut world = World::new();
+    world.writer.shares = Shares::new(50);
+    let vote = |n: usize| {
+        let at = format!("2026-11-20T11:00:0{n}.000Z");
+        json!({"type": "vote.cast", "poll_id": "mvp", "viewer_id": "bob", "choice": "red", "at": at}).to_string()
+    };
+    let bodies: Vec<_> = (0..6).map(vote).collect();
+    let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
+    assert_eq!(world.write(&bodies, 1).await, [0_usize; 0]);
+    assert_eq!(world.take_commands().await.len(), 0, "they are delayed");
+    world.set_clock("2026-11-20T12:00:01.000Z");
+    let back = world.take_commands().await;
+    assert_eq!(back.iter().map(group).collect::<Vec<_>>(), [Some("bob"); 4]);
+    let bodies_back: Vec<_> = back.iter().map(|it| it.body.as_deref().unwrap()).collect();
+    assert_eq!(bodies_back, &bodies[2..], "as they came");
 }
 
 /// A copy of what is refused is refused by itself, so that each message has its dead letter.
