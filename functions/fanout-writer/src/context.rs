@@ -78,7 +78,8 @@ impl Context {
         }
     }
 
-    /// After how many writes a command notes that it is complete. A repeated one does after any, because it may be repeated again.
+    /// The writes after which a command notes that it is complete. A repeated command notes it after any write, because it may be repeated
+    /// again.
     pub(crate) fn noted_beyond(&self, is_repeated: bool) -> usize {
         if is_repeated { 0 } else { self.limits.repeated }
     }

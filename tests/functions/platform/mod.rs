@@ -1,4 +1,4 @@
-//! What functions do with any command, request or change: delivery, failures, letters, answers, bounds.
+//! Any command, request or change: delivery, failures, letters, answers, bounds.
 
 pub(crate) mod alerter;
 pub(crate) mod alerter_dies;

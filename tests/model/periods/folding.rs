@@ -23,7 +23,7 @@ pub(crate) struct TableStream<'a> {
     /// How far it was worked off by when.
     passed: Vec<(i64, i64)>,
     batch: Option<(Vec<StreamRecord>, Task<'a, StreamResponse>)>,
-    /// Numbers and keys of what was delivered, and of what was worked off, since somebody looked.
+    /// Numbers and keys of the changes delivered and of the changes processed since the last look.
     pub(crate) delivered: Vec<(i64, Value)>,
     pub(crate) worked_off: Vec<(i64, Value)>,
 }

@@ -15,7 +15,7 @@ use crate::observed::Observed;
 use crate::scheduler::Task;
 use crate::usage::count;
 
-/// Of how many turns an attempt dies in one, and how many attempts do.
+/// Turns per death of an attempt, and the most deaths.
 const DIES: u16 = 500;
 const DEATHS: u8 = 2;
 /// Of how many turns a repair begins in one, and how many there are in a run.

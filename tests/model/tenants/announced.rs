@@ -1,4 +1,4 @@
-//! What the bus was told of alerts: each that is listed in the end at least once, and none about a victim whose erasure was done.
+//! Alerts on the bus: each alert that is listed in the end is sent at least once, and none about a victim after its erasure.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ fn of_alert(said: &Value, tenant: &str) -> [String; 3] {
 }
 
 impl Announced {
-    /// Takes what the bus was told since the last look. What was decided before an erasure is not told after it.
+    /// Takes the alerts sent since the last look. An alert decided before an erasure is not sent after it.
     pub(super) fn take(&mut self, world: &World, erasing: &Erasing) -> Result<(), String> {
         let told = world.bus.behind(self.last);
         self.last = told.last;

@@ -67,7 +67,7 @@ pub(super) struct Queue<'a> {
     numbers: HashMap<String, usize>,
     /// Messages that the functions have put there, or somebody for them.
     added: usize,
-    /// Keeps letters, where somebody is erased. Elsewhere letters are dropped or redriven at once.
+    /// Keeps letters in runs with an erasure. In other runs letters are dropped or redriven at once.
     pub(super) alerter: Option<Alerter>,
     /// Messages that SQS has moved to where letters are.
     moved: Vec<SqsMessage>,
@@ -108,7 +108,7 @@ impl<'a> Queue<'a> {
         copies.collect()
     }
 
-    /// Sends the commands that come after the erasure. What is handed on of the victim's is of these from now on.
+    /// Sends the commands that come after the erasure. From now on, handed-on commands of the victim are among these.
     pub(super) fn send_later_ones(&mut self, victim: &Victim, now: i64) {
         self.leaving = None;
         let later = self.history.iter().filter(|sent| is_later(sent));

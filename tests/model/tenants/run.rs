@@ -48,7 +48,7 @@ pub(super) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     with(seed, history, None)
 }
 
-/// Runs a history in which somebody may be erased.
+/// Runs a history with an erasure, if there is a victim.
 pub(super) fn with(seed: u64, history: &[Sent], victim: Option<Victim>) -> Result<(), String> {
     // What the retries' jitter draws from.
     fastrand::seed(seed);
@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Has somebody erased in this run, whose letters are kept until then.
+    /// Adds the erasure of a victim to this run. Letters are kept until then.
     fn awaits(&mut self, victim: Option<Victim>) {
         let Some(victim) = victim else { return };
         let waiting = self.waiting.clone();

@@ -65,7 +65,7 @@ pub struct After {
     pub listed: Option<Carried>,
 }
 
-/// What an inbox itself lists behind a position.
+/// The activities that an inbox itself lists behind a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
     /// The version of the inbox.
@@ -109,7 +109,7 @@ impl Range {
 
 type ActivityViews = BTreeMap<ActivityId, ActivityLikes>;
 
-/// What was read for a page.
+/// The rows and views that were read for a page.
 struct Reading {
     inbox: View<Inbox>,
     range: Range,

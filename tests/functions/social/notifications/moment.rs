@@ -19,7 +19,7 @@ tokio::task_local! {
     static IS_READER: ();
 }
 
-/// What was notified of so far, and what happens next.
+/// The notifications so far, and the next commands.
 struct Feed {
     random: Rng,
     /// Commands that come before a call, at most.
@@ -106,7 +106,7 @@ impl HttpConnector for Interrupted {
     }
 }
 
-/// What happens between two calls of the reader.
+/// Applies some commands between two calls of the reader.
 async fn happen(world: &Arc<World>, feed: &Arc<Mutex<Feed>>) {
     let commands: Vec<_> = {
         let mut feed = feed.lock().unwrap();

@@ -1,4 +1,4 @@
-//! What is left of a victim: views that were emptied, which expire, and nothing else.
+//! The rows left of a victim: emptied views, which expire, and nothing else.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

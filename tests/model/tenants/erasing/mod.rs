@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The commands of the victim up to an instant come before the erasure. Attempts begin at any time. The last one begins when none of these
-//! commands is on its way, as docs/OPERATIONS.md asks for; folds, decisions, ticks and changes that are delivered again may be. What readers
-//! see of the victim is not judged from the begin of the first attempt to the end of the last.
+//! commands is on its way, as docs/OPERATIONS.md asks for; folds, decisions, ticks and changes that are delivered again may be. Pages
+//! about the victim are not judged from the beginning of the first attempt to the end of the last.
 //!
 //! In half of the seeds the victim comes back: the commands after the instant are sent once the erasure is done, and some of those before it
 //! are sent again, with the same ids. Answers then equal the recount of these alone. In the other half those commands are left out.

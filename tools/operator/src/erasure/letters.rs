@@ -174,7 +174,7 @@ fn names(body: &str, scope: &EventScope) -> bool {
         && customer.is_none_or(|id| is_named(body, id.as_str()))
 }
 
-/// What a command says of the scope: its events, the payload of a customer, definitions of a tenant.
+/// Whether a command carries data of the scope: events, the payload of a customer, definitions of a tenant.
 fn says(command: &Command, scope: &EventScope) -> Carries {
     let of_event = |event: &Event| scope.has(&event.key.customer);
     let of_tenant = |id: &TenantId| scope.customer_id.is_none() && *id == scope.tenant_id;
