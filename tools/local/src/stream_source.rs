@@ -2,7 +2,7 @@
 //! has worked off.
 //!
 //! A batch that fails as a whole is cut in half, down to the record that is the cause. Records that fail too often, or until they are
-//! too old, are [given up](super::given_up), and the shard goes on.
+//! too old, are [given up](super::stream_dead_letter), and the shard goes on.
 //!
 //! The embedded tables have one shard. The position in it is not stored: records that were worked off are deleted, and those that are
 //! left when a stack starts are delivered, maybe for a second time.
