@@ -284,6 +284,24 @@ def test_the_console_reads_the_log_and_the_numbers_of_the_account(owner, stack):
             assert "not permitted" in shown and action in shown, shown
 
 
+def test_the_status_says_how_far_behind_the_stack_is_and_its_check_fails(owner, stack):
+    # The emulator counts neither the age of its messages nor log lines.
+    def tell(namespace, metric, dimension, of, value):
+        datum = {"MetricName": metric, "Dimensions": [{"Name": dimension, "Value": of}], "Value": value, "Timestamp": time.time() - 60}
+        boto3.client("cloudwatch").put_metric_data(Namespace=namespace, MetricData=[datum])
+
+    queue = owner.exports["NAGARE_QUEUE_URL"].rpartition("/")[2]
+    tell("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", queue, 95.0)
+    tell("Nagare", "ProjectionLag", "Stage", "dev", 12_500.0)
+    [status] = owner.cli_json("status", "--json")
+    behind = status["backlog"]
+    assert (behind["oldest_command_seconds"], behind["projection_lag_seconds"]) == (95, 12.5)
+    said = owner.cli("status", "--check", code=1).stderr
+    assert "a command has waited for 95 s" in said and "views are 12 s behind" in said, said
+    # Whoever may not know is not told that nothing waits.
+    assert "cloudwatch:GetMetricData" in stack.cli("status", "--check", code=3).stdout
+
+
 def test_a_dead_letter_of_a_producer_raises_the_notice_which_reaches_a_subscriber_and_wakes_nobody(owner):
     inbox = subscriber(owner.outputs["NoticeTopicArn"])
     cloudwatch = boto3.client("cloudwatch")

@@ -172,9 +172,7 @@ impl Report {
         if let Some(queue) = &self.dead_letter_queue {
             line("given up", &queue.said(said_of))?;
         }
-        if let Part::Answers(backlog) = &self.backlog {
-            line("behind", &said_of_backlog(backlog))?;
-        }
+        line("behind", &self.backlog.said(said_of_backlog))?;
         line("dead letters", &self.dead_letters.said(LetterCount::said))?;
         for sentence in &self.attention {
             line("attention", sentence)?;
