@@ -61,10 +61,10 @@ use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::lease::Leases;
 use shared::platform::runtime::metrics::Metrics;
 use shared::platform::values::{Retention, Timestamp};
+use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::follows::Parking;
 use shared::social::likes::LikeCountCache;
-use shared::social::rooms::RoomQueues;
 use timeline_reader::{Authorization, Claims, LogSampling, Reader, RequestMetrics};
 
 pub use bucket::Bucket;
@@ -298,7 +298,7 @@ impl World {
                 metrics: metrics.clone(),
                 clock: clock.clone(),
                 change_log: ChangeLog::default(),
-                room_queues: RoomQueues::default(),
+                queues: WriteQueues::default(),
                 events: writers.events,
                 hold: Hold::NONE,
                 bus: by_writer,

@@ -10,10 +10,10 @@ use shared::platform::projection::Views;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::values::{Retention, Timestamp};
+use shared::social::WriteQueues;
 use shared::social::activities::Activities;
 use shared::social::fanout::FanOuts;
 use shared::social::follows::{Follows, Parking};
-use shared::social::rooms::RoomQueues;
 use shared::social::tags::Tags;
 use shared::social::timelines::{Reconciler, Timelines};
 
@@ -31,7 +31,7 @@ pub(crate) struct Context {
     pub(crate) timelines: Timelines,
     pub(crate) fan_outs: FanOuts,
     pub(crate) tags: Tags,
-    pub(crate) room_queues: RoomQueues,
+    pub(crate) queues: WriteQueues,
     pub(crate) events: Events,
     pub(crate) commands: CommandQueue,
     pub(crate) dead_letters: DeadLetterQueue,
@@ -62,7 +62,7 @@ impl Context {
             timelines: writer.timelines.over(dynamo),
             fan_outs: FanOuts::new(&ledger),
             tags: Tags::new(&ledger),
-            room_queues: writer.room_queues.clone(),
+            queues: writer.queues.clone(),
             ledger,
             facts: writer.facts.over(dynamo),
             views: writer.views.over(dynamo),

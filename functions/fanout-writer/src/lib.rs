@@ -60,9 +60,9 @@ use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::metrics::Metrics;
 use shared::platform::values::Retention;
+use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::follows::Parking;
-use shared::social::rooms::RoomQueues;
 use shared::social::timelines::Timelines;
 
 pub use command_queue::CommandQueue;
@@ -100,8 +100,8 @@ pub struct Writer {
     pub clock: Clock,
     /// The change log that tells readers of edits. Shared by all deliveries of a process.
     pub change_log: ChangeLog,
-    /// The messages that wait to be appended to the arrivals of their room.
-    pub room_queues: RoomQueues,
+    /// What waits to be written with others of its kind. Shared by all deliveries of a process, as well.
+    pub queues: WriteQueues,
     pub events: Events,
     /// How long a batch waits before it is acknowledged; the same as the readers' hold.
     pub hold: Hold,

@@ -18,10 +18,10 @@ use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::function::Function;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::metrics::Metrics;
+use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::activities::changes::Copies;
 use shared::social::follows::Parking;
-use shared::social::rooms::RoomQueues;
 use shared::social::timelines::Timelines;
 
 /// A fan-out allocates in every step of every call, which is cheaper with this allocator (docs/PERFORMANCE.md).
@@ -59,7 +59,7 @@ async fn main() -> Result<(), Error> {
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: clock.clone(),
         change_log: ChangeLog::new(env::parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?),
-        room_queues: RoomQueues::default(),
+        queues: WriteQueues::default(),
         events,
         hold: Hold::default(),
         bus: Bus::of_environment(&config, env::EVENT_BUS_NAME),

@@ -7,8 +7,7 @@
 //! is applied.
 //!
 //! Several commands about one register at the same time refuse each other's writes, and wait for
-//! each other's holds. Votes of one viewer in a poll write one row, which becomes large. So at most
-//! [`IN_FLIGHT`] of them are applied at once. Another one goes back to the queue, some seconds later:
+//! each other's holds. So at most [`IN_FLIGHT`] of them are applied at once. Another one goes back to the queue, some seconds later:
 //! by then one of them has won, and those that come back together are [merged](crate::merging). The
 //! more go back, the later each returns, so that the queue is not filled with them.
 //!
@@ -24,7 +23,7 @@ use shared::command::Command;
 use shared::platform::message::CommandPayload;
 use tokio::time::Instant;
 
-use crate::merging::{Target, target};
+use crate::merging::target;
 
 /// Commands about one register that a process applies at once.
 const IN_FLIGHT: usize = 2;
@@ -118,7 +117,7 @@ impl Shares {
         if *commands > self.a_second && group != Some(person) {
             return Admission::Back { group: person.to_owned(), delay_seconds: None };
         }
-        let Some((kind, one, other)) = contended(command) else { return Admission::NOW };
+        let Some((kind, one, other)) = target(command) else { return Admission::NOW };
         let register = format!("{kind}#{one}#{other}");
         let in_flight = counted.in_flight.entry(register.clone()).or_default();
         if *in_flight >= IN_FLIGHT {
@@ -149,14 +148,6 @@ impl Drop for InFlight {
 /// A panic under the lock leaves only counts.
 fn lock(counted: &Mutex<Counted>) -> MutexGuard<'_, Counted> {
     counted.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The row that a command changes, if several commands about it are in each other's way.
-fn contended(command: &Command) -> Option<Target<'_>> {
-    match command {
-        Command::Vote(vote) => Some(("vote", vote.viewer_id.as_str(), vote.poll_id.as_str())),
-        other => target(other),
-    }
 }
 
 /// The person, or the tenant, whose command it is; `None` for the writer's own.

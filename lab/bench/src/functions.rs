@@ -12,9 +12,9 @@ use shared::platform::queue::Sender;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::metrics::Metrics;
 use shared::platform::values::Retention;
+use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::follows::Parking;
-use shared::social::rooms::RoomQueues;
 
 use super::stage::{Stage, broken};
 
@@ -34,7 +34,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         metrics: Metrics::off(),
         clock: stage.clock.clone(),
         change_log: ChangeLog::default(),
-        room_queues: RoomQueues::default(),
+        queues: WriteQueues::default(),
         events: stage.tables.events.clone(),
         hold: Hold::default(),
         bus: Bus::off(),

@@ -25,10 +25,10 @@ use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::metrics::Metrics;
 use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Retention};
+use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::activities::Publish;
 use shared::social::follows::Parking;
-use shared::social::rooms::RoomQueues;
 
 use super::report::Measurement;
 use super::{ACTOR, in_flight, on_one_thread, tables_at};
@@ -84,7 +84,7 @@ impl Handler {
             metrics: Metrics::off(),
             clock: clock.clone(),
             change_log: ChangeLog::default(),
-            room_queues: RoomQueues::default(),
+            queues: WriteQueues::default(),
             events: tables.events,
             hold: Hold::default(),
             bus: Bus::off(),

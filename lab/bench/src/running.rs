@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 use projector::StreamEvent;
 use shared::command::Command;
 use shared::platform::queue::BATCH;
+use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
-use shared::social::rooms::RoomQueues;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -135,8 +135,8 @@ fn start(
 
 /// The writer in a process that has just begun.
 fn process(writer: &Writer) -> Writer {
-    let (change_log, room_queues) = (ChangeLog::default(), RoomQueues::default());
-    Writer { change_log, room_queues, ..writer.clone() }
+    let (change_log, queues) = (ChangeLog::default(), WriteQueues::default());
+    Writer { change_log, queues, ..writer.clone() }
 }
 
 /// The queue that the writers take from.

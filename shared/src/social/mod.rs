@@ -28,3 +28,12 @@ pub mod profiles;
 pub mod rooms;
 pub mod tags;
 pub mod timelines;
+
+/// What waits in a process to be written with others of its kind. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct WriteQueues {
+    /// Messages, by room.
+    pub rooms: rooms::RoomQueues,
+    /// Votes, by row.
+    pub votes: polls::VoteQueues,
+}

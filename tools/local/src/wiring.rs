@@ -37,10 +37,10 @@ use shared::platform::runtime::env;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::invocation::Invocation;
 use shared::platform::values::Retention;
+use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::activities::changes::Copies;
 use shared::social::follows::Parking;
-use shared::social::rooms::RoomQueues;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -317,7 +317,7 @@ impl Wiring {
             clock: self.clock.clone(),
             // One process reads pages here.
             change_log: ChangeLog::new(Copies::ONE),
-            room_queues: RoomQueues::default(),
+            queues: WriteQueues::default(),
             events: self.tables.events.clone(),
             hold: Hold::default(),
             bus: self.bus.clone(),

@@ -47,5 +47,5 @@ pub(crate) async fn vote(cx: &Context, vote: Vote) -> Result<Disposition, Failur
 }
 
 fn polls(cx: &Context) -> Polls {
-    Polls::new(&cx.facts, &cx.views)
+    Polls::new(&cx.facts, &cx.views).queueing(&cx.queues.votes)
 }

@@ -30,5 +30,5 @@ pub(crate) async fn change_membership(
 }
 
 fn rooms(cx: &Context) -> Rooms {
-    Rooms::new(&cx.ledger).queueing(&cx.room_queues)
+    Rooms::new(&cx.ledger).queueing(&cx.queues.rooms)
 }

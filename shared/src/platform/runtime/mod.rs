@@ -4,6 +4,7 @@ pub mod clock;
 pub mod deadline;
 pub mod env;
 pub mod function;
+pub mod group_commit;
 pub mod hold;
 pub mod invocation;
 pub mod lease;

@@ -1,17 +1,34 @@
-//! Records a vote in its viewer's row. `history.rs` argues the bound of that row.
+//! Records votes in their viewer's row, all at once that wait in a process. `ballot.rs` argues the bound of that row.
+
+use std::collections::BTreeMap;
+use std::iter;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::ballot::{self, BYTES, ERASED_AT, RECORDED_AT, VOTES};
 use super::{Cast, History, Polls, Vote, keys, vote_encoding};
-use crate::platform::dynamo::item::{Item, Row, number, text};
+use crate::platform::dynamo::item::{Item, Key, Row, number, text};
 use crate::platform::dynamo::{Changed, DynamoError, Update};
 use crate::platform::ledger::FORGET_AT;
+use crate::platform::runtime::group_commit::GroupCommit;
 use crate::platform::values::Timestamp;
 
-/// How often `bytes` of one row is corrected for one vote. Only an erasure removes votes, so once is enough unless one comes in
-/// between.
+/// Votes that are written at once. Their condition, with some thirty bytes for each, is below the longest expression.
+const MOST: usize = 64;
+/// Writes of a group of votes. One that is refused because a vote is there already, or because `bytes` is wrong, is followed by one
+/// that is not, unless others change the row meanwhile.
 const ATTEMPTS: usize = 8;
+
+/// The votes of a process that wait to be recorded, by row.
+pub type VoteQueues = GroupCommit<Key, NewVote, Recorded>;
+
+/// A vote that is not recorded yet.
+#[derive(Debug, Clone)]
+pub struct NewVote {
+    at: Timestamp,
+    cast: Cast,
+    now: Timestamp,
+}
 
 /// The outcome of a vote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,61 +40,118 @@ pub enum Recorded {
 }
 
 impl Polls {
-    /// Records a vote.
+    /// Records a vote, with those of the same row that wait in this process.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
     pub async fn vote(&self, vote: &Vote, now: Timestamp) -> Result<Recorded, DynamoError> {
+        let key = keys::vote(&vote.viewer_id, &vote.poll_id);
+        let new = NewVote { at: vote.at, cast: Cast::of(vote.choice.clone()), now };
+        let mut place = self.queues.join(key.clone(), new);
+        let turn = place.turn(self.facts.table().deadline()).await;
+        let _turn = turn.map_err(|_| DynamoError::Throttled)?;
+        // Each round takes votes that wait, and none after this one.
+        loop {
+            if let Some(outcome) = place.outcome() {
+                return Ok(outcome);
+            }
+            let mut waiting = Vec::new();
+            place.take(&mut waiting, |taken, _| taken.len() < MOST);
+            let votes: Vec<_> = waiting.iter().map(|it| &it.work).collect();
+            let outcomes = self.record(&key, &votes).await?;
+            for (waiting, outcome) in waiting.into_iter().zip(outcomes) {
+                waiting.tell(outcome);
+            }
+        }
+    }
+
+    /// Records votes of one row.
+    async fn record(&self, key: &Key, votes: &[&NewVote]) -> Result<Vec<Recorded>, DynamoError> {
         let table = self.facts.table();
         let most = ballot::max_bytes(table.limits());
-        let key = keys::vote(&vote.viewer_id, &vote.poll_id).into_item();
-        let cast = Cast::of(vote.choice.clone());
-        let element = vote_encoding::write(vote.at, &cast);
-        for _ in 0..ATTEMPTS {
-            let add = addition(&element, [vote.at, now], most);
-            let row = match table.change(key.clone(), add).await? {
-                Changed::Done(_) => return Ok(Recorded::Done),
+        let element = |vote: &NewVote| vote_encoding::write(vote.at, &vote.cast);
+        let Some(now) = votes.iter().map(|vote| vote.now).max() else { return Ok(Vec::new()) };
+        let mut left: BTreeMap<_, _> = votes.iter().map(|vote| (element(vote), *vote)).collect();
+        let mut fitting: Vec<_> = left.keys().cloned().collect();
+        let mut attempts = 0..ATTEMPTS;
+        while !left.is_empty() {
+            attempts.next().ok_or(DynamoError::Contended)?;
+            let earliest = fitting.iter().filter_map(|it| left.get(it)).map(|vote| vote.at).min();
+            let Some(earliest) = earliest else { break };
+            let add = Addition::of(&fitting);
+            let add = add.update([earliest, now], most);
+            let row = match table.change(key.clone().into_item(), add).await? {
+                Changed::Done(_) => {
+                    left.retain(|element, _| !fitting.contains(element));
+                    fitting = left.keys().cloned().collect();
+                    continue;
+                }
                 Changed::Refused(item) => Row { table: table.name(), item },
             };
             let erased_at: Option<Timestamp> = row.optional(ERASED_AT, "an instant")?;
-            if erased_at.is_some_and(|erased_at| vote.at <= erased_at)
-                || History::read(&row)?.has(vote.at, &cast)
-            {
-                return Ok(Recorded::Done);
+            let history = History::read(&row)?;
+            left.retain(|_, NewVote { at, cast, .. }| {
+                erased_at.is_none_or(|erased_at| *at > erased_at) && !history.has(*at, cast)
+            });
+            let mut bytes = ballot::bytes(&row.item);
+            if row.optional(BYTES, "a number")? != Some(bytes) {
+                table.update(key.clone().into_item(), correction(&row.item, bytes)).await?;
             }
-            let bytes = ballot::bytes(&row.item);
-            if bytes + element.len() > most {
-                return Ok(Recorded::Full(most));
-            }
-            table.update(key.clone(), correction(&row.item, bytes)).await?;
+            // Those beyond have no room once these are written, unless others leave some.
+            let fits = |element: &&String| {
+                bytes += element.len();
+                bytes <= most
+            };
+            fitting = left.keys().take_while(fits).cloned().collect();
         }
-        Err(DynamoError::Contended)
+        let outcome = |vote: &&NewVote| match left.contains_key(&element(vote)) {
+            true => Recorded::Full(most),
+            false => Recorded::Done,
+        };
+        Ok(votes.iter().map(outcome).collect())
     }
 }
 
-/// Adds a vote, unless it is there, the row is full, or it was erased since.
-fn addition(element: &str, [at, now]: [Timestamp; 2], most: usize) -> Update<'static> {
-    Update {
-        expression: "ADD #votes :vote, #bytes :length SET #recorded = :now REMOVE #forget",
-        condition: Some(
-            "(attribute_not_exists(pk) OR #bytes <= :room) AND NOT contains(#votes, :element) \
-             AND (attribute_not_exists(#erased) OR #erased < :at)",
-        ),
-        names: vec![
-            ("#votes", VOTES),
-            ("#bytes", BYTES),
-            ("#forget", FORGET_AT),
-            ("#erased", ERASED_AT),
-            ("#recorded", RECORDED_AT),
-        ],
-        values: vec![
-            (":vote", AttributeValue::Ss(vec![element.to_owned()])),
-            (":element", text(element)),
-            (":length", number(element.len())),
-            (":room", number(most.saturating_sub(element.len()))),
-            (":at", text(at.to_string())),
+/// An addition of votes, the earliest of this instant, unless one is there, the row is full, or the earliest was erased since.
+struct Addition<'a> {
+    elements: &'a [String],
+    /// A placeholder for each.
+    names: Vec<String>,
+    condition: String,
+}
+
+impl<'a> Addition<'a> {
+    fn of(elements: &'a [String]) -> Self {
+        let names: Vec<_> = (0..elements.len()).map(|index| format!(":e{index}")).collect();
+        let absent = names.iter().map(|name| format!(" AND NOT contains(#votes, {name})"));
+        let condition = "(attribute_not_exists(pk) OR #bytes <= :room) AND (attribute_not_exists(#erased) OR #erased < :earliest)";
+        let condition = iter::once(condition.to_owned()).chain(absent).collect();
+        Self { elements, names, condition }
+    }
+
+    fn update(&self, [earliest, now]: [Timestamp; 2], most: usize) -> Update<'_> {
+        let length = self.elements.iter().map(String::len).sum();
+        let names = self.names.iter().map(String::as_str);
+        let absent = names.zip(self.elements).map(|(name, element)| (name, text(element)));
+        let values = [
+            (":votes", AttributeValue::Ss(self.elements.to_vec())),
+            (":length", number(length)),
+            (":room", number(most.saturating_sub(length))),
+            (":earliest", text(earliest.to_string())),
             (":now", text(now.to_string())),
-        ],
+        ];
+        Update {
+            expression: "ADD #votes :votes, #bytes :length SET #recorded = :now REMOVE #forget",
+            condition: Some(&self.condition),
+            names: vec![
+                ("#votes", VOTES),
+                ("#bytes", BYTES),
+                ("#forget", FORGET_AT),
+                ("#erased", ERASED_AT),
+                ("#recorded", RECORDED_AT),
+            ],
+            values: values.into_iter().chain(absent).collect(),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use futures::future::try_join3;
 
 use super::ballot::RECORDED_AT;
-use super::{Definition, History, PollClosed, PollTally, Rules, keys};
+use super::{Definition, History, PollClosed, PollTally, Rules, VoteQueues, keys};
 use crate::platform::dynamo::item::{Row, text};
 use crate::platform::dynamo::{DynamoError, Update};
 use crate::platform::facts::{Claim, Facts};
@@ -28,13 +28,20 @@ pub struct Poll {
 pub struct Polls {
     pub(super) facts: Facts,
     views: Views,
+    pub(super) queues: VoteQueues,
 }
 
 impl Polls {
     /// Those among these facts and views.
     #[must_use]
     pub fn new(facts: &Facts, views: &Views) -> Self {
-        Self { facts: facts.clone(), views: views.clone() }
+        Self { facts: facts.clone(), views: views.clone(), queues: VoteQueues::default() }
+    }
+
+    /// The same polls, whose votes wait in these queues.
+    #[must_use]
+    pub fn queueing(self, queues: &VoteQueues) -> Self {
+        Self { queues: queues.clone(), ..self }
     }
 
     /// Records a poll, unless its id belongs to another one.

@@ -3,7 +3,8 @@
 //! # One row after the other
 //!
 //! All writers of a room append to one list, and only one of them can put the next row. So the writers of one process queue up,
-//! and the writer whose turn it is appends all waiting messages as one row. If calls are slow, rows become longer, and a message
+//! and the writer whose turn it is appends all waiting messages as one row
+//! ([`GroupCommit`]). If calls are slow, rows become longer, and a message
 //! waits only for the rows of earlier messages. Of several processes, one wins each number. The others wait a moment and try the
 //! next number until their deadline; then the command goes back to its queue. Each lost attempt means that somebody else has
 //! appended a row, so the list as a whole always advances.
@@ -20,116 +21,47 @@
 //! Step 2 does the same for a message as its own delivery: it looks for the marker of a delete, and puts the rows where nothing
 //! is. So it may run in parallel to that delivery, or long after it died.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
 
 use futures::future::try_join_all;
-use parking_lot::Mutex;
-use tokio::sync::{Mutex as Turns, oneshot};
 
 use super::arrivals::{Arrival, ArrivalPosition, ArrivalRow, MOST, MOST_BYTES, content};
 use super::{Rooms, keys};
 use crate::platform::dynamo::item::{Item, Key, Row};
 use crate::platform::dynamo::{BATCH_GET, Condition, DynamoError, Put};
 use crate::platform::ledger::LedgerKey;
+use crate::platform::runtime::group_commit::{GroupCommit, Place, Waiting};
 use crate::platform::runtime::retry::Backoff;
 use crate::platform::values::RoomId;
 
-/// The messages of a process that wait to be appended, by room. Clones share them. A room is listed while something waits.
-#[derive(Debug, Clone, Default)]
-pub struct RoomQueues(Arc<Mutex<HashMap<RoomId, Arc<RoomQueue>>>>);
+/// The messages of a process that wait to be appended, by room. A writer leaves the number of the last row to the next, if it is
+/// known to be whole.
+pub type RoomQueues = GroupCommit<RoomId, Arrival, (), Option<u64>>;
 
-/// The waiting messages of one room.
-#[derive(Debug, Default)]
-struct RoomQueue {
-    /// Locked by the writer that appends: the number of the last row, if it is known to be whole.
-    turn: Turns<Option<u64>>,
-    waiting: Mutex<VecDeque<Waiting>>,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    arrival: Arrival,
-    /// Notified once the message is written. Dropped if the writer that took it failed.
-    done: oneshot::Sender<()>,
-}
-
-/// A handle to the queue of a room, which is removed with its last handle.
-struct Queueing<'a> {
-    queues: &'a RoomQueues,
-    room: &'a RoomId,
-    queue: Arc<RoomQueue>,
-}
-
-impl RoomQueues {
-    fn of<'a>(&'a self, room: &'a RoomId) -> Queueing<'a> {
-        let queue = Arc::clone(self.0.lock().entry(room.clone()).or_default());
-        Queueing { queues: self, room, queue }
-    }
-}
-
-impl Drop for Queueing<'_> {
-    fn drop(&mut self) {
-        let mut queues = self.queues.0.lock();
-        // The references of the map and of this handle.
-        if Arc::strong_count(&self.queue) == 2 {
-            queues.remove(self.room);
-        }
-    }
-}
-
-impl RoomQueue {
-    fn wait(&self, arrival: Arrival) -> oneshot::Receiver<()> {
-        let (done, told) = oneshot::channel();
-        self.waiting.lock().push_back(Waiting { arrival, done });
-        told
-    }
-
-    /// Takes waiting messages, up to the capacity of a row.
-    fn take(&self, taken: &mut Vec<Waiting>) {
-        let size = |it: &Waiting| it.arrival.payload.as_json().len();
-        let (mut waiting, mut bytes) = (self.waiting.lock(), taken.iter().map(size).sum::<usize>());
-        while let Some(next) = waiting.front() {
-            bytes += size(next);
-            if taken.len() == MOST || (bytes > MOST_BYTES && !taken.is_empty()) {
-                break;
-            }
-            taken.extend(waiting.pop_front());
-        }
-    }
-}
+/// A message in the queue of its room.
+type Queued = Place<RoomId, Arrival, (), Option<u64>>;
 
 impl Rooms {
     /// Appends a message to the arrivals, and then writes it in its room and under its author.
     pub(super) async fn arrive(&self, arrival: Arrival) -> Result<(), DynamoError> {
         let room = arrival.key.room_id.clone();
-        let queueing = self.queues.of(&room);
-        let queue = &queueing.queue;
-        let mut told = queue.wait(arrival.clone());
-        let deadline = self.ledger.table().deadline();
-        let mut turn =
-            deadline.bound(queue.turn.lock()).await.map_err(|_| DynamoError::Throttled)?;
+        let mut queued = self.queues.join(room.clone(), arrival);
+        let turn = queued.turn(self.ledger.table().deadline()).await;
+        let mut whole = turn.map_err(|_| DynamoError::Throttled)?;
         // Each round takes at least one waiting message, and none after this one.
-        loop {
-            match told.try_recv() {
-                Ok(()) => return Ok(()),
-                Err(oneshot::error::TryRecvError::Closed) => told = queue.wait(arrival.clone()),
-                Err(oneshot::error::TryRecvError::Empty) => {}
-            }
-            for it in self.append(&room, queue, &mut turn).await? {
-                // The waiting delivery may have given up.
-                let _ = it.done.send(());
-            }
+        while queued.outcome().is_none() {
+            self.append(&room, &queued, &mut whole).await?;
         }
+        Ok(())
     }
 
     /// Appends a row with everything that waits by now, and makes it whole.
     async fn append(
         &self,
         room: &RoomId,
-        queue: &RoomQueue,
+        queued: &Queued,
         whole: &mut Option<u64>,
-    ) -> Result<Vec<Waiting>, DynamoError> {
+    ) -> Result<(), DynamoError> {
         let deadline = self.ledger.table().deadline();
         let (mut backoff, mut batch) = (Backoff::default(), Vec::new());
         let (number, arrivals) = loop {
@@ -137,8 +69,8 @@ impl Rooms {
                 Some(last) => last,
                 None => self.whole_until(room).await?,
             };
-            queue.take(&mut batch);
-            let arrivals: Vec<_> = batch.iter().map(|it| it.arrival.clone()).collect();
+            queued.take(&mut batch, fits);
+            let arrivals: Vec<_> = batch.iter().map(|it| it.work.clone()).collect();
             if self.put_arrivals(room, last + 1, &arrivals).await? {
                 break (last + 1, arrivals);
             }
@@ -148,7 +80,8 @@ impl Rooms {
         let each = arrivals.iter().zip(places);
         try_join_all(each.map(|(it, position)| self.put_rows(it, position))).await?;
         *whole = Some(number);
-        Ok(batch)
+        batch.into_iter().for_each(|it| it.tell(()));
+        Ok(())
     }
 
     /// Puts a row where nothing is. Returns false if there is another one.
@@ -214,4 +147,11 @@ impl Rooms {
         let rows = try_join_all(calls).await?.into_iter().flatten();
         rows.map(|row| Ok((LedgerKey::of(&row)?, row))).collect()
     }
+}
+
+/// True if a row with these messages has room for another one.
+fn fits(taken: &[Waiting<Arrival, ()>], next: &Arrival) -> bool {
+    let size = |it: &Arrival| it.payload.as_json().len();
+    let bytes: usize = taken.iter().map(|it| size(&it.work)).sum();
+    taken.len() < MOST && bytes + size(next) <= MOST_BYTES
 }
