@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs each benchmark once in its shortest form: that it works, not what it measures. Needs target/release/nagare and the functions
-# (`cargo build --release --bins --locked`). Benchmarks that need PostgreSQL (reading.py), data from elsewhere (flights.py, capacity.py) or
-# another build to compare with (traces.py) are not run.
+# (`cargo build --release --bins --locked`). Benchmarks that need PostgreSQL (reading.py) or data from elsewhere
+# (flights.py, capacity.py) are not run.
 set -euo pipefail
 cd "$(dirname "$0")"
 

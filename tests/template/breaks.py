@@ -402,14 +402,6 @@ BREAKS = {
         set_at("Globals", "Function", "Tracing", "Active"),
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
-    "a collector in every function": (
-        set_at("Globals", "Function", "Layers", [{"Ref": "OtelLayer"}]),
-        check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
-    ),
-    "a collector that nobody named": (
-        set_at("Conditions", "TraceByOtel", {"Fn::Equals": [{"Ref": "Tracing"}, "xray"]}),
-        check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
-    ),
     "events to every bus": (
         set_at(*statement("ProjectorRole", 6, "Fn::If", 1, "Resource", "*")),
         check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,

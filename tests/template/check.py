@@ -523,15 +523,10 @@ def test_events_are_kept_as_the_code_keeps_them(stack):
 def test_tracing_is_off_and_grants_nothing_until_it_is_on(stack):
     assert stack.default("Tracing") == "off"
     conditions = stack.expanded["Conditions"]
-    assert conditions["TraceByLambda"] == {"Fn::Equals": [{"Ref": "Tracing"}, "xray"]}
-    assert conditions["TraceByOtel"] == {"Fn::Equals": [{"Ref": "Tracing"}, "otel"]}
-    assert conditions["Trace"] == {"Fn::Or": [{"Condition": "TraceByLambda"}, {"Condition": "TraceByOtel"}]}
+    assert conditions["Trace"] == {"Fn::Equals": [{"Ref": "Tracing"}, "xray"]}
     for function in FUNCTIONS:
         properties = stack.properties(function)
-        assert properties["TracingConfig"] == {"Mode": {"Fn::If": ["TraceByLambda", "Active", "PassThrough"]}}
-        assert properties["Layers"] == {"Fn::If": ["TraceByOtel", [{"Ref": "OtelLayer"}], {"Ref": "AWS::NoValue"}]}
-        collector = properties["Environment"]["Variables"]["OTEL_EXPORTER_OTLP_ENDPOINT"]
-        assert collector == {"Fn::If": ["TraceByOtel", "http://localhost:4318", ""]}
+        assert properties["TracingConfig"] == {"Mode": {"Fn::If": ["Trace", "Active", "PassThrough"]}}
         [policy] = stack.properties(f"{function}Role")["Policies"]
         choices = [one["Fn::If"] for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
         [[_, trace, otherwise]] = [choice for choice in choices if choice[0] == "Trace"]
@@ -771,7 +766,7 @@ def test_a_change_of_parameters_publishes_a_version(stack):
         # A condition is a parameter too.
         text = json.dumps(stack.properties(function))
         taken |= {"Authorization"} if '"UseJwt"' in text else set()
-        taken |= {"Tracing"} if '"TraceByLambda"' in text else set()
+        taken |= {"Tracing"} if '"Trace"' in text else set()
         taken |= {"CursorSeal"} if '"FirstSeals"' in text else set()
         taken |= {"InternalSeal"} if '"FirstSealsInternally"' in text else set()
         # These give a secret another address.

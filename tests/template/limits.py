@@ -234,7 +234,7 @@ def test_the_names_and_tags_of_samconfig_are_taken():
 # The description of the reader's versions as it was: 254 characters with the defaults.
 IN_FULL = (
     "${Stage}, ${Architecture}, retention ${RetentionDays}, parked after ${IdleDays}, events by ${EventPeriod}, ${EventLatenessDays} late, "
-    "${EventDays}, ${EventArchiveDays} days, tracing ${Tracing} of ${TracedShare} ${OtelLayer}, log ${LogLevel} of one in ${LogOneIn}, cache "
+    "${EventDays}, ${EventArchiveDays} days, tracing ${Tracing}, log ${LogLevel} of one in ${LogOneIn}, cache "
     "${PublicCacheSeconds} s, authorization ${Authorization}, tenants by ${TenantClaim}, cursors ${CursorSeal} of "
     "${FirstCursorSealGeneration} and ${SecondCursorSealGeneration}"
 )
@@ -253,10 +253,6 @@ BREAKS = {
     "more variables than a function holds": (
         set_at(*properties("EventIntake", "Environment", "Variables", "NAGARE_MORE", {"Fn::Sub": "${JwtAudience}"})),
         "EventIntake: bytes of variables",
-    ),
-    "a layer of any name": (
-        set_at("Parameters", "OtelLayer", "AllowedPattern", "^arn:aws:lambda:[a-z0-9-]+:[0-9]{12}:layer:[A-Za-z0-9_-]{1,64}:[0-9]+$"),
-        r"CreateFunction.Layers\[0\]",
     ),
     "a role that may too much": (
         lambda template: template["Resources"]["ProjectorRole"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"].append(STATEMENT),

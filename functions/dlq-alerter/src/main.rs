@@ -8,12 +8,13 @@ use shared::platform::dead_letters::{DeadLetters, LetterSeal};
 use shared::platform::dynamo::{Dynamo, sdk_config};
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::function::Function;
+use shared::platform::runtime::function;
+use shared::platform::runtime::invocation::Invocation;
 use shared::platform::runtime::metrics::Metrics;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let function = Function::start()?;
+    function::start();
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let alerter = Alerter {
@@ -27,8 +28,8 @@ async fn main() -> Result<(), Error> {
         let LambdaEvent { payload, context } = event;
         let deadline = Deadline::of_invocation(context.deadline, alerter.clock.now());
         let trace = context.xray_trace_id.as_deref();
-        function
-            .invoke(&context.request_id, trace, alerter.handle(payload, deadline))
+        Invocation::new(&context.request_id, trace)
+            .scope(alerter.handle(payload, deadline))
             .await
             .map_err(Error::from)
     }))

@@ -9,7 +9,8 @@ use shared::platform::dynamo::sdk_config;
 use shared::platform::queue::Sender;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::function::Function;
+use shared::platform::runtime::function;
+use shared::platform::runtime::invocation::Invocation;
 use shared::platform::runtime::metrics::Metrics;
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).
@@ -18,7 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let function = Function::start()?;
+    function::start();
     let sqs = aws_sdk_sqs::Client::new(&sdk_config().await);
     let intake = Intake {
         commands: Sender::new(sqs, env::required(env::QUEUE_URL)?),
@@ -35,7 +36,9 @@ async fn main() -> Result<(), Error> {
         let deadline = Deadline::after(PATIENCE);
         let trace = context.xray_trace_id.as_deref();
         Ok::<_, Error>(
-            function.invoke(&context.request_id, trace, intake.handle(&payload, deadline)).await,
+            Invocation::new(&context.request_id, trace)
+                .scope(intake.handle(&payload, deadline))
+                .await,
         )
     }))
     .await

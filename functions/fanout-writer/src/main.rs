@@ -15,8 +15,9 @@ use shared::platform::projection::Views;
 use shared::platform::queue::Sender;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::function::Function;
+use shared::platform::runtime::function;
 use shared::platform::runtime::hold::Hold;
+use shared::platform::runtime::invocation::Invocation;
 use shared::platform::runtime::metrics::Metrics;
 use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
@@ -30,7 +31,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let function = Function::start()?;
+    function::start();
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
@@ -69,8 +70,8 @@ async fn main() -> Result<(), Error> {
         let LambdaEvent { payload, context } = event;
         let deadline = Deadline::of_invocation(context.deadline, clock.now());
         let trace = context.xray_trace_id.as_deref();
-        function
-            .invoke(&context.request_id, trace, writer.handle(payload, deadline))
+        Invocation::new(&context.request_id, trace)
+            .scope(writer.handle(payload, deadline))
             .await
             .map_err(Error::from)
     }))

@@ -15,12 +15,13 @@ use shared::platform::outbound::Bus;
 use shared::platform::projection::Views;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::function::Function;
+use shared::platform::runtime::function;
+use shared::platform::runtime::invocation::Invocation;
 use shared::platform::runtime::metrics::Metrics;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let function = Function::start()?;
+    function::start();
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
@@ -49,8 +50,8 @@ async fn main() -> Result<(), Error> {
         let context = event.context;
         let deadline = Deadline::of_invocation(context.deadline, keeper.clock.now());
         let trace = context.xray_trace_id.as_deref();
-        function
-            .invoke(&context.request_id, trace, keeper.tick(deadline))
+        Invocation::new(&context.request_id, trace)
+            .scope(keeper.tick(deadline))
             .await
             .map(|_| ())
             .map_err(Error::from)

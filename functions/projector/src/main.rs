@@ -16,12 +16,13 @@ use shared::platform::projection::Views;
 use shared::platform::queue::Sender;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::function::Function;
+use shared::platform::runtime::function;
+use shared::platform::runtime::invocation::Invocation;
 use shared::platform::runtime::metrics::Metrics;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let function = Function::start()?;
+    function::start();
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
@@ -53,8 +54,8 @@ async fn main() -> Result<(), Error> {
         let deadline = Deadline::of_invocation(context.deadline, projector.clock.now());
         let trace = context.xray_trace_id.as_deref();
         event.shard_id = event.shard_id.or_else(|| only_shard.clone());
-        function
-            .invoke(&context.request_id, trace, projector.handle(event, deadline))
+        Invocation::new(&context.request_id, trace)
+            .scope(projector.handle(event, deadline))
             .await
             .map_err(Error::from)
     }))

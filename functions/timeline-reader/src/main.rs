@@ -13,8 +13,9 @@ use shared::platform::paging::CursorSeal;
 use shared::platform::projection::Views;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::function::Function;
+use shared::platform::runtime::function;
 use shared::platform::runtime::hold::Hold;
+use shared::platform::runtime::invocation::Invocation;
 use shared::platform::runtime::metrics::Metrics;
 use shared::social::follows::Parking;
 use shared::social::timelines::Timelines;
@@ -27,7 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let function = Function::start()?;
+    function::start();
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
@@ -60,7 +61,9 @@ async fn main() -> Result<(), Error> {
         let deadline = Deadline::after(PATIENCE);
         let trace = context.xray_trace_id.as_deref();
         Ok::<_, Error>(
-            function.invoke(&context.request_id, trace, reader.handle(&payload, deadline)).await,
+            Invocation::new(&context.request_id, trace)
+                .scope(reader.handle(&payload, deadline))
+                .await,
         )
     }))
     .await

@@ -28,7 +28,6 @@ class Runtime(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.events, self.answers, self.invocations = queue.Queue(), queue.Queue(), []
-        self.traces = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, *_):
@@ -55,9 +54,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
-        if self.path == "/v1/traces":
-            self.server.traces.append(json.loads(body))
-            return self.answer(200, {}, {})
         if self.path.startswith(ANSWERED):
             self.server.answers.put((self.path.rsplit("/", 1)[1], json.loads(body)))
             return self.answer(202, {}, {})
@@ -216,38 +212,6 @@ def test_every_line_has_the_ids_of_its_invocation_and_of_its_trace(printed):
         assert ids == sorted(ids, key=function.runtime.invocations.index), name
         assert not any("spans" in line for line in function.lines), name
     assert len({line["function_request_id"] for line in functions["fanout-writer", "well"].lines}) == 3
-
-
-def spans(function):
-    """The spans that a function has sent, by invocation."""
-    return [resource["scopeSpans"][0]["spans"] for trace in function.runtime.traces for resource in trace["resourceSpans"]]
-
-
-def test_a_trace_has_the_invocation_and_what_was_logged_in_it(stack):
-    with Function("fanout-writer", stack, OTEL_EXPORTER_OTLP_ENDPOINT="http://{}") as writer:
-        writer.invoke(batch([publish("anna", "traced-1", payload={"title": CANARY}), {"type": CANARY}]))
-        [[root, *lines]] = spans(writer)
-    [(request_id, trace)] = writer.runtime.invocations[:1]
-    assert {span["traceId"] for span in (root, *lines)} == {trace.removeprefix("1-").replace("-", "")}
-    assert (root["name"], root["parentSpanId"], root["status"]) == ("fanout-writer", "557abcec3ee5a047", {"code": 2})
-    assert root["attributes"] == [{"key": "faas.invocation_id", "value": {"stringValue": request_id}}]
-    assert {span["parentSpanId"] for span in lines} == {root["spanId"]}
-    assert sorted(span["status"].get("code", 0) for span in lines) == [0, 2]
-    assert {"key": "activity_id", "value": {"stringValue": "traced-1"}} in lines[0]["attributes"] + lines[1]["attributes"]
-    # What was sent is in no trace.
-    assert CANARY not in json.dumps(writer.runtime.traces)
-
-
-def test_there_is_no_trace_unless_it_is_asked_for_and_a_share_decides(stack):
-    with Function("timeline-reader", stack) as reader:
-        assert reader.invoke(request())["statusCode"] == 200
-        assert reader.runtime.traces == []
-    with Function("timeline-reader", stack, OTEL_EXPORTER_OTLP_ENDPOINT="http://{}", OTEL_TRACES_SAMPLER_ARG="0") as reader:
-        assert reader.invoke(request())["statusCode"] == 200
-        assert reader.runtime.traces == []
-    with Function("timeline-reader", stack, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9") as reader:
-        assert reader.invoke(request())["statusCode"] == 200
-    assert [line["message"][:21] for line in reader.lines] == ["served", "a trace was not taken"]
 
 
 def test_the_projector_says_in_which_invocation_it_could_not_fold(stack):

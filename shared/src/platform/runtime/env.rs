@@ -101,15 +101,11 @@ pub const LOG_ONE_IN: &str = "NAGARE_LOG_ONE_IN";
 /// separated by commas. If it is unset or malformed, the functions log `info`.
 pub const LOG: &str = "NAGARE_LOG";
 
-/// The address of a collector of traces, OTLP over HTTP. Without it no traces are sent. Named by OpenTelemetry.
-pub const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// The share of invocations with a trace, from 0 to 1. Without it all have one. Named by OpenTelemetry.
-pub const TRACED_SHARE: &str = "OTEL_TRACES_SAMPLER_ARG";
 /// The name of the function, as Lambda sets it.
 pub const FUNCTION_NAME: &str = "AWS_LAMBDA_FUNCTION_NAME";
 
 /// Those that every function reads.
-pub const COMMON: [&str; 4] = [LOG, STAGE, OTLP_ENDPOINT, TRACED_SHARE];
+pub const COMMON: [&str; 2] = [LOG, STAGE];
 
 /// The days that something may be kept.
 pub const DAYS: RangeInclusive<u32> = 1..=3650;

@@ -23,7 +23,6 @@ task_local! {
 pub struct Invocation {
     request_id: Option<String>,
     trace_id: Option<String>,
-    parent_id: Option<String>,
 }
 
 impl Invocation {
@@ -32,20 +31,8 @@ impl Invocation {
     #[must_use]
     pub fn new(request_id: &str, trace_header: Option<&str>) -> Self {
         let request_id = Some(request_id).filter(|id| is_id(id)).map(ToOwned::to_owned);
-        let of_header = |read: fn(&str) -> Option<&str>| trace_header.and_then(read);
-        let trace_id = of_header(root).map(ToOwned::to_owned);
-        let parent_id = of_header(parent).filter(|_| trace_id.is_some()).map(ToOwned::to_owned);
-        Self { request_id, trace_id, parent_id }
-    }
-
-    pub(super) fn request_id(&self) -> Option<&str> {
-        self.request_id.as_deref()
-    }
-
-    /// The id of its trace and that of the span above it, in hexadecimal digits.
-    pub(super) fn trace(&self) -> (Option<String>, Option<String>) {
-        let id = self.trace_id.as_ref().and_then(|root| root.strip_prefix("1-"));
-        (id.map(|id| id.replace('-', "")), self.parent_id.clone())
+        let trace_id = trace_header.and_then(root).map(ToOwned::to_owned);
+        Self { request_id, trace_id }
     }
 
     pub async fn scope<T>(self, work: impl Future<Output = T>) -> T {
@@ -54,7 +41,7 @@ impl Invocation {
 
     /// The names and values of the ids of the invocation that this task works within; none outside of any.
     pub fn each_id(mut tell: impl FnMut(&'static str, &str)) {
-        let _ = CURRENT.try_with(|Self { request_id, trace_id, .. }| {
+        let _ = CURRENT.try_with(|Self { request_id, trace_id }| {
             let ids = [(FUNCTION_REQUEST_ID, request_id), (XRAY_TRACE_ID, trace_id)];
             ids.into_iter().for_each(|(name, id)| {
                 if let Some(id) = id {
@@ -95,11 +82,6 @@ fn root(header: &str) -> Option<&str> {
     let root = part(header, "Root=")?;
     let (seconds, random) = root.strip_prefix("1-")?.split_once('-')?;
     (is_hex(seconds, 8) && is_hex(random, 24)).then_some(root)
-}
-
-/// The id of the span above, in the same.
-fn parent(header: &str) -> Option<&str> {
-    part(header, "Parent=").filter(|id| is_hex(id, 16))
 }
 
 fn part<'h>(header: &'h str, name: &str) -> Option<&'h str> {
@@ -147,7 +129,7 @@ mod tests {
             ("é", "Root=1-5759e988-bd862e3fe1be46a99427279"),
             ("a b", "Root=1-5759e988-bd862e3fe1be46a99427279x"),
         ] {
-            let none = Invocation { request_id: None, trace_id: None, parent_id: None };
+            let none = Invocation { request_id: None, trace_id: None };
             assert_eq!(Invocation::new(request_id, Some(header)), none, "{request_id} {header}");
         }
     }

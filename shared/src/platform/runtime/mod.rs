@@ -12,4 +12,3 @@ pub mod metrics;
 pub mod panics;
 pub mod retry;
 pub mod telemetry;
-pub mod traces;

@@ -17,7 +17,6 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::platform::runtime::env;
 use crate::platform::runtime::invocation::Invocation;
-use crate::platform::runtime::traces::TracedLines;
 
 /// Starts logging JSON lines to standard output, as Lambda collects them. Calling it again changes
 /// nothing.
@@ -34,8 +33,7 @@ where
     let lines = tracing_subscriber::fmt::layer().json().flatten_event(true);
     let lines = lines.with_current_span(false).with_span_list(false);
     let lines = lines.map_event_format(WithInvocation::json).with_writer(output);
-    let logged = tracing_subscriber::registry().with(lines.with_filter(filter(LevelFilter::INFO)));
-    logged.with(TracedLines.with_filter(LevelFilter::INFO))
+    tracing_subscriber::registry().with(lines.with_filter(filter(LevelFilter::INFO)))
 }
 
 /// Lines with the ids of the invocation that they are logged in.
