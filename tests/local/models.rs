@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::executor::block_on;
 use nagare_local::aws_models::{self, Unknown, Violation};
 use nagare_local::bus::LocalBus;
 use nagare_local::engine::Engine;
@@ -113,7 +112,7 @@ fn requests() -> Vec<(&'static str, Value)> {
     let put =
         json!({"TableName": table, "Item": key, "ConditionExpression": "attribute_not_exists(pk)"});
     let made = json!({"TableName": "nagare-events-2026-11", "DeletionProtectionEnabled": false});
-    let (handle, body) = ("00000000-0000-0000-0000-000000000000", r#"{"type":"x"}"#);
+    let body = r#"{"type":"x"}"#;
     vec![
         ("dynamodb.CreateTable", create_table()),
         ("dynamodb.UpdateTable", made.clone()),
@@ -155,11 +154,6 @@ fn requests() -> Vec<(&'static str, Value)> {
             "sqs.SendMessageBatch",
             json!({"QueueUrl": QUEUE, "Entries": [{"Id": "1", "MessageBody": body, "DelaySeconds": 1}]}),
         ),
-        (
-            "sqs.ReceiveMessage",
-            json!({"QueueUrl": QUEUE, "MaxNumberOfMessages": 1, "VisibilityTimeout": 1, "WaitTimeSeconds": 0}),
-        ),
-        ("sqs.DeleteMessage", json!({"QueueUrl": QUEUE, "ReceiptHandle": handle})),
         ("sqs.GetQueueAttributes", json!({"QueueUrl": QUEUE, "AttributeNames": ["QueueArn"]})),
     ]
 }
@@ -190,7 +184,7 @@ impl Stack {
             "events" => self.bus.call(&format!("AWSEvents.{name}"), body.as_bytes()),
             _ => {
                 let target = format!("AmazonSQS.{name}");
-                let answer = block_on(self.queues.call(&target, body.as_bytes()));
+                let answer = self.queues.call(&target, body.as_bytes());
                 (answer.status, answer.body)
             }
         }

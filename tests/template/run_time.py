@@ -24,10 +24,7 @@ OPERATIONS = {
     "events": ["PutEvents"],
     "lambda": ["CreateEventSourceMapping", "DeleteEventSourceMapping", "ListEventSourceMappings"],
     "s3": ["DeleteObject", "GetObject", "ListObjectsV2", "PutObject"],
-    "sqs": [
-        "ChangeMessageVisibility", "DeleteMessage", "DeleteMessageBatch", "GetQueueAttributes", "GetQueueUrl", "PurgeQueue", "ReceiveMessage",
-        "SendMessage", "SendMessageBatch",
-    ],
+    "sqs": ["GetQueueAttributes", "GetQueueUrl", "PurgeQueue", "SendMessage", "SendMessageBatch"],
 }
 # Members that nothing sends: sources that are neither queues nor streams, and what expressions have replaced.
 LEFT_OUT = {
@@ -51,13 +48,8 @@ DOCUMENTED = {
     "sqs.SendMessageBatchRequestEntry.MessageGroupId": {"least": 1, "most": 128},
     "sqs.SendMessageBatchRequestEntry.Id": {"least": 1, "most": 80, "pattern": "[A-Za-z0-9_-]+"},
     "sqs.SendMessageBatchRequestEntryList": {"least": 1, "most": 10},
-    "sqs.DeleteMessageBatchRequestEntryList": {"least": 1, "most": 10},
     "sqs.SendMessageRequest.DelaySeconds": {"least": 0, "most": 900},
     "sqs.SendMessageBatchRequestEntry.DelaySeconds": {"least": 0, "most": 900},
-    "sqs.ReceiveMessageRequest.MaxNumberOfMessages": {"least": 1, "most": 10},
-    "sqs.ReceiveMessageRequest.WaitTimeSeconds": {"least": 0, "most": 20},
-    "sqs.ReceiveMessageRequest.VisibilityTimeout": {"least": 0, "most": 43200},
-    "sqs.ChangeMessageVisibilityRequest.VisibilityTimeout": {"least": 0, "most": 43200},
 }
 
 

@@ -1,7 +1,5 @@
 //! The wire protocol, as an SDK would see it.
 
-use std::time::Duration;
-
 use nagare_local::sqs::{Wire, WireResponse};
 use serde_json::{Value, json};
 
@@ -21,7 +19,7 @@ impl Client {
     }
 
     fn raw(&self, operation: &str, body: &[u8]) -> WireResponse {
-        block_on(self.wire.call(&format!("AmazonSQS.{operation}"), body))
+        self.wire.call(&format!("AmazonSQS.{operation}"), body)
     }
 
     /// Adds the queue's URL where a test does not name another.
@@ -68,45 +66,21 @@ fn a_message_goes_and_comes_with_its_digests() {
     let sent = client.ok("SendMessage", request);
     assert_eq!(sent["MD5OfMessageBody"], "207dd4f0cd7a4f13b4932646cd1f8f2b");
     assert_eq!(sent["MD5OfMessageAttributes"], "54420c2e880c6ec895950c49d7ca834a");
-    let all = json!({"AttributeNames": ["All"], "MessageAttributeNames": [".*"]});
-    let received = client.ok("ReceiveMessage", all);
-    let message = &received["Messages"][0];
-    assert_eq!(message["MessageId"], sent["MessageId"]);
-    assert_eq!(message["Body"], "héllo 😀");
-    assert_eq!(message["MD5OfBody"], "207dd4f0cd7a4f13b4932646cd1f8f2b");
-    assert_eq!(message["MD5OfMessageAttributes"], "54420c2e880c6ec895950c49d7ca834a");
-    assert_eq!(message["MessageAttributes"], attributes());
-    let expected = json!({
-        "SenderId": "000000000000",
-        "SentTimestamp": START.to_string(),
-        "ApproximateReceiveCount": "1",
-        "ApproximateFirstReceiveTimestamp": START.to_string(),
-        "MessageGroupId": "anna",
-    });
-    assert_eq!(message["Attributes"], expected);
-}
-
-#[test]
-fn a_receive_gives_the_attributes_it_is_asked_for() {
-    let check = |asked: Value, names: &[&str], md5: Option<&str>| {
-        let client = Client::new();
-        let request = json!({"MessageBody": "a", "MessageAttributes": attributes()});
-        client.ok("SendMessage", request);
-        let received = client.ok("ReceiveMessage", json!({"MessageAttributeNames": asked}));
-        let message = received["Messages"][0].as_object().unwrap();
-        let given = message.get("MessageAttributes").and_then(Value::as_object);
-        let given = given.map_or(vec![], |map| map.keys().map(String::as_str).collect());
-        assert_eq!(given, names);
-        assert_eq!(message.get("MD5OfMessageAttributes").and_then(Value::as_str), md5);
-        assert!(!message.contains_key("Attributes"));
-    };
-    let all = Some("54420c2e880c6ec895950c49d7ca834a");
-    check(json!(["All"]), &["count", "kind", "thumb"], all);
-    check(json!(["kind"]), &["kind"], Some("e9def23274deb3917205e521f9a4c0bc"));
-    check(json!(["th.*"]), &["thumb"], Some("5e01b15a28b2b38b40858f7fe20a1117"));
-    check(json!(["cou.*"]), &["count"], Some("1e9b7ed68a1fc24c052ff8db3df46449"));
-    check(json!(["none"]), &[], None);
-    check(json!([]), &[], None);
+    let message = receive_one(&client.stack.work);
+    assert_eq!(message.message_id.to_string(), sent["MessageId"].as_str().unwrap());
+    assert_eq!(message.body, "héllo 😀");
+    assert_eq!(message.md5_of_body(), "207dd4f0cd7a4f13b4932646cd1f8f2b");
+    let types = message.attributes.iter().map(|(name, it)| (name, it.data_type()));
+    let expected = [("count", "Number.int"), ("kind", "String"), ("thumb", "Binary.png")];
+    assert_eq!(types.collect::<Vec<_>>(), expected);
+    let expected = [
+        ("SenderId", "000000000000".to_owned()),
+        ("SentTimestamp", START.to_string()),
+        ("ApproximateReceiveCount", "1".to_owned()),
+        ("ApproximateFirstReceiveTimestamp", START.to_string()),
+        ("MessageGroupId", "anna".to_owned()),
+    ];
+    assert_eq!(message.system_attributes().collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -131,30 +105,6 @@ fn entries_of_a_batch_fail_on_their_own() {
     assert_eq!(codes, expected.map(|(id, code)| (Some(id), Some(code))));
     assert!(failed.iter().all(|failure| failure["SenderFault"] == true));
     assert_eq!(counts(&client.stack.work), (1, 0, 1));
-}
-
-#[test]
-fn messages_are_deleted_and_hidden_by_receipt() {
-    let client = Client::new();
-    for body in ["a", "b", "c"] {
-        client.ok("SendMessage", json!({"MessageBody": body}));
-    }
-    let received = client.ok("ReceiveMessage", json!({"MaxNumberOfMessages": 10}));
-    let handle = |i: usize| received["Messages"][i]["ReceiptHandle"].clone();
-    assert_eq!(client.ok("DeleteMessage", json!({"ReceiptHandle": handle(0)})), json!({}));
-    let entries = json!([
-        {"Id": "1", "ReceiptHandle": handle(1)}, {"Id": "2", "ReceiptHandle": "nonsense"},
-    ]);
-    let reply = client.ok("DeleteMessageBatch", json!({"Entries": entries}));
-    assert_eq!((ids(&reply["Successful"]), ids(&reply["Failed"])), (vec!["1"], vec!["2"]));
-    assert_eq!(reply["Failed"][0]["Code"], "ReceiptHandleIsInvalid");
-    let entries = json!([
-        {"Id": "1", "ReceiptHandle": handle(2), "VisibilityTimeout": 0},
-        {"Id": "2", "ReceiptHandle": handle(1), "VisibilityTimeout": 0},
-    ]);
-    let reply = client.ok("ChangeMessageVisibilityBatch", json!({"Entries": entries}));
-    assert_eq!((ids(&reply["Successful"]), ids(&reply["Failed"])), (vec!["1"], vec!["2"]));
-    assert_eq!(counts(&client.stack.work), (1, 0, 0));
 }
 
 #[test]
@@ -194,15 +144,9 @@ fn queues_are_found_and_fixed() {
         ("http://localhost:9324/000000000000/work", "http://localhost:9324/000000000000/dead");
     let url = json!({"QueueUrl": work});
     assert_eq!(client.ok("GetQueueUrl", json!({"QueueName": "work"})), url);
-    assert_eq!(client.ok("CreateQueue", json!({"QueueName": "work"})), url);
     assert_eq!(client.ok("ListQueues", json!({})), json!({"QueueUrls": [work, dead]}));
     let dead_only = client.ok("ListQueues", json!({"QueueNamePrefix": "de"}));
     assert_eq!(dead_only, json!({"QueueUrls": [dead]}));
-    let sources = client.ok("ListDeadLetterSourceQueues", json!({"QueueUrl": dead}));
-    assert_eq!(sources, json!({"queueUrls": [work]}));
-    assert_eq!(client.ok("ListQueueTags", json!({})), json!({}));
-    client.ok("SetQueueAttributes", json!({"Attributes": {"VisibilityTimeout": "7"}}));
-    assert_eq!(client.stack.work.visibility_timeout(), 7 * SECOND);
     client.ok("SendMessage", json!({"MessageBody": "a"}));
     client.ok("PurgeQueue", json!({}));
     assert!(client.stack.work.counts().unwrap().is_empty());
@@ -226,19 +170,10 @@ fn mistakes_have_the_names_that_sdks_know() {
     let attribute = json!({"a": {"DataType": "String"}});
     let request = json!({"MessageBody": "a", "MessageAttributes": attribute});
     check("SendMessage", request, "InvalidParameterValue");
-    for member in ["MaxNumberOfMessages", "WaitTimeSeconds", "VisibilityTimeout"] {
-        for value in [-1, 43_201] {
-            check("ReceiveMessage", json!({member: value}), "InvalidParameterValue");
-        }
-    }
-    check("ReceiveMessage", json!({"MaxNumberOfMessages": 0}), "InvalidParameterValue");
-    check("DeleteMessage", json!({"ReceiptHandle": "x"}), "ReceiptHandleIsInvalid");
-    check("DeleteMessage", json!({}), "MissingParameter");
     check("GetQueueAttributes", json!({"AttributeNames": ["Colour"]}), "InvalidAttributeName");
-    check("DeleteQueue", json!({}), "UnknownOperationException");
-    check_prefixed("CreateQueue", json!({"QueueName": "new"}), "UnsupportedOperation");
-    let policy = json!({"Attributes": {"Policy": ""}});
-    check_prefixed("SetQueueAttributes", policy, "UnsupportedOperation");
+    for operation in ["ReceiveMessage", "DeleteQueue", "CreateQueue", "SetQueueAttributes"] {
+        check(operation, json!({}), "UnknownOperationException");
+    }
     let batch = |ids: &[&str]| {
         let entry = |id: &&str| json!({"Id": id, "MessageBody": "a"});
         json!({"Entries": ids.iter().map(entry).collect::<Vec<_>>()})
@@ -261,17 +196,8 @@ fn what_is_not_json_is_refused() {
         assert_eq!(client.raw("SendMessage", body).status, 400);
     }
     assert_eq!(client.raw("ListQueues", b"").status, 200);
-    let other = block_on(client.wire.call("DynamoDB_20120810.Query", b"{}"));
+    let other = client.wire.call("DynamoDB_20120810.Query", b"{}");
     assert_eq!(other.status, 400);
-}
-
-#[test]
-fn a_receive_of_nothing_has_no_messages() {
-    let client = Client::new();
-    assert_eq!(client.ok("ReceiveMessage", json!({})), json!({}));
-    let long = Duration::from_secs(1);
-    client.ok("SendMessage", json!({"MessageBody": "a", "DelaySeconds": long.as_secs()}));
-    assert_eq!(client.ok("ReceiveMessage", json!({"VisibilityTimeout": 0})), json!({}));
 }
 
 fn ids(entries: &Value) -> Vec<&str> {

@@ -61,7 +61,7 @@ impl InProcess {
             (Some(operation), _) => self.engine.call(operation, body),
             (None, Some(bus)) => bus.call(target, body),
             (None, None) => {
-                let answer = self.queues.call(target, body).await;
+                let answer = self.queues.call(target, body);
                 (answer.status, answer.body)
             }
         };

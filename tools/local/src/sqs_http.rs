@@ -31,7 +31,7 @@ async fn answer(
         return Ok(refusal);
     }
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
-    let answer = wire.call(target.unwrap_or_default(), &body.bytes).await;
+    let answer = wire.call(target.unwrap_or_default(), &body.bytes);
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, answer.body).into_response();
     let headers = response.headers_mut();

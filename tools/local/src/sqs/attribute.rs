@@ -74,12 +74,6 @@ impl Attributes {
         self.0.is_empty()
     }
 
-    /// The attributes whose name is wanted.
-    pub(super) fn filtered(mut self, wanted: impl Fn(&str) -> bool) -> Self {
-        self.0.retain(|name, _| wanted(name));
-        self
-    }
-
     /// What they add to the size of their message.
     pub(super) fn bytes(&self) -> usize {
         self.0.iter().map(|(name, a)| name.len() + a.data_type.len() + a.value.bytes().len()).sum()

@@ -38,8 +38,6 @@ pub enum QueueError {
     ReceiptHandleIsInvalid,
     #[error("The specified message isn't in flight.")]
     MessageNotInflight,
-    #[error("{0}")]
-    UnsupportedOperation(String),
     /// The queues cannot be started as they are described.
     #[error("invalid queue configuration: {0}")]
     Configuration(String),
@@ -75,7 +73,6 @@ impl QueueError {
             Self::BatchRequestTooLong(_) => "BatchRequestTooLong",
             Self::ReceiptHandleIsInvalid => "ReceiptHandleIsInvalid",
             Self::MessageNotInflight => "MessageNotInflight",
-            Self::UnsupportedOperation(_) => "UnsupportedOperation",
             Self::Configuration(_) | Self::Storage { .. } | Self::Full | Self::Corrupt(_) => {
                 "InternalFailure"
             }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use super::config::QueueConfig;
 use super::error::QueueError;
 use super::limits::{self, millis};
 use super::message::{MessageId, NewMessage, ReceivedMessage};
@@ -20,6 +21,21 @@ pub struct Queue {
 impl Queue {
     pub(super) fn new(shared: Arc<Shared>, index: usize) -> Self {
         Self { shared, index }
+    }
+
+    /// The queue's name.
+    pub fn name(&self) -> &str {
+        &self.config().name
+    }
+
+    /// The settings it was started with.
+    pub fn config(&self) -> &QueueConfig {
+        &self.state().config
+    }
+
+    /// When the queue was made, in unix milliseconds.
+    pub fn created_at(&self) -> i64 {
+        self.state().created_at
     }
 
     /// Sends one message.
@@ -61,7 +77,7 @@ impl Queue {
         visibility: Option<Duration>,
     ) -> Result<Vec<ReceivedMessage>, QueueError> {
         let scope = self.scope();
-        let visibility = visibility.unwrap_or_else(|| self.visibility_timeout());
+        let visibility = visibility.unwrap_or(self.config().visibility_timeout);
         let visible_at = scope.now.saturating_add(millis(visibility));
         let target = self.dead_letter_queue();
         let dead_letters = target.map(|(max_receives, target)| DeadLetters {
@@ -80,13 +96,6 @@ impl Queue {
         let redrive = self.config().redrive.as_ref()?;
         let named = |state: &&State| state.config.name == redrive.dead_letter_queue;
         self.shared.queues.iter().find(named).map(|target| (redrive.max_receives, target))
-    }
-
-    /// Reads a receipt handle that this queue gave out.
-    pub fn receipt_handle(&self, text: &str) -> Result<ReceiptHandle, QueueError> {
-        let handle = ReceiptHandle::parse(text)?;
-        let own = handle.queue == self.state().key;
-        if own { Ok(handle) } else { Err(QueueError::ReceiptHandleIsInvalid) }
     }
 
     /// Deletes messages by the handles of their latest receives, and ignores other handles.
@@ -158,11 +167,6 @@ impl Queue {
         let first = self.store().first_visible_at(self.state().key)?;
         let until = |at: i64| at.saturating_sub(self.now()).max(0).unsigned_abs();
         Ok(first.map(|at| Duration::from_millis(until(at))))
-    }
-
-    /// All queues of the set, this one too.
-    pub(super) fn siblings(&self) -> &[State] {
-        &self.shared.queues
     }
 
     pub(super) fn state(&self) -> &State {

@@ -25,8 +25,7 @@
 //! Every call is one transaction, a batch included. A queue opened on a file uses SQLite's WAL with
 //! `synchronous=NORMAL`: once a call has returned, its effect survives `kill -9` of the process. A
 //! power cut may take the last few transactions, but never leaves half of one. The file is locked
-//! for one process. The set of queues, their settings and changes by `SetQueueAttributes` are not
-//! stored: they come from the [`QueueConfig`]s of each start. Messages of a queue that is missing
+//! for one process. The set of queues and their settings are not stored: they come from the [`QueueConfig`]s of each start. Messages of a queue that is missing
 //! from them stay in the file untouched.
 //!
 //! A queue in memory is the same database in a buffer of at most 1 GiB, enough for some three
@@ -55,7 +54,6 @@ mod queues;
 mod receipt;
 mod rows;
 mod schema;
-mod settings;
 mod state;
 mod store;
 mod wire;

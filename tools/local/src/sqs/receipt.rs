@@ -5,7 +5,6 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::error::QueueError;
 use super::schema::QueueKey;
 
 /// Proof of one receive of one message.
@@ -17,24 +16,6 @@ pub struct ReceiptHandle {
     pub(super) queue: QueueKey,
     pub(super) seq: i64,
     pub(super) nonce: [u8; 16],
-}
-
-impl ReceiptHandle {
-    /// Reads back what `Display` wrote.
-    pub(super) fn parse(text: &str) -> Result<Self, QueueError> {
-        Self::decode(text).ok_or(QueueError::ReceiptHandleIsInvalid)
-    }
-
-    fn decode(text: &str) -> Option<Self> {
-        let bytes: [u8; 32] = BASE64.decode(text).ok()?.try_into().ok()?;
-        let (queue, rest) = bytes.split_first_chunk()?;
-        let (seq, nonce) = rest.split_first_chunk()?;
-        Some(Self {
-            queue: QueueKey(i64::from_be_bytes(*queue)),
-            seq: i64::from_be_bytes(*seq),
-            nonce: nonce.try_into().ok()?,
-        })
-    }
 }
 
 impl fmt::Display for ReceiptHandle {

@@ -1,13 +1,11 @@
 //! What the queues of a stack share.
 
-use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::config::QueueConfig;
 use super::error::QueueError;
-use super::limits::millis;
 use super::schema::QueueKey;
 use super::store::Store;
 
@@ -27,8 +25,6 @@ pub(super) struct State {
     pub(super) key: QueueKey,
     pub(super) config: QueueConfig,
     pub(super) created_at: i64,
-    pub(super) modified_at: AtomicI64,
-    pub(super) visibility_millis: AtomicI64,
     /// Notified whenever a message may have become visible sooner than a waiting receiver expects.
     pub(super) changed: Notify,
 }
@@ -47,13 +43,6 @@ impl State {
         now: i64,
     ) -> Result<Self, QueueError> {
         let (key, created_at) = store.register(&config.name, now)?;
-        Ok(Self {
-            key,
-            created_at,
-            modified_at: AtomicI64::new(created_at),
-            visibility_millis: AtomicI64::new(millis(config.visibility_timeout)),
-            changed: Notify::new(),
-            config,
-        })
+        Ok(Self { key, created_at, changed: Notify::new(), config })
     }
 }

@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::fault::Fault;
-use super::{Nothing, Wire, required, seconds};
+use super::{Nothing, Wire, required};
 use crate::sqs::config;
 use crate::sqs::error::QueueError;
 use crate::sqs::handle::Queue;
-use crate::sqs::limits::invalid_value;
 
 /// Attributes that SQS knows and a local queue does not have: asking for them is no mistake.
 const ABSENT: [&str; 9] = [
@@ -38,14 +37,6 @@ pub(super) struct GetQueueAttributes {
     queue_url: Option<String>,
     #[serde(default)]
     attribute_names: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct SetQueueAttributes {
-    queue_url: Option<String>,
-    #[serde(default)]
-    attributes: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -81,13 +72,6 @@ pub(super) struct QueueUrls {
     queue_urls: Vec<String>,
 }
 
-/// AWS spells this one list with a small letter.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct DeadLetterSources {
-    queue_urls: Vec<String>,
-}
-
 impl Wire {
     pub(super) fn get_queue_attributes(
         &self,
@@ -109,37 +93,9 @@ impl Wire {
         Ok(QueueAttributes { attributes })
     }
 
-    pub(super) fn set_queue_attributes(
-        &self,
-        request: SetQueueAttributes,
-    ) -> Result<Nothing, Fault> {
-        let queue = self.queue_at(request.queue_url.as_deref())?;
-        if let Some(name) = request.attributes.keys().find(|name| *name != "VisibilityTimeout") {
-            let sentence = format!("The local stack's queues do not let {name} be changed.");
-            return Err(QueueError::UnsupportedOperation(sentence).into());
-        }
-        if let Some(value) = request.attributes.get("VisibilityTimeout") {
-            let parsed = value.parse().map_err(|_| {
-                invalid_value("VisibilityTimeout", value, "Must be a number of seconds.")
-            })?;
-            queue.set_visibility_timeout(seconds("VisibilityTimeout", parsed)?)?;
-        }
-        Ok(Nothing {})
-    }
-
     pub(super) fn get_queue_url(&self, request: NamedQueue) -> Result<QueueUrl, Fault> {
         let name = required(request.queue_name, "QueueName")?;
         let queue = self.queues.queue(&name)?;
-        Ok(QueueUrl { queue_url: self.queue_url(queue.name()) })
-    }
-
-    pub(super) fn create_queue(&self, request: NamedQueue) -> Result<QueueUrl, Fault> {
-        let name = required(request.queue_name, "QueueName")?;
-        let queue = self.queues.queue(&name).map_err(|_| {
-            let sentence = "The local stack's queues are fixed when it starts: \
-                            none can be created.";
-            QueueError::UnsupportedOperation(sentence.to_owned())
-        })?;
         Ok(QueueUrl { queue_url: self.queue_url(queue.name()) })
     }
 
@@ -148,20 +104,6 @@ impl Wire {
         let queues = self.queues.iter();
         let wanted = queues.filter(|queue| queue.name().starts_with(&request.queue_name_prefix));
         QueueUrls { queue_urls: wanted.map(|queue| self.queue_url(queue.name())).collect() }
-    }
-
-    pub(super) fn list_dead_letter_sources(
-        &self,
-        request: AboutQueue,
-    ) -> Result<DeadLetterSources, Fault> {
-        let queue = self.queue_at(request.queue_url.as_deref())?;
-        let queue_urls = queue.dead_letter_sources().map(|name| self.queue_url(name)).collect();
-        Ok(DeadLetterSources { queue_urls })
-    }
-
-    pub(super) fn list_queue_tags(&self, request: AboutQueue) -> Result<Nothing, Fault> {
-        self.queue_at(request.queue_url.as_deref())?;
-        Ok(Nothing {})
     }
 
     pub(super) fn purge_queue(&self, request: AboutQueue) -> Result<Nothing, Fault> {
@@ -178,12 +120,12 @@ fn describe(queue: &Queue) -> Result<BTreeMap<&'static str, String>, QueueError>
         ("ApproximateNumberOfMessagesNotVisible", counts.in_flight.to_string()),
         ("CreatedTimestamp", (queue.created_at() / 1_000).to_string()),
         ("DelaySeconds", "0".to_owned()),
-        ("LastModifiedTimestamp", (queue.modified_at() / 1_000).to_string()),
+        ("LastModifiedTimestamp", (queue.created_at() / 1_000).to_string()),
         ("MaximumMessageSize", config.max_message_bytes.to_string()),
         ("MessageRetentionPeriod", config.retention.as_secs().to_string()),
         ("QueueArn", config.arn()),
         ("ReceiveMessageWaitTimeSeconds", "0".to_owned()),
-        ("VisibilityTimeout", queue.visibility_timeout().as_secs().to_string()),
+        ("VisibilityTimeout", config.visibility_timeout.as_secs().to_string()),
     ]);
     if let Some(redrive) = &config.redrive {
         let target = config::arn(&redrive.dead_letter_queue);

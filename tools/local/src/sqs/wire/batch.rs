@@ -23,13 +23,6 @@ struct Failure {
     message: String,
 }
 
-/// An entry that succeeded and has nothing else to say.
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct Done {
-    pub(super) id: String,
-}
-
 impl<S> BatchReply<S> {
     pub(super) fn new() -> Self {
         Self { successful: Vec::new(), failed: Vec::new() }

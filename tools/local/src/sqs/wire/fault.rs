@@ -16,7 +16,11 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn unknown_operation(target: &str) -> Self {
-        Self::protocol("UnknownOperationException", format!("Unknown operation {target:?}."))
+        let sentence = format!(
+            "The local stack does not serve {target:?}. It takes messages (SendMessage, SendMessageBatch), says what queues there are and what \
+             waits in them (ListQueues, GetQueueUrl, GetQueueAttributes), and empties them (PurgeQueue); its functions receive the messages."
+        );
+        Self::protocol("UnknownOperationException", sentence)
     }
 
     pub(super) fn not_understood(error: &serde_json::Error) -> Self {
@@ -68,8 +72,7 @@ fn query_code(error: &QueueError) -> String {
         | E::BatchEntryIdsNotDistinct(_)
         | E::InvalidBatchEntryId
         | E::BatchRequestTooLong(_)
-        | E::MessageNotInflight
-        | E::UnsupportedOperation(_) => format!("AWS.SimpleQueueService.{}", error.code()),
+        | E::MessageNotInflight => format!("AWS.SimpleQueueService.{}", error.code()),
         _ => error.code().to_owned(),
     }
 }

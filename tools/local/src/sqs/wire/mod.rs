@@ -4,10 +4,8 @@
 //! the body as `application/x-amz-json-1.0` and, for errors, the header `x-amzn-query-error`.
 
 mod about;
-mod acknowledge;
 mod batch;
 mod fault;
-mod receive;
 mod send;
 
 use std::time::Duration;
@@ -62,32 +60,23 @@ impl Wire {
     }
 
     /// Answers one request. `target` is the header `x-amz-target`, as in `AmazonSQS.SendMessage`.
-    pub async fn call(&self, target: &str, body: &[u8]) -> WireResponse {
+    pub fn call(&self, target: &str, body: &[u8]) -> WireResponse {
         if let Some(numbers) = &self.numbers {
             numbers.add(QUEUE_REQUESTS, "clients", 1.0);
         }
-        match self.answer(target, body).await {
+        match self.answer(target, body) {
             Ok(body) => WireResponse { status: 200, body, error_type: None },
             Err(fault) => fault.into_response(),
         }
     }
 
-    async fn answer(&self, target: &str, body: &[u8]) -> Result<String, Fault> {
+    fn answer(&self, target: &str, body: &[u8]) -> Result<String, Fault> {
         match target.strip_prefix("AmazonSQS.").unwrap_or_default() {
             "SendMessage" => reply(&self.send_message(parse(body)?)?),
             "SendMessageBatch" => reply(&self.send_message_batch(parse(body)?)?),
-            "ReceiveMessage" => reply(&self.receive_message(parse(body)?).await?),
-            "DeleteMessage" => reply(&self.delete_message(parse(body)?)?),
-            "DeleteMessageBatch" => reply(&self.delete_message_batch(parse(body)?)?),
-            "ChangeMessageVisibility" => reply(&self.change_visibility(parse(body)?)?),
-            "ChangeMessageVisibilityBatch" => reply(&self.change_visibility_batch(parse(body)?)?),
             "GetQueueAttributes" => reply(&self.get_queue_attributes(parse(body)?)?),
-            "SetQueueAttributes" => reply(&self.set_queue_attributes(parse(body)?)?),
             "GetQueueUrl" => reply(&self.get_queue_url(parse(body)?)?),
-            "CreateQueue" => reply(&self.create_queue(parse(body)?)?),
             "ListQueues" => reply(&self.list_queues(parse(body)?)),
-            "ListDeadLetterSourceQueues" => reply(&self.list_dead_letter_sources(parse(body)?)?),
-            "ListQueueTags" => reply(&self.list_queue_tags(parse(body)?)?),
             "PurgeQueue" => reply(&self.purge_queue(parse(body)?)?),
             _ => Err(Fault::unknown_operation(target)),
         }
