@@ -8,6 +8,7 @@
 //! remote   its tables and queues
 //! tables   all tables over one client
 //! backlog  how far behind it is
+//! metric_data  what CloudWatch has counted
 //! call_timeout  the deadline of each call
 //! read_only the same clients, without the means to write
 //! consumed what calls of the tables consume
@@ -33,6 +34,7 @@ pub mod consumed;
 pub mod failure;
 pub mod local_stack;
 pub mod loopback;
+pub mod metric_data;
 pub mod own_dir;
 pub mod proxy;
 pub mod queue_counts;

@@ -24,7 +24,6 @@ mod access;
 mod assets;
 mod audit;
 mod backlog;
-mod cloudwatch;
 mod commands;
 mod cost;
 mod fields;
@@ -67,7 +66,6 @@ pub use access::Access;
 use assets::{ICON, SCRIPT, STYLE, asset};
 use axum::routing::{any, get, post};
 pub use backlog::backlog;
-use cloudwatch::CloudWatch;
 use commands::Sent;
 use inside::{faults, log, plots};
 use letters::Depths;
@@ -106,8 +104,6 @@ pub struct Console {
     account: Option<Account>,
     /// What is known of a stack in this process.
     telemetry: Option<LocalTelemetry>,
-    /// What says the same of a stack on AWS, or why nothing does.
-    cloudwatch: Result<CloudWatch, Failure>,
     access: Access,
     /// What a form has to carry.
     token: String,
@@ -146,17 +142,12 @@ impl Console {
             None => return Err(unknown_account(&queue)),
             account => account,
         };
-        let cloudwatch = match &account {
-            Some(account) => CloudWatch::of(&remote, account),
-            None => Err(inside::elsewhere()),
-        };
         Ok(Self {
             reads: Reads::of(&remote)?,
             remote,
             mode,
             account,
             telemetry: None,
-            cloudwatch,
             access,
             token: Uuid::new_v4().simple().to_string(),
             forms: Intake::of(LONGEST_FORM),
@@ -250,13 +241,6 @@ impl Console {
         let nowhere = any(home::nowhere).with_state(Arc::clone(&console));
         let nowhere = nowhere.layer(middleware::from_fn_with_state(access, guard::protect));
         Self::pages(console).fallback_service(nowhere).layer(middleware::from_fn(lead_browsers))
-    }
-
-    /// The names of its tables, as far as they are known.
-    fn tables(&self) -> Vec<String> {
-        let social = [env::TIMELINES_TABLE, env::LEDGER_TABLE, env::FACTS_TABLE, env::VIEWS_TABLE];
-        let all = social.into_iter().chain([env::DEAD_LETTERS_TABLE]);
-        all.filter_map(|name| self.remote.target().optional(name)).collect()
     }
 
     fn remember(&self, sent: Sent) -> Arc<Sent> {

@@ -30,17 +30,6 @@ impl Cost {
         let hours = numbers.observed_millis() as f64 / MILLISECONDS_OF_AN_HOUR;
         Self { dollars: lines_sum(&lines), month: hour / hours * HOURS, lines }
     }
-
-    /// What an hour costs in which these were counted: requests to the API, and units.
-    pub(crate) fn of_hour(prices: &Prices, written: f64, read: f64, requests: f64) -> Self {
-        let lines = vec![
-            line(WRITES, prices.dynamodb_million_writes, written),
-            line(READS, prices.dynamodb_million_reads, read),
-            line(API, prices.http_api_million_requests, requests),
-        ];
-        let dollars = lines_sum(&lines);
-        Self { dollars, month: dollars * HOURS, lines }
-    }
 }
 
 // What is paid for by the piece, of which service.

@@ -68,19 +68,6 @@ impl Fixture {
         Self::of(console, &inside).await
     }
 
-    /// A console that only looks, of an account that has this.
-    pub(super) async fn reading(account: Account, cloudwatch: CloudWatch) -> Self {
-        let console = |remote| {
-            let (account, cloudwatch) = (Some(account), Ok(cloudwatch));
-            Console {
-                account,
-                cloudwatch,
-                ..Console::new(remote, Mode::ReadOnly, Access::of_run(3000)).unwrap()
-            }
-        };
-        Self::of(console, &LocalTelemetry::default()).await
-    }
-
     async fn of(console: impl FnOnce(Remote) -> Console, telemetry: &LocalTelemetry) -> Self {
         let config = StackConfig { telemetry: telemetry.clone(), ..StackConfig::default() };
         let stack = Stack::start(config).await.unwrap();

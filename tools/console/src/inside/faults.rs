@@ -27,7 +27,7 @@ pub(crate) async fn view(State(console): Here) -> Page {
             let value = |name: &str| faults.settings().find(|(of, _)| of.name == name)?.1;
             page(&console, inside, &value)
         }
-        (None, None) => layout::problem(&elsewhere()),
+        (None, None) => layout::problem(&elsewhere(&console)),
         (None, Some(_)) => html! {
             p role="status" { "A stack on AWS has no such switch. What it survives, and how that is tested, is in " code { "docs/FAULTS.md" } "." }
         },

@@ -8,27 +8,16 @@ use nagare_telemetry::LocalTelemetry;
 use nagare_telemetry::journal::{FUNCTIONS, Filter, Journal, Line, OUTCOMES};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::platform::message::LogIds;
-use shared::platform::values::Timestamp;
 use tracing::Level;
 
-use crate::cloudwatch::{CloudWatch, Lines};
+use super::elsewhere;
 use crate::prelude::*;
 use crate::suggestions::{self, Suggestions};
 
 const PAGE: usize = 50;
 /// The most lines of one message. There are five deliveries, and a dead letter.
 const STORY: usize = 1_000;
-const FILTERS: [&str; 8] =
-    ["about", "person", "message", "outcome", "level", "function", "text", WITHIN];
-/// How far back CloudWatch is looked through: an hour where nothing is said, or the milliseconds of one of these.
-const WITHIN: &str = "within";
-const SPANS: [(&str, i64); 3] =
-    [("six hours", 6 * HOUR), ("a day", 24 * HOUR), ("a week", 7 * 24 * HOUR)];
-const AN_HOUR: (&str, i64) = ("an hour", HOUR);
-const HOUR: i64 = 3_600_000;
-const ANY: &str = "any";
-/// How far back the lines of one message are looked for: a day, in which it is delivered or a dead letter.
-const STORY_SPAN: i64 = 24 * HOUR;
+const FILTERS: [&str; 7] = ["about", "person", "message", "outcome", "level", "function", "text"];
 const LEVELS: [&str; 3] = ["INFO", "WARN", "ERROR"];
 
 /// Some lines, and what can be done with them.
@@ -38,33 +27,19 @@ struct Excerpt {
     older: Option<String>,
     /// What tells whether there is anything new.
     seen: String,
-    /// How often it is asked whether there is.
-    every: &'static str,
     said: Markup,
 }
 
 pub(crate) async fn view(State(console): Here, fields: Fields) -> Page {
     let suggested = suggested(&console, &fields).await;
-    let content = match excerpt(&console, &fields).await {
-        Ok(excerpt) => {
-            let names = SPANS.map(|(name, _)| name);
-            // What is kept in this process is all looked through.
-            let spans = console.telemetry.is_none();
-            let spans = spans.then(|| choice(WITHIN, "Within", AN_HOUR.0, &names, &fields));
-            html! { (form(&fields, spans)) (suggested) (section(&fields, &excerpt)) }
+    let content = match &console.telemetry {
+        Some(inside) => {
+            let excerpt = excerpt(inside, &fields).await;
+            html! { (form(&fields)) (suggested) (section(&fields, &excerpt)) }
         }
-        Err(why) => layout::problem(why),
+        None => layout::problem(&elsewhere(&console)),
     };
     layout::page(&console, Place::Log, "Log", content)
-}
-
-/// The lines that fit, where they are kept.
-async fn excerpt<'c>(console: &'c Console, fields: &Fields) -> Result<Excerpt, &'c Failure> {
-    match (&console.telemetry, &console.cloudwatch) {
-        (Some(inside), _) => Ok(kept(inside, fields).await),
-        (None, Ok(cloudwatch)) => Ok(found(cloudwatch, fields).await),
-        (None, Err(why)) => Err(why),
-    }
 }
 
 /// What lines may be about, where nothing narrows them yet.
@@ -84,54 +59,42 @@ async fn suggested(console: &Console, fields: &Fields) -> Markup {
 
 /// The lines again, if there are newer ones that fit.
 pub(crate) async fn news(State(console): Here, fields: Fields) -> Response {
-    let seen = fields.get("seen").unwrap_or_default();
-    if let Some(inside) = &console.telemetry {
-        let (seen, filter) = (seen.parse().unwrap_or(0), filter(&fields));
-        let new = searched(inside, move |journal| journal.behind(seen, &filter, 1)).await;
-        if new.lines.is_empty() {
-            return StatusCode::NO_CONTENT.into_response();
-        }
-    }
-    match excerpt(&console, &fields).await {
-        Ok(same) if console.telemetry.is_none() && same.seen == seen => {
-            StatusCode::NO_CONTENT.into_response()
-        }
-        Ok(excerpt) => layout::region(section(&fields, &excerpt)).into_response(),
-        Err(_) => StatusCode::NOT_FOUND.into_response(),
+    let Some(inside) = &console.telemetry else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let (seen, filter) = (number(&fields, "seen").unwrap_or(0), filter(&fields));
+    let new = searched(inside, move |journal| journal.behind(seen, &filter, 1)).await;
+    match new.lines.is_empty() {
+        true => StatusCode::NO_CONTENT.into_response(),
+        false => layout::region(section(&fields, &excerpt(inside, &fields).await)).into_response(),
     }
 }
 
 pub(crate) async fn story(State(console): Here, Path(message): Path<String>) -> Page {
-    let (lines, said, none) = match (&console.telemetry, &console.cloudwatch) {
-        (Some(inside), _) => {
+    let content = match &console.telemetry {
+        Some(inside) => {
             let message = message.clone();
-            let none =
-                "No line is about it: it has not been received yet, or its lines are dropped.";
             let lines = searched(inside, move |journal| journal.story(&message, STORY)).await;
-            (lines, html! {}, none)
+            told(&lines)
         }
-        (None, Ok(cloudwatch)) => {
-            let filter = Filter { message: Some(message.clone()), ..Filter::default() };
-            let now = cloudwatch.clock.now().unix_millis();
-            let mut found = cloudwatch.newest(&filter, (now - STORY_SPAN, now), STORY).await;
-            found.lines.reverse();
-            let none = "No line of the last day that could be read is about it.";
-            let said = said(&found);
-            (found.lines, said, none)
-        }
-        (None, Err(why)) => (Vec::new(), layout::problem(why), "So its lines are not shown."),
+        None => layout::problem(&elsewhere(&console)),
     };
+    layout::page(&console, Place::Log, &format!("Message {message}"), content)
+}
+
+/// The lines of one message.
+fn told(lines: &[Arc<Line>]) -> Markup {
     let activity = lines.iter().find_map(|line| line.field("activity_id"));
-    let content = html! {
-        (said)
-        @if lines.is_empty() { p role="status" { (none) } }
-        ol class="entries" aria-label="In the order of time" { @for line in &lines { (row(line)) } }
+    html! {
+        @if lines.is_empty() {
+            p role="status" { "No line is about it: it has not been received yet, or its lines are dropped." }
+        }
+        ol class="entries" aria-label="In the order of time" { @for line in lines { (row(line)) } }
         @if let Some(activity) = activity {
             p { a href=(named::path("log", &[("about", activity)])) { "Everything about " (activity) } }
         }
         p { a href=(named::path("log", &[])) { "All lines" } }
-    };
-    layout::page(&console, Place::Log, &format!("Message {message}"), content)
+    }
 }
 
 /// What somebody looks for among lines that are kept in this process. Of many it takes long, and nobody else shall wait for it.
@@ -144,60 +107,17 @@ async fn searched<T: Send + 'static>(
     search.unwrap_or_else(|ended| std::panic::resume_unwind(ended.into_panic()))
 }
 
-async fn kept(inside: &LocalTelemetry, fields: &Fields) -> Excerpt {
+/// The lines that fit.
+async fn excerpt(inside: &LocalTelemetry, fields: &Fields) -> Excerpt {
     let (filter, before) = (filter(fields), number(fields, "before"));
     let page = searched(inside, move |journal| journal.newest(&filter, before, PAGE)).await;
     let (kept, dropped) = inside.journal.counts();
     Excerpt {
         older: page.older.map(|number| number.to_string()),
         seen: page.latest.to_string(),
-        every: "every 1s",
         said: html! { span class="quiet" { (kept) " lines are kept, " (dropped) " older ones were dropped." } },
         lines: page.lines,
     }
-}
-
-async fn found(cloudwatch: &CloudWatch, fields: &Fields) -> Excerpt {
-    let now = cloudwatch.clock.now().unix_millis();
-    let span = fields.get(WITHIN).and_then(|name| SPANS.iter().find(|(other, _)| *other == name));
-    let (name, span) = span.copied().unwrap_or(AN_HOUR);
-    let before = number::<i64>(fields, "before");
-    let until = before.map_or(now, |before| before.saturating_sub(1).clamp(0, now));
-    let since = until.saturating_sub(span).max(0);
-    let found = cloudwatch.newest(&filter(fields), (since, until), PAGE).await;
-    Excerpt {
-        older: (found.known_from <= until).then(|| found.known_from.to_string()),
-        seen: found.fingerprint(),
-        every: "every 10s",
-        said: html! {
-            (said(&found))
-            @if found.known_from == since {
-                span class="quiet" { "All lines of " (name) "." }
-            } @else if !found.is_cut {
-                (since_when(&found))
-            }
-        },
-        lines: found.lines,
-    }
-}
-
-/// What CloudWatch did not answer, or not to the end.
-fn said(found: &Lines) -> Markup {
-    html! {
-        @for (function, error) in &found.unread {
-            p role="alert" class="problem" { "The lines of " (function) ": " (error) }
-        }
-        @if found.is_cut && found.lines.is_empty() {
-            p role="status" class="problem" { "CloudWatch has more to look through than a page waits for: ask for a shorter time, or for less." }
-        } @else if found.is_cut {
-            (since_when(found))
-        }
-    }
-}
-
-fn since_when(found: &Lines) -> Markup {
-    let known_from = Timestamp::from_unix_millis(found.known_from);
-    html! { span class="quiet" { "All lines since " time { (known_from) } "." } }
 }
 
 fn filter(fields: &Fields) -> Filter {
@@ -217,8 +137,8 @@ fn number<N: std::str::FromStr>(fields: &Fields, name: &str) -> Option<N> {
     fields.get(name)?.parse().ok()
 }
 
-/// What narrows the lines, and how far back they are looked for where that is asked.
-fn form(fields: &Fields, spans: Option<Markup>) -> Markup {
+/// What narrows the lines.
+fn form(fields: &Fields) -> Markup {
     let field = |name, label| layout::input(name, label, fields.get(name), false);
     html! {
         form method="get" action=(named::path("log", &[])) class="card" aria-label="Which lines" {
@@ -227,10 +147,9 @@ fn form(fields: &Fields, spans: Option<Markup>) -> Markup {
                 (field("person", "Person"))
                 (field("message", "Message id"))
                 (field("text", "Text"))
-                (choice("outcome", "Outcome", ANY, &OUTCOMES, fields))
-                (choice("level", "At least", ANY, &LEVELS, fields))
-                (choice("function", "Function", ANY, &FUNCTIONS, fields))
-                @if let Some(spans) = spans { (spans) }
+                (choice("outcome", "Outcome", &OUTCOMES, fields))
+                (choice("level", "At least", &LEVELS, fields))
+                (choice("function", "Function", &FUNCTIONS, fields))
             }
             p class="row" {
                 button type="submit" { "Show" }
@@ -240,14 +159,14 @@ fn form(fields: &Fields, spans: Option<Markup>) -> Markup {
     }
 }
 
-/// A choice of values, and what is meant where nothing is chosen.
-fn choice(name: &str, label: &str, otherwise: &str, values: &[&str], fields: &Fields) -> Markup {
+/// A choice of values, or of none.
+fn choice(name: &str, label: &str, values: &[&str], fields: &Fields) -> Markup {
     let chosen = fields.get(name);
     html! {
         div class="field" {
             label for=(name) { (label) }
             select id=(name) name=(name) {
-                option value="" { (otherwise) }
+                option value="" { "any" }
                 @for value in values { option value=(value) selected[chosen == Some(*value)] { (value) } }
             }
         }
@@ -264,7 +183,7 @@ fn section(fields: &Fields, excerpt: &Excerpt) -> Markup {
         named::path(view, &query)
     };
     let again = (is_newest && !is_paused).then(|| with("log-lines", "seen", &excerpt.seen));
-    let trigger = again.is_some().then_some(excerpt.every);
+    let trigger = again.is_some().then_some("every 1s");
     html! {
         section #lines aria-label="Lines" hx-get=[again] hx-trigger=[trigger] hx-swap="outerHTML" {
             div class="row" {

@@ -151,8 +151,12 @@ async fn a_console_elsewhere_says_where_to_look() {
 }
 
 #[tokio::test]
-async fn faults_of_an_account_are_none_of_ours() {
+async fn an_account_has_its_own_place_for_this_and_no_faults_of_ours() {
     let console = Fixture::new(Mode::ReadOnly, Some(account())).await;
+    for path in ["/console/log", "/console/log/m-1", "/console/numbers"] {
+        let page = console.page(path).await;
+        assert!(page.contains("CloudWatch has this") && page.contains("eu-west-1"), "{page}");
+    }
     let page = console.page("/console/faults").await;
     assert!(page.contains("no such switch") && page.contains("docs/FAULTS.md"), "{page}");
     console.stack.shut_down().await;

@@ -25,11 +25,11 @@ pub const OUTCOMES: [&str; 16] = [
 ];
 
 /// The fields in which the projector names what a change is about, by kind and id.
-pub const SUBJECTS: [&str; 2] = ["subject", "view"];
+const SUBJECTS: [&str; 2] = ["subject", "view"];
 /// The fields that say what a line is about.
-pub const ABOUT: [&str; 4] = ["activity_id", "poll_id", "battle_id", "room_id"];
+const ABOUT: [&str; 4] = ["activity_id", "poll_id", "battle_id", "room_id"];
 /// The fields that name a message. A dead letter that is not the first under its message's id has an id of its own.
-pub const OF_MESSAGE: [&str; 2] = ["message_id", "dead_letter"];
+const OF_MESSAGE: [&str; 2] = ["message_id", "dead_letter"];
 
 /// Which log lines a reader wants: those that match every condition that is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! One line, packed: its message and the values of its fields are one text. The names of its fields are those of the log statement
-//! that it comes from; a line that was read as JSON has names of its own.
+//! that it comes from.
 
 use std::fmt::{self, Write};
 
-use serde_json::{Map, Value};
 use shared::platform::message::LogIds;
 use shared::platform::runtime::invocation::{FUNCTION_REQUEST_ID, Invocation};
 use shared::platform::values::Timestamp;
@@ -20,9 +19,6 @@ const BREAK: char = '\n';
 const MESSAGE: &str = "message";
 /// The number of the field with the id of the invocation. No log statement names it, so it comes after all that any has.
 const REQUEST_ID: usize = u32::MAX as usize;
-/// The members of a JSON line that are not fields: what every line has, and the spans in which it was logged.
-const NO_FIELDS: [&str; 4] = ["timestamp", "level", "target", "spans"];
-
 /// One log line of a function.
 #[derive(Debug)]
 pub struct Line {
@@ -30,69 +26,15 @@ pub struct Line {
     pub number: u64,
     /// When it was logged.
     pub at: Timestamp,
-    from: Origin,
+    /// The place in this program that it comes from.
+    place: &'static Metadata<'static>,
     /// The values and the message, each with a line break behind it.
     text: Box<str>,
     /// Of each value, the number of its field and where in the text it ends.
     values: Box<[(u32, u32)]>,
 }
 
-/// Where a line comes from.
-#[derive(Debug)]
-enum Origin {
-    /// A place in this program.
-    Code(&'static Metadata<'static>),
-    /// A function elsewhere.
-    Json(Box<JsonOrigin>),
-}
-
-/// The origin of a line that was read.
-#[derive(Debug)]
-struct JsonOrigin {
-    function: &'static str,
-    target: String,
-    level: Level,
-    /// The names of its values.
-    names: Vec<String>,
-}
-
 impl Line {
-    /// Reads a line of a function's log group: a line of JSON as functions log it, or any other text, which becomes the message.
-    /// Returns `None` for a line of metrics.
-    #[must_use]
-    pub fn read(function: &'static str, at: Timestamp, text: &str) -> Option<Self> {
-        let json = serde_json::from_str::<Map<String, Value>>(text);
-        let (target, level, members) = match json {
-            Ok(line) if line.contains_key("_aws") => return None,
-            Ok(mut line) => match (text_of(&line, "level").parse(), text_of(&line, "type")) {
-                (Ok(level), _) if line.contains_key(MESSAGE) => {
-                    let target = text_of(&line, "target").to_owned();
-                    line.retain(|name, _| !NO_FIELDS.contains(&name.as_str()));
-                    (target, level, line)
-                }
-                // Lambda's own. The template has it write about invocations that failed, and nothing else.
-                (_, "") => (String::new(), Level::INFO, alone(text)),
-                _ => (String::new(), Level::WARN, alone(text)),
-            },
-            Err(_) => (String::new(), Level::INFO, alone(text.trim_end())),
-        };
-        let (mut packing, mut names) = (Packing::default(), Vec::new());
-        for (name, value) in members {
-            let index = names.len();
-            match value {
-                Value::Null => continue,
-                Value::String(text) => packing.add(index, format_args!("{text}")),
-                Value::Number(number) if number.is_f64() => {
-                    packing.add(index, format_args!("{:.3}", number.as_f64().unwrap_or(0.0)));
-                }
-                other => packing.add(index, format_args!("{other}")),
-            }
-            names.push(name);
-        }
-        let origin = JsonOrigin { function, target, level, names };
-        Some(packing.line(Origin::Json(Box::new(origin)), at))
-    }
-
     /// The line of an event. It gets its number later.
     pub(super) fn of(event: &Event<'_>, at: Timestamp) -> Self {
         let mut packing = Packing::default();
@@ -102,34 +44,25 @@ impl Line {
                 packing.add(REQUEST_ID, format_args!("{id}"));
             }
         });
-        packing.line(Origin::Code(event.metadata()), at)
+        packing.line(event.metadata(), at)
     }
 
     /// The level.
     #[must_use]
     pub fn level(&self) -> Level {
-        match &self.from {
-            Origin::Code(place) => *place.level(),
-            Origin::Json(origin) => origin.level,
-        }
+        *self.place.level()
     }
 
     /// The module that logged it.
     #[must_use]
     pub fn target(&self) -> &str {
-        match &self.from {
-            Origin::Code(place) => place.target(),
-            Origin::Json(origin) => &origin.target,
-        }
+        self.place.target()
     }
 
     /// The function that logged it, or another origin.
     #[must_use]
     pub fn function(&self) -> &str {
-        match &self.from {
-            Origin::Code(place) => place.target().split("::").next().unwrap_or_default(),
-            Origin::Json(origin) => origin.function,
-        }
+        self.target().split("::").next().unwrap_or_default()
     }
 
     /// The message.
@@ -138,8 +71,7 @@ impl Line {
         self.all().find(|(name, _)| *name == MESSAGE).map_or("", |(_, message)| message)
     }
 
-    /// The fields without the message, by name: in the order in which they were logged, or, for a line that was read, in the order of
-    /// their names.
+    /// The fields without the message, by name, in the order in which they were logged.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all().filter(|(name, _)| *name != MESSAGE)
     }
@@ -173,35 +105,22 @@ impl Line {
         size_of::<Self>() + around + self.text.len() + size_of_val(&*self.values)
     }
 
+    /// The name of a field.
+    fn name(&self, index: usize) -> Option<&str> {
+        match index {
+            REQUEST_ID => Some(FUNCTION_REQUEST_ID),
+            _ => self.place.fields().iter().nth(index).map(|field| field.name()),
+        }
+    }
+
     fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut start = 0;
         self.values.iter().filter_map(move |&(field, end)| {
             let value = self.text.get(start..end as usize)?;
             start = end as usize + BREAK.len_utf8();
-            Some((self.from.name(field as usize)?, value))
+            Some((self.name(field as usize)?, value))
         })
     }
-}
-
-impl Origin {
-    /// The name of a field.
-    fn name(&self, index: usize) -> Option<&str> {
-        match self {
-            Self::Code(_) if index == REQUEST_ID => Some(FUNCTION_REQUEST_ID),
-            Self::Code(place) => place.fields().iter().nth(index).map(|field| field.name()),
-            Self::Json(origin) => origin.names.get(index).map(String::as_str),
-        }
-    }
-}
-
-/// A member that is a text, or nothing.
-fn text_of<'l>(line: &'l Map<String, Value>, name: &str) -> &'l str {
-    line.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// A text that is all there is.
-fn alone(text: &str) -> Map<String, Value> {
-    Map::from_iter([(MESSAGE.to_owned(), text.into())])
 }
 
 /// Puts values one behind another.
@@ -222,9 +141,9 @@ impl Packing {
         self.text.push(BREAK);
     }
 
-    fn line(self, from: Origin, at: Timestamp) -> Line {
+    fn line(self, place: &'static Metadata<'static>, at: Timestamp) -> Line {
         let (text, values) = (self.text.into_boxed_str(), self.values.into_boxed_slice());
-        Line { number: 0, at, from, text, values }
+        Line { number: 0, at, place, text, values }
     }
 }
 

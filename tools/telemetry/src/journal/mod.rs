@@ -26,7 +26,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use shared::platform::runtime::clock::Clock;
 
-pub use filter::{ABOUT, OF_MESSAGE, SUBJECTS};
 pub use filter::{Filter, OUTCOMES};
 pub use layer::FUNCTIONS;
 pub use line::Line;

@@ -1,6 +1,5 @@
 //! A report of what was counted in this process.
 
-use maud::html;
 use nagare_operator::cost::prices::Prices;
 use nagare_telemetry::numbers::{
     COMMANDS, Numbers, POINTS, Point, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS,
@@ -24,13 +23,7 @@ pub(super) fn report(numbers: &Numbers) -> Report {
         plots: since_start(plots(numbers), numbers),
         kinds: kinds(numbers),
         cost: Cost::of(numbers, &Prices::default()),
-        caption: html! { "What units and requests would have cost on AWS (us-east-1, on demand) since " time { (numbers.since()) } },
-        remark: html! {
-            p class="quiet" {
-                "Calls of functions count; those of the command line and this console do not, but for what they ask of the queues and the API. What was dated back by more than ten minutes is left out of \"Publish to last entry\"."
-            }
-        },
-        every: "every 5s",
+        since: numbers.since(),
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod counted;
 mod figure;
-mod read;
 
+use shared::platform::values::Timestamp;
+
+use super::elsewhere;
 use crate::numbers::Cost;
 use crate::prelude::*;
 
@@ -14,9 +16,7 @@ struct Report {
     plots: Vec<Plot>,
     kinds: Vec<Kind>,
     cost: Cost,
-    caption: Markup,
-    remark: Markup,
-    every: &'static str,
+    since: Timestamp,
 }
 
 /// One plot: one line, or several of one unit.
@@ -38,69 +38,56 @@ struct Line {
     rows: Vec<Option<f64>>,
 }
 
-/// A number by what it is told apart by: in each of the [`SPANS`] of which it is known.
+/// A number by what it is told apart by: in each of the [`SPANS`].
 struct Kind {
     what: &'static str,
     kind: String,
     numbers: Vec<String>,
 }
 
-/// The report, or why there is none; nothing where another process has it.
-async fn report(console: &Console) -> Option<Result<Report, Markup>> {
-    match (&console.telemetry, &console.cloudwatch) {
-        (Some(inside), _) => Some(Ok(counted::report(&inside.numbers))),
-        (None, Ok(cloudwatch)) => {
-            let report = read::report(cloudwatch, &console.tables()).await;
-            Some(report.map_err(|error| layout::problem(&error)))
-        }
-        (None, Err(_)) => None,
-    }
-}
-
 pub(crate) async fn view(State(console): Here) -> Page {
-    let content = match (report(&console).await, &console.cloudwatch) {
-        (Some(Ok(report)), _) => html! {
-            (region(report.every, shown(&report)))
-            h2 { "As tables" }
-            @for plot in &report.plots { (figure::table(plot)) }
-            p class="quiet" { "As of when the page was loaded, in steps of five minutes." }
-        },
-        (Some(Err(problem)), _) => problem,
-        (None, Err(why)) => layout::problem(why),
-        (None, Ok(_)) => html! {},
+    let content = match &console.telemetry {
+        Some(inside) => {
+            let report = counted::report(&inside.numbers);
+            html! {
+                (region(&report))
+                h2 { "As tables" }
+                @for plot in &report.plots { (figure::table(plot)) }
+                p class="quiet" { "As of when the page was loaded, in steps of five minutes." }
+            }
+        }
+        None => layout::problem(&elsewhere(&console)),
     };
     layout::page(&console, Place::Numbers, "Metrics", content)
 }
 
-/// The region alone. What could not be read is tried again.
+/// The region alone.
 pub(crate) async fn now(State(console): Here) -> Response {
-    let region = match report(&console).await {
-        Some(Ok(report)) => region(report.every, shown(&report)),
-        Some(Err(problem)) => region(read::EVERY, problem),
-        None => return StatusCode::NOT_FOUND.into_response(),
-    };
-    layout::region(region).into_response()
+    match &console.telemetry {
+        Some(inside) => layout::region(region(&counted::report(&inside.numbers))).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
-fn region(every: &str, content: Markup) -> Markup {
-    html! { div #numbers hx-get={ (PATH) "numbers-now" } hx-trigger=(every) hx-swap="outerHTML" { (content) } }
-}
-
-fn shown(report: &Report) -> Markup {
+fn region(report: &Report) -> Markup {
     html! {
-        (report.remark)
-        div class="plots" { @for plot in &report.plots { (figure::figure(plot)) } }
-        (by_kind(&report.kinds))
-        (cost(report))
+        div #numbers hx-get={ (PATH) "numbers-now" } hx-trigger="every 5s" hx-swap="outerHTML" {
+            p class="quiet" {
+                "Calls of functions count; those of the command line and this console do not, but for what they ask of the queues and the API. What was dated back by more than ten minutes is left out of \"Publish to last entry\"."
+            }
+            div class="plots" { @for plot in &report.plots { (figure::figure(plot)) } }
+            (by_kind(&report.kinds))
+            (cost(report))
+        }
     }
 }
 
 /// Commands by how they ended, units by table, dead letters by reason: those of which there were any. And how often an
 /// entry was sent, of those written and those sent again.
-fn kinds<const N: usize>(
-    rows: impl Iterator<Item = (&'static str, String, [f64; N])>,
-    written: [f64; N],
-    again: [f64; N],
+fn kinds(
+    rows: impl Iterator<Item = (&'static str, String, [f64; SPANS.len()])>,
+    written: [f64; SPANS.len()],
+    again: [f64; SPANS.len()],
 ) -> Vec<Kind> {
     let some = rows.filter(|(_, _, numbers)| numbers.last().is_some_and(|all| *all > 0.0));
     let some =
@@ -114,13 +101,12 @@ fn kinds<const N: usize>(
 }
 
 fn by_kind(kinds: &[Kind]) -> Markup {
-    let spans = kinds.first().map_or(0, |kind| kind.numbers.len());
     html! {
         table class="stack" {
             caption { "By kind" }
             thead { tr {
                 th scope="col" { "What" } th scope="col" { "Kind" }
-                @for span in SPANS.iter().take(spans) { th scope="col" { (span) } }
+                @for span in SPANS { th scope="col" { (span) } }
             } }
             tbody {
                 @for kind in kinds {
@@ -138,7 +124,7 @@ fn cost(report: &Report) -> Markup {
     let cost = &report.cost;
     html! {
         table class="stack" {
-            caption { (report.caption) }
+            caption { "What units and requests would have cost on AWS (us-east-1, on demand) since " time { (report.since) } }
             thead { tr { th scope="col" { "Service" } th scope="col" { "What" } th scope="col" { "Number" } th scope="col" { "US dollars" } } }
             tbody {
                 @for line in &cost.lines {
