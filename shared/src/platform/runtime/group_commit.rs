@@ -59,6 +59,8 @@ impl<K: Hash + Eq, W: Clone, O, S> Place<K, W, O, S> {
     /// # Errors
     /// [`DeadlineExceeded`]: it is not known what became of its work.
     pub async fn turn(&self, deadline: Deadline) -> Result<OwnedMutexGuard<S>, DeadlineExceeded> {
+        // Those that came with it in one batch join first.
+        tokio::task::yield_now().await;
         deadline.bound(Arc::clone(&self.group.turn).lock_owned()).await
     }
 

@@ -21,8 +21,6 @@
 //! `bytes` is missing if the row was erased, and is too high if an erasure removed something at the same moment. So before a vote is refused permanently, the row in the refusal is weighed, and `bytes` is corrected if it is too
 //! high and nobody has changed it since.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::vote_encoding;
 use crate::platform::dynamo::item::{Item, Row};
 use crate::platform::dynamo::limits::value_bytes;
@@ -78,9 +76,9 @@ impl Cast {
     }
 }
 
-/// The votes of a viewer, by instant.
+/// The votes of a viewer, by instant and in the order in which they count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct History(BTreeMap<Timestamp, BTreeSet<Cast>>);
+pub struct History(Vec<(Timestamp, Cast)>);
 
 impl History {
     /// Reads it from its row.
@@ -88,15 +86,11 @@ impl History {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let mut votes: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        if let Some(set) = row.item.get(VOTES) {
-            let set = set.as_ss().ok();
-            let read = set.and_then(|set| set.iter().map(|it| vote_encoding::read(it)).collect());
-            let read: Vec<_> = read.ok_or_else(|| row.corrupt(VOTES, "a set of votes"))?;
-            for (at, cast) in read {
-                votes.entry(at).or_default().insert(cast);
-            }
-        }
+        let Some(set) = row.item.get(VOTES) else { return Ok(Self::default()) };
+        let read = set.as_ss().ok();
+        let read = read.and_then(|set| set.iter().map(|it| vote_encoding::read(it)).collect());
+        let mut votes: Vec<_> = read.ok_or_else(|| row.corrupt(VOTES, "a set of votes"))?;
+        votes.sort_unstable();
         Ok(Self(votes))
     }
 
@@ -112,7 +106,7 @@ impl History {
     /// True if there is this vote at an instant.
     #[must_use]
     pub fn has(&self, at: Timestamp, cast: &Cast) -> bool {
-        self.0.get(&at).is_some_and(|votes| votes.contains(cast))
+        self.0.binary_search_by(|(of, one)| (of, one).cmp(&(&at, cast))).is_ok()
     }
 
     /// The counting vote of each instant in a range, the end excluded, earliest first.
@@ -122,11 +116,13 @@ impl History {
         end: Timestamp,
         choices: &[Choice],
     ) -> impl DoubleEndedIterator<Item = (Timestamp, &Cast)> {
+        let from = self.0.partition_point(|(at, _)| *at < opens_at);
         // A range that ends before it begins is empty.
-        let within = self.0.range(opens_at..end.max(opens_at));
-        within.filter_map(|(at, votes)| {
-            let greatest = votes.iter().rfind(|cast| cast.is_among(choices));
-            greatest.map(|cast| (*at, cast))
+        let until = self.0.partition_point(|(at, _)| *at < end).max(from);
+        let instants = self.0[from..until].chunk_by(|(one, _), (other, _)| one == other);
+        instants.filter_map(|votes| {
+            let greatest = votes.iter().rfind(|(_, cast)| cast.is_among(choices));
+            greatest.map(|(at, cast)| (*at, cast))
         })
     }
 }
