@@ -26,13 +26,14 @@ pub struct InProcess {
     queues: Wire,
     objects: Option<S3>,
     bus: Option<LocalBus>,
+    takes_turns: bool,
 }
 
 impl InProcess {
     /// A connector to these tables and queues.
     #[must_use]
     pub fn new(engine: Engine, queues: Wire) -> Self {
-        Self { engine, queues, objects: None, bus: None }
+        Self { engine, queues, objects: None, bus: None, takes_turns: false }
     }
 
     /// The same, to these objects too: a request that names no operation is for them.
@@ -45,6 +46,13 @@ impl InProcess {
     #[must_use]
     pub fn with_bus(self, bus: LocalBus) -> Self {
         Self { bus: Some(bus), ..self }
+    }
+
+    /// The same, whose callers give way to each other at each call: none of the calls waits, and so a batch of a thousand would keep
+    /// its thread from everybody else.
+    #[must_use]
+    pub(crate) fn taking_turns(self) -> Self {
+        Self { takes_turns: true, ..self }
     }
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
@@ -104,7 +112,12 @@ pub(crate) fn not_in_memory() -> ConnectorError {
 impl HttpConnector for InProcess {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let this = self.clone();
-        HttpConnectorFuture::new(async move { this.answer(request).await })
+        HttpConnectorFuture::new(async move {
+            if this.takes_turns {
+                tokio::task::yield_now().await;
+            }
+            this.answer(request).await
+        })
     }
 }
 

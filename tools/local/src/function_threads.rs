@@ -1,6 +1,6 @@
 //! The threads of the functions behind queues and streams.
 //!
-//! Their calls of the embedded tables never wait, so a batch of many calls keeps its thread busy from the first to the last. On threads
+//! Their calls of the embedded tables never wait, so a thread is busy as long as there is work. On threads
 //! of their own they keep no request from its answer, as little as they do on AWS, where they are other processes.
 
 use std::io;

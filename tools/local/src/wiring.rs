@@ -152,7 +152,7 @@ impl Wiring {
             .mangled_by(Arc::new(move |object| mangling.mangled(object)));
         let inside = InProcess::new(tables, wire.clone()).with_objects(objects.clone());
         let local_bus = LocalBus::new(&config.clock);
-        let inside = inside.with_bus(local_bus.clone());
+        let inside = inside.with_bus(local_bus.clone()).taking_turns();
         let inside = SharedHttpConnector::new(inside);
         let connector = SharedHttpConnector::new(Faulty::by(&config.telemetry.faults, inside));
         let internal = Sealing::new(secrets.internal.as_bytes())?;
