@@ -32,6 +32,8 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
 use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
+use function_http::reader::{RequestMetrics, Requests};
+use function_http::{Authorization, Claims, LogSampling};
 use nagare_client::sender::Sender;
 use nagare_client::tables::{TableNames, Tables};
 use nagare_local::bus::{self as local_bus, LocalBus};
@@ -65,7 +67,7 @@ use shared::social::activities::ChangeLog;
 use shared::social::follows::Parking;
 use shared::social::likes::LikeCountCache;
 use shared::social::rooms::RoomQueues;
-use timeline_reader::{Authorization, Claims, LogSampling, Reader, RequestMetrics};
+use timeline_reader::Reader;
 
 pub use bucket::Bucket;
 pub use events::{
@@ -73,7 +75,7 @@ pub use events::{
     unfollow,
 };
 use observed::Observed;
-pub use requests::{assert_single, received};
+pub use requests::{assert_single, received, respond};
 
 /// What the clock of a new world shows.
 pub const NOW: &str = "2026-11-20T12:00:00.000Z";
@@ -88,6 +90,7 @@ const DEAD_LETTERS: &str = "dead";
 pub struct World {
     pub writer: Writer,
     pub reader: Reader,
+    pub history_reader: history_reader::Reader,
     pub intake: Intake,
     pub alerter: Alerter,
     pub projector: Projector,
@@ -246,6 +249,15 @@ impl World {
         };
         let to = |name| sender_of("fanout-writer", name);
         let (writers, readers) = (of("fanout-writer"), of("timeline-reader"));
+        let history_readers = of("history-reader");
+        let requests = Requests {
+            authorization: Authorization::Open,
+            claims: Claims::default(),
+            seal: CursorSeal::new(&secrets(7)),
+            metrics: RequestMetrics::new(metrics.clone()),
+            log_sampling: LogSampling::ALL,
+            clock: clock.clone(),
+        };
         let projectors = of("projector");
         let (commands, dead_letters) = (
             CommandQueue::new(to(COMMANDS), internal_seal()),
@@ -308,23 +320,23 @@ impl World {
                 ledger: readers.ledger,
                 facts: readers.facts,
                 views: readers.views,
-                events: readers.events,
                 timelines: readers.timelines,
-                objects: Some(reader_objects),
                 records: Arc::default(),
                 // Tests read what was folded just now.
                 counts: Arc::new(LikeCountCache::keeping_for(Duration::ZERO)),
                 // Whatever a page takes: one thing happens after the other, unless a test says so.
                 hold: Hold::new(Duration::MAX),
-                seal: CursorSeal::new(&secrets(7)),
-                authorization: Authorization::Open,
                 public_cache_seconds: 0,
-                claims: Claims::default(),
                 retention,
                 parking: Parking::off(),
-                metrics: RequestMetrics::new(metrics.clone()),
-                log_sampling: LogSampling::ALL,
-                clock: clock.clone(),
+                requests: requests.clone(),
+            },
+            history_reader: history_reader::Reader {
+                ledger: history_readers.ledger,
+                views: history_readers.views,
+                events: history_readers.events,
+                objects: Some(reader_objects),
+                requests,
             },
             intake: Intake {
                 commands: sender_of("event-intake", COMMANDS),

@@ -167,7 +167,7 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         seal: CursorSeal::new(&secrets),
         authorization: Authorization::Open,
         public_cache_seconds: 0,
-        claims: timeline_reader::Claims::default(),
+        claims: function_http::Claims::default(),
         metrics: RequestMetrics::new(Metrics::off()),
         log_sampling: LogSampling::ALL,
         retention: Retention::default(),

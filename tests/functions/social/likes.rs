@@ -1,12 +1,12 @@
 //! Likes: the latest command wins, counts equal a recount whatever is repeated, and each reads what is theirs.
 
+use function_http::Authorization;
 use futures::future::join_all;
 use nagare_local::engine::stream::StreamRecord;
 use nagare_local::stream_source::event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::{World, delete, follow, publish, soon};
-use timeline_reader::Authorization;
 
 use crate::platform::projecting::records;
 
@@ -205,7 +205,7 @@ async fn each_reads_what_is_theirs() {
     let mut world = World::new();
     world.done(&[publish("anna", "live-1", AT), like("bob", "live-1", 1)]).await;
     world.project("a").await;
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     let asked = [
         ("/v1/viewers/bob/likes", "", Some("bob"), 200),
         ("/v1/viewers/bob/likes", "", Some("eve"), 403),

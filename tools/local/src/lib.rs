@@ -46,6 +46,6 @@ pub use bind::OpenStack;
 pub use config::{
     COMMANDS, DEAD_LETTER_RETENTION, DEAD_LETTERS, StackConfig, StackError, TEMPLATE_VISIBILITY,
 };
+pub use function_http::{ClaimName, Claims};
 pub use stack::Stack;
-pub use timeline_reader::{ClaimName, Claims};
 pub use wiring::FUNCTION_TIMEOUT;

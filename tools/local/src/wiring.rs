@@ -13,11 +13,13 @@ use axum::Router;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
 use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
+use function_http::LogSampling;
+use function_http::reader::{RequestMetrics, Requests};
 use futures::future::BoxFuture;
 use nagare_client::local_stack::{ACCESS_KEY, CLOCK_PATH};
 use nagare_client::tables::Tables;
-use nagare_gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
-use nagare_telemetry::numbers::{INTAKE, Numbers, READER};
+use nagare_gateway::{Answerer, Authorization, Gateway, JwtAuthorizer, Limits};
+use nagare_telemetry::numbers::{HISTORY_READER, INTAKE, Numbers, READER};
 use period_keeper::{Keeper, Mappings};
 use projector::Projector;
 use shared::command::InternalSeal;
@@ -41,7 +43,7 @@ use shared::social::activities::ChangeLog;
 use shared::social::activities::changes::Copies;
 use shared::social::follows::Parking;
 use shared::social::rooms::RoomQueues;
-use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
+use timeline_reader::Reader;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -209,8 +211,8 @@ impl Wiring {
         config: &StackConfig,
     ) -> Router {
         let trusted = match authorizer {
-            Some(_) => timeline_reader::Authorization::Jwt,
-            None => timeline_reader::Authorization::Open,
+            Some(_) => function_http::Authorization::Jwt,
+            None => function_http::Authorization::Open,
         };
         let intake = Intake {
             commands: self.sender(COMMANDS),
@@ -222,44 +224,58 @@ impl Wiring {
             log_sampling: LogSampling::ALL,
             clock: self.clock.clone(),
         };
-        let reader = Reader {
-            ledger: self.tables.ledger.clone(),
-            facts: self.tables.facts.clone(),
-            views: self.tables.views.clone(),
-            timelines: self.tables.timelines.clone(),
-            objects: Some(self.archive.clone()),
-            records: Arc::default(),
-            counts: Arc::default(),
-            events: self.tables.events.clone(),
-            hold: Hold::default(),
-            seal: self.cursors.clone(),
-            public_cache_seconds: config.public_cache_seconds,
+        let requests = Requests {
             authorization: trusted,
             claims: config.claims.clone(),
-            retention: Retention::default(),
-            parking: self.parking.clone(),
+            seal: self.cursors.clone(),
             metrics: RequestMetrics::new(self.numbers.metrics()),
             // Whoever develops wants to see every request.
             log_sampling: LogSampling::ALL,
             clock: self.clock.clone(),
         };
+        let history = history_reader::Reader {
+            ledger: self.tables.ledger.clone(),
+            views: self.tables.views.clone(),
+            events: self.tables.events.clone(),
+            objects: Some(self.archive.clone()),
+            requests: requests.clone(),
+        };
+        let reader = Reader {
+            ledger: self.tables.ledger.clone(),
+            facts: self.tables.facts.clone(),
+            views: self.tables.views.clone(),
+            timelines: self.tables.timelines.clone(),
+            records: Arc::default(),
+            counts: Arc::default(),
+            hold: Hold::default(),
+            public_cache_seconds: config.public_cache_seconds,
+            retention: Retention::default(),
+            parking: self.parking.clone(),
+            requests,
+        };
         let numbers = self.numbers.clone();
         let handler = move |event: ApiGatewayV2httpRequest| {
-            let (intake, reader) = (intake.clone(), reader.clone());
-            // Routes that are sent to are the intake's, and the reader has all others.
-            let is_sent = event.route_key.as_deref().is_some_and(|key| key.starts_with("POST "));
-            numbers.invocation(if is_sent { INTAKE } else { READER }, 0);
+            let (intake, reader, history) = (intake.clone(), reader.clone(), history.clone());
+            let numbers = numbers.clone();
             async move {
-                let answer: BoxFuture<'_, _> = if is_sent {
-                    intake.handle(&event, Deadline::after(event_intake::PATIENCE))
-                } else {
-                    reader.handle(&event, Deadline::after(timeline_reader::PATIENCE))
+                let (name, answer): (_, BoxFuture<'_, _>) = match Answerer::of(&event) {
+                    Answerer::EventIntake => {
+                        (INTAKE, intake.handle(&event, Deadline::after(event_intake::PATIENCE)))
+                    }
+                    Answerer::HistoryReader => {
+                        let deadline = Deadline::after(history_reader::PATIENCE);
+                        (HISTORY_READER, history.handle(&event, deadline))
+                    }
+                    Answerer::TimelineReader => {
+                        (READER, reader.handle(&event, Deadline::after(timeline_reader::PATIENCE)))
+                    }
                 };
+                numbers.invocation(name, 0);
                 Ok::<_, Infallible>(invocation().scope(answer).await)
             }
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
-        let gateway = Gateway::new(handler, ROUTES, authorization, Limits::default());
+        let gateway = Gateway::new(handler, authorization, Limits::default());
         let gateway = gateway.taking(event_intake::ROUTES);
         gateway.with_clock(self.clock.clone()).with_cors(config.cors.clone()).router()
     }

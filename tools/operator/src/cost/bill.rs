@@ -1,8 +1,8 @@
 //! The monthly bill: what is used, times its price.
 
+use function_http::reader::{METRICS_PAGES, METRICS_WINDOW};
 use serde::Serialize;
 use shared::platform::runtime::hold::Hold;
-use timeline_reader::{METRICS_PAGES, METRICS_WINDOW};
 
 use super::month::Month;
 use super::prices::Prices;

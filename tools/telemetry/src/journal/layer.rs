@@ -8,9 +8,10 @@ use tracing_subscriber::layer::Context;
 use super::{Journal, Line};
 
 /// The crates of the functions. Code that they share logs as part of the function that calls it.
-pub const FUNCTIONS: [&str; 6] = [
+pub const FUNCTIONS: [&str; 7] = [
     "fanout_writer",
     "timeline_reader",
+    "history_reader",
     "projector",
     "dlq_alerter",
     "event_intake",

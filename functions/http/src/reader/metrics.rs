@@ -18,7 +18,7 @@ use serde::Serialize;
 use shared::platform::runtime::metrics::{Count, Durations, MetricNames, Metrics, Record};
 use shared::platform::values::Timestamp;
 
-use crate::log::Outcome;
+use super::log::Answered;
 
 /// The longest time for which pages are collected while requests arrive.
 pub const METRICS_WINDOW: Duration = Duration::from_secs(10);
@@ -69,29 +69,29 @@ impl RequestMetrics {
     }
 
     /// Counts a request that was answered now.
-    pub(crate) fn count(&self, outcome: &Outcome<'_>, now: Timestamp) {
+    pub fn count(&self, answered: &Answered<'_>, now: Timestamp) {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         let is_late = gathered.written_at.is_none_or(|at| now.since(at) >= METRICS_WINDOW);
         let wrote_earlier_ones = is_late && gathered.write(&self.metrics, now);
-        gathered.add(outcome, now);
+        gathered.add(answered, now);
         let is_alone = is_late && !wrote_earlier_ones;
-        if is_alone || !outcome.is_smooth() || gathered.pages >= METRICS_PAGES {
+        if is_alone || !answered.is_smooth() || gathered.pages >= METRICS_PAGES {
             gathered.write(&self.metrics, now);
         }
     }
 }
 
 impl PendingMetrics {
-    fn add(&mut self, outcome: &Outcome<'_>, now: Timestamp) {
-        match outcome.items {
+    fn add(&mut self, answered: &Answered<'_>, now: Timestamp) {
+        match answered.items {
             Ok(_) => {
-                self.answers.page_latency.add(rounded(outcome.took));
+                self.answers.page_latency.add(rounded(answered.took));
                 self.pages += 1;
             }
             Err(_) => self.answers.problems += 1,
         }
-        self.answers.reads_retried += outcome.usage.retries;
-        self.answers.keys_unprocessed += outcome.usage.unprocessed;
+        self.answers.reads_retried += answered.usage.retries;
+        self.answers.keys_unprocessed += answered.usage.unprocessed;
         self.latest = Some(now);
     }
 

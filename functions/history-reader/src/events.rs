@@ -16,10 +16,10 @@ use shared::platform::values::{
 };
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::query::Parameters;
-use crate::http::response::Answer;
-use crate::page::{Cursors, Names, Paging, Request, Source, fill};
+use function_http::Problem;
+use function_http::page::{Cursors, Names, Paging, Request, Source, fill};
+use function_http::reader::query::Parameters;
+use function_http::response::Answer;
 
 const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor"];
 
@@ -101,7 +101,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let paging = Paging::new(cx, &list, &request, cx.now, history.from());
     let mut named = Named { history, names: Names::read(&request.cursor.filter) };
     let page = fill(&paging, &mut named).await?.page;
-    let seal = &cx.reader.seal;
+    let seal = &cx.requests().seal;
     let cursors = Cursors::of(&paging, &page, seal).await?;
     let items = page.items.iter().map(|(key, event)| Item {
         event_id: &key.activity_id,

@@ -4,28 +4,28 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use shared::platform::paging::{Cursor, Floor, List, Position, Range, Seen};
 use shared::platform::values::{Order, Span, Timestamp, TimestampError, ViewerId};
 
-use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::query::Parameters;
+use crate::problem::Problem;
+use crate::reader::query::Parameters;
+use crate::reader::{Context, Routes};
 
 /// Items on a page by default.
-pub(crate) const DEFAULT_LIMIT: usize = 20;
+pub const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
 const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", "include"];
 
 /// One page of a list: where it begins, which way it goes, how long it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+pub struct Request {
     /// The most items on it.
-    pub(crate) limit: usize,
+    pub limit: usize,
     /// The position to continue from; the start of a list is a cursor too.
-    pub(crate) cursor: Cursor,
+    pub cursor: Cursor,
     /// Whose own likes are shown, if activities are shown with their likes.
-    pub(crate) own: Option<ViewerId>,
+    pub own: Option<ViewerId>,
 }
 
 /// The parameters of a request for a page, and `others` that may be given several times.
-pub(crate) fn parameters<'a>(
+pub fn parameters<'a>(
     event: &'a ApiGatewayV2httpRequest,
     others: &'static [&'static str],
 ) -> Result<Parameters<'a>, Problem> {
@@ -35,8 +35,8 @@ pub(crate) fn parameters<'a>(
 impl Request {
     /// Reads the parameters of a request for a page of a list with a filter. The filter is made from the parameters `carried`,
     /// which a cursor contains like the range.
-    pub(crate) fn parse(
-        cx: &Context<'_>,
+    pub fn parse(
+        cx: &Context<'_, impl Routes>,
         parameters: &Parameters<'_>,
         list: &List,
         filter: Vec<u8>,
@@ -47,7 +47,7 @@ impl Request {
         let mut cursor = match parameters.get("cursor") {
             Some(text) => {
                 parameters.without("cursor", &[&["order", "from", "to"], carried].concat())?;
-                let opened = cx.reader.seal.open(list, text);
+                let opened = cx.requests().seal.open(list, text);
                 opened.map_err(|e| Problem::invalid("cursor", e.to_string()))?
             }
             None => Cursor {
@@ -74,12 +74,12 @@ impl Request {
     }
 
     /// True if it is the first page of what became visible since. Most of these find nothing.
-    pub(crate) fn is_poll(&self) -> bool {
+    pub fn is_poll(&self) -> bool {
         matches!(self.cursor.position, Position::Newer { after: None, .. })
     }
 
     /// The span to read, without what retention has dropped, and the stored sort key to begin after.
-    pub(super) fn start(&self, retained_from: Timestamp) -> (Span, Option<String>) {
+    pub fn start(&self, retained_from: Timestamp) -> (Span, Option<String>) {
         let Cursor { range, position, seen, .. } = &self.cursor;
         let from = range.from.map_or(retained_from, |from| from.max(retained_from));
         let span = |order, from| Span { from, to: range.to, order };
@@ -114,7 +114,7 @@ impl Request {
     }
 
     /// The number of rows that will be skipped because they were shown before, as far as the cursor knows.
-    pub(super) fn skipped(&self) -> usize {
+    pub fn skipped(&self) -> usize {
         let seen = self.cursor.seen.as_ref().filter(|_| self.is_newer());
         seen.map_or(0, Seen::count)
     }
@@ -128,7 +128,7 @@ fn include(text: &str) -> Result<bool, Problem> {
 }
 
 /// Parses the number of items on a page.
-pub(crate) fn limit(text: &str) -> Result<usize, Problem> {
+pub fn limit(text: &str) -> Result<usize, Problem> {
     // `parse` alone would take a leading `+`.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|n| digits && (1..=MAX_LIMIT).contains(n));
@@ -136,7 +136,7 @@ pub(crate) fn limit(text: &str) -> Result<usize, Problem> {
     number.ok_or_else(|| Problem::invalid("limit", problem()))
 }
 
-pub(crate) fn order(text: &str) -> Result<Order, Problem> {
+pub fn order(text: &str) -> Result<Order, Problem> {
     match text {
         "newest" => Ok(Order::Newest),
         "oldest" => Ok(Order::Oldest),
@@ -145,13 +145,13 @@ pub(crate) fn order(text: &str) -> Result<Order, Problem> {
 }
 
 /// Parses the start of a range, included.
-pub(crate) fn from(text: &str) -> Result<Timestamp, Problem> {
+pub fn from(text: &str) -> Result<Timestamp, Problem> {
     let day = |_| Timestamp::parse_date(text);
     Timestamp::parse(text).or_else(day).map_err(|e| instant_problem("from", text, &e))
 }
 
 /// Parses the end of a range, excluded.
-pub(crate) fn to(text: &str) -> Result<Timestamp, Problem> {
+pub fn to(text: &str) -> Result<Timestamp, Problem> {
     let day = |_| Timestamp::parse_date(text).map(Timestamp::next_day);
     Timestamp::parse(text).or_else(day).map_err(|e| instant_problem("to", text, &e))
 }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 
-use super::problem::Problem;
+use crate::problem::Problem;
 
 /// The query parameters that mean something to a request, decoded. All others are ignored.
-pub(crate) struct Parameters<'a> {
+pub struct Parameters<'a> {
     once: HashMap<&'static str, Cow<'a, str>>,
     /// Those that may be given several times, in their order.
     several: Vec<(&'static str, Cow<'a, str>)>,
@@ -16,7 +16,7 @@ pub(crate) struct Parameters<'a> {
 
 impl<'a> Parameters<'a> {
     /// Those of an event that have one of these names. None of them may be given twice.
-    pub(crate) fn of(
+    pub fn of(
         event: &'a ApiGatewayV2httpRequest,
         known: &'static [&'static str],
     ) -> Result<Self, Problem> {
@@ -24,7 +24,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// The same, and those that have one of the names in `several`, which may be given as often as one likes.
-    pub(crate) fn with_several(
+    pub fn with_several(
         event: &'a ApiGatewayV2httpRequest,
         known: &'static [&'static str],
         several: &'static [&'static str],
@@ -45,12 +45,12 @@ impl<'a> Parameters<'a> {
         Ok(found)
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.once.get(name).map(AsRef::as_ref)
     }
 
     /// All values of a parameter that may be given several times.
-    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.several
             .iter()
             .filter(move |(given, _)| *given == name)
@@ -58,7 +58,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// Refuses parameters that `given` carries already.
-    pub(crate) fn without(&self, given: &str, others: &[&'static str]) -> Result<(), Problem> {
+    pub fn without(&self, given: &str, others: &[&'static str]) -> Result<(), Problem> {
         let is_given = |other: &str| self.get(other).is_some() || self.all(other).next().is_some();
         match others.iter().find(|other| is_given(other)) {
             None => Ok(()),

@@ -18,9 +18,9 @@ use shared::history::tenants::{Customers, Definitions, ScoreDefinition};
 use shared::platform::values::{CustomerId, EventName, Payload, Timestamp};
 
 use crate::Context;
-use crate::http::list::{self, List};
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::reader::list::{self, List};
+use function_http::response::Answer;
 
 /// Bytes of blocks that a page reads, unless those of its first customer are more.
 const MOST_BLOCKS: usize = 256 * 1024;

@@ -5,8 +5,8 @@ use shared::history::refusals::{Refusals, RefusalsOfDay, RefusedEvent};
 use shared::platform::values::{CustomerId, EventId, TenantId, Timestamp};
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::response::Answer;
 
 #[derive(Serialize)]
 struct Body {

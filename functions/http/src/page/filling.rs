@@ -23,7 +23,7 @@ use shared::platform::values::SortKey;
 use super::{Page, Paging, Source};
 
 /// Rounds of calls that a page makes at most.
-pub(super) const ROUNDS: usize = 8;
+pub const ROUNDS: usize = 8;
 /// Read units that a reading of a page spends at most on rows and lookups, besides one for each item on it. What one reading has
 /// looked up is not read by the next.
 const UNITS: usize = 160;
@@ -36,23 +36,27 @@ const ROWS_A_CALL: usize = 8_000;
 const MIN_ROWS_PER_LOOKUP: usize = 10;
 /// The most rows looked up at once: two BatchGetItem calls if each row is of another actor. After a read with too many
 /// hidden rows, the next one reads at least this many.
-pub(super) const MAX_ROWS_PER_LOOKUP: usize = 100;
+pub const MAX_ROWS_PER_LOOKUP: usize = 100;
 /// The most rows read at once: about 25 read units.
-pub(super) const MAX_ROWS_PER_READ: usize = 1_000;
+pub const MAX_ROWS_PER_READ: usize = 1_000;
 /// Rows read beyond a full page before it claims that there may be more. The next page is then empty if there is
 /// nothing.
 const BEYOND: usize = 500;
 
 /// A page, and the rows that it was made from.
-pub(crate) struct Filled<S: Source> {
-    pub(crate) page: Page<S::Shown>,
-    pub(crate) rows: Vec<S::Row>,
+#[derive(Debug)]
+pub struct Filled<S: Source> {
+    pub page: Page<S::Shown>,
+    pub rows: Vec<S::Row>,
     /// True if it ended before it was known whether there is more.
-    pub(super) is_cut: bool,
+    pub is_cut: bool,
 }
 
 /// Reads a page from a source.
-pub(crate) async fn fill<S: Source>(
+///
+/// # Errors
+/// [`DynamoError`]
+pub async fn fill<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,
 ) -> Result<Filled<S>, DynamoError> {
@@ -60,7 +64,10 @@ pub(crate) async fn fill<S: Source>(
 }
 
 /// Reads as much of a page as the given number of rows contains, in one call of its list.
-pub(super) async fn fill_at_once<S: Source>(
+///
+/// # Errors
+/// [`DynamoError`]
+pub async fn fill_at_once<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,
     rows: usize,

@@ -9,10 +9,10 @@ use shared::history::tenants::{Alert, AlertSource, Alerts, Definitions};
 use shared::platform::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
 use crate::Context;
-use crate::http::list::{self, List, UNREAD};
-use crate::http::problem::Problem;
-use crate::http::query::Parameters;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::reader::list::{self, List, UNREAD};
+use function_http::reader::query::Parameters;
+use function_http::response::Answer;
 
 /// Calls that a page makes to find its alerts.
 const ROUNDS: usize = 4;

@@ -9,9 +9,9 @@ use shared::history::summaries::{NamePage, NameTally, Summaries};
 use shared::platform::values::{EventName, Timestamp};
 
 use crate::Context;
-use crate::http::list::{self, List};
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::reader::list::{self, List};
+use function_http::response::Answer;
 
 #[derive(Serialize)]
 struct Item {

@@ -18,9 +18,9 @@ use shared::platform::objects::{ObjectError, Objects};
 use shared::platform::values::{TenantId, Timestamp};
 
 use crate::Context;
-use crate::http::list::{self, List};
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::reader::list::{self, List};
+use function_http::response::Answer;
 
 /// How long an address works.
 const VALID: Duration = Duration::from_secs(15 * 60);

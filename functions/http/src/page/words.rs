@@ -7,14 +7,14 @@ use std::str::FromStr;
 use shared::platform::paging::MAX_FILTER_BYTES;
 use shared::platform::values::{EventName, Kind};
 
-use crate::http::problem::Problem;
-use crate::http::query::Parameters;
+use crate::problem::Problem;
+use crate::reader::query::Parameters;
 
 /// The most words of one request: each may be a list of its own.
 const MOST: usize = 10;
 
 /// A word that a list can be filtered by. No word contains a comma.
-pub(crate) trait Word: Display + FromStr<Err: Display> + Ord {
+pub trait Word: Display + FromStr<Err: Display> + Ord {
     /// The name of the parameter.
     const PARAMETER: &'static str;
 }
@@ -29,18 +29,18 @@ impl Word for EventName {
 
 /// A set of words. The empty set stands for all words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Words<W>(BTreeSet<W>);
+pub struct Words<W>(BTreeSet<W>);
 
 /// Kinds of activities.
-pub(crate) type Kinds = Words<Kind>;
-pub(crate) type Names = Words<EventName>;
+pub type Kinds = Words<Kind>;
+pub type Names = Words<EventName>;
 
 impl<W: Word> Words<W> {
     /// The name of the parameter.
-    pub(crate) const PARAMETER: &'static str = W::PARAMETER;
+    pub const PARAMETER: &'static str = W::PARAMETER;
 
     /// Those that are asked for.
-    pub(crate) fn parse(parameters: &Parameters<'_>) -> Result<Self, Problem> {
+    pub fn parse(parameters: &Parameters<'_>) -> Result<Self, Problem> {
         let parse = |text: &str| {
             text.parse().map_err(|e: W::Err| Problem::of_query(W::PARAMETER, text, &e))
         };
@@ -48,7 +48,7 @@ impl<W: Word> Words<W> {
     }
 
     /// As a cursor carries them.
-    pub(crate) fn write(&self) -> Result<Vec<u8>, Problem> {
+    pub fn write(&self) -> Result<Vec<u8>, Problem> {
         let text = self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         if self.0.len() > MOST || text.len() > MAX_FILTER_BYTES {
             let most = format!(
@@ -61,27 +61,27 @@ impl<W: Word> Words<W> {
     }
 
     /// Those that a cursor carries.
-    pub(crate) fn read(filter: &[u8]) -> Self {
+    pub fn read(filter: &[u8]) -> Self {
         let texts = filter.split(|byte| *byte == b',').map(String::from_utf8_lossy);
         Self(texts.filter_map(|text| text.parse().ok()).collect())
     }
 
     /// True if no word is left out.
-    pub(crate) fn is_all(&self) -> bool {
+    pub fn is_all(&self) -> bool {
         self.0.is_empty()
     }
 
     /// How many there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &W> {
+    pub fn iter(&self) -> impl Iterator<Item = &W> {
         self.0.iter()
     }
 
     /// True if items with this word are shown.
-    pub(crate) fn show(&self, word: &W) -> bool {
+    pub fn show(&self, word: &W) -> bool {
         self.is_all() || self.0.contains(word)
     }
 }

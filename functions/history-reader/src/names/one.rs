@@ -7,8 +7,8 @@ use shared::platform::values::{EventName, TenantId};
 
 use super::Item;
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::response::Answer;
 
 #[derive(Serialize)]
 struct Body {

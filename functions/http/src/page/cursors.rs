@@ -26,15 +26,15 @@ use super::{Page, Paging};
 
 /// The cursors of a page.
 #[derive(Debug)]
-pub(crate) struct Cursors {
+pub struct Cursors {
     /// `None` if there is nothing beyond the page.
-    pub(crate) next: Option<Cursor>,
-    pub(crate) newer: Cursor,
+    pub next: Option<Cursor>,
+    pub newer: Cursor,
 }
 
 impl Cursors {
     /// The cursors of a page that was read. Stores first which activities were shown, if that does not fit into a cursor.
-    pub(crate) async fn of<T>(
+    pub async fn of<T>(
         paging: &Paging<'_>,
         page: &Page<T>,
         seal: &CursorSeal,

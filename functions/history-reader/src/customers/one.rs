@@ -8,8 +8,8 @@ use shared::platform::values::{CustomerId, TenantId};
 
 use super::{Item, first_day};
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::response::Answer;
 
 /// `GET /v1/tenants/{tenant_id}/customers/{customer_id}`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
