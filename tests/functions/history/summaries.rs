@@ -7,10 +7,10 @@ mod replaying;
 use std::collections::BTreeMap;
 
 use function_http::Authorization;
+use function_stream::StreamResponse;
 use nagare_local::engine::stream::StreamRecord;
 use nagare_local::faults::Fault;
 use nagare_local::stream_source::event_of;
-use projector::StreamResponse;
 use serde_json::{Value, json};
 use shared::history::events::{Customer, Tally};
 use shared::history::summaries::{CustomerSummary, Summaries};
@@ -60,7 +60,7 @@ fn records(world: &World, period: &str) -> Vec<StreamRecord> {
 
 async fn fold(world: &World, period: &str, shard: &str, some: &[StreamRecord]) -> StreamResponse {
     let batch = event_of(&table(period), shard, some).unwrap();
-    world.projector.handle(batch, soon()).await.unwrap()
+    world.fold(batch, soon()).await.unwrap()
 }
 
 /// Folds all, some records at a time, in two shards of each stream.

@@ -12,6 +12,7 @@ use nagare_local::{self as local, event_source, schema, stream_dead_letter, stre
 use nagare_operator::cost::bill::DEPLOYED;
 use serde_json::{Value, json};
 use shared::history::events::{EventSettings, capacity};
+use shared::platform::projection::redriven;
 use shared::platform::runtime::{env, metrics};
 use tests::{NOW, World, api_event, follow, observed, publish, soon};
 
@@ -62,19 +63,21 @@ fn functions(writer: &BTreeSet<String>, reader: &BTreeSet<String>) -> Value {
         json!({"variables": required, "optional": optional, "counts": counted})
     };
     let shard = json!({"shardId": "shardId-1", "Records": []});
-    let batch: projector::StreamEvent = serde_json::from_value(shard).unwrap();
+    let batch: ::function_stream::StreamEvent = serde_json::from_value(shard).unwrap();
     let mut found = json!({
         "DlqAlerter": of(dlq_alerter::env::all(), dlq_alerter::metric_names()),
         "EventIntake": of(event_intake::env::all(), event_intake::metric_names()),
         "FanoutWriter": of(fanout_writer::env::all(), fanout_writer::metric_names()),
         "PeriodKeeper": of(period_keeper::env::all(), period_keeper::metric_names()),
-        "Projector": of(projector::env::all(), projector::metric_names()),
+        "HistoryProjector": of(history_projector::env::all(), history_projector::metric_names()),
+        "Projector": of(projector::env::all(), ::function_stream::metric_names()),
         "HistoryReader": of(history_reader::env::all(), ::function_http::reader::metric_names()),
         "TimelineReader": of(timeline_reader::env::all(), ::function_http::reader::metric_names()),
     });
     found["EventIntake"]["patience_seconds"] = event_intake::PATIENCE.as_secs().into();
     found["TimelineReader"]["patience_seconds"] = timeline_reader::PATIENCE.as_secs().into();
     found["HistoryReader"]["patience_seconds"] = history_reader::PATIENCE.as_secs().into();
+    found["HistoryProjector"]["brought_back"] = redriven::PREFIX.into();
     found["Projector"]["is_told_of_the_shard"] = batch.shard_id.is_some().into();
     found["FanoutWriter"]["logs"] = json!(writer);
     found["TimelineReader"]["logs"] = json!(reader);

@@ -56,7 +56,7 @@ fn likes_of(mut records: Vec<StreamRecord>) -> Vec<StreamRecord> {
 /// Hands records over as a batch of a shard; how many the answer leaves.
 async fn project(world: &World, shard: &str, records: &[StreamRecord]) -> usize {
     let batch = event(shard, records).unwrap();
-    world.projector.handle(batch, soon()).await.unwrap().batch_item_failures.len()
+    world.fold(batch, soon()).await.unwrap().batch_item_failures.len()
 }
 
 #[tokio::test]
@@ -269,7 +269,7 @@ async fn without_a_shard_nothing_is_folded() {
     world.done(&[like("bob", "a", 1)]).await;
     let mut batch = event("s", &records(&world)).unwrap();
     batch.shard_id = None;
-    let error = world.projector.handle(batch, soon()).await.unwrap_err();
+    let error = world.fold(batch, soon()).await.unwrap_err();
     assert!(error.to_string().contains("tumbling window"), "{error}");
 }
 

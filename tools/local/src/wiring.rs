@@ -15,6 +15,7 @@ use event_intake::{Intake, TenantRates};
 use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
 use function_http::LogSampling;
 use function_http::reader::{RequestMetrics, Requests};
+use function_stream::Projection;
 use futures::future::BoxFuture;
 use nagare_client::local_stack::{ACCESS_KEY, CLOCK_PATH};
 use nagare_client::tables::Tables;
@@ -63,7 +64,7 @@ use super::s3::{BUCKET, S3};
 use super::schema;
 use super::sqs::{QueueConfig, Queues, REGION, Wire};
 use super::stream_dead_letter::GivingUp;
-use super::stream_source::StreamSource;
+use super::stream_source::{StreamSource, to_both_projectors};
 
 /// How long one invocation may take, as the template sets it.
 pub const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -346,24 +347,27 @@ impl Wiring {
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
         };
-        let projector = Projector {
+        let projection = Projection {
             facts: self.tables.facts.clone(),
             views: self.tables.views.clone(),
-            dead_letters: projector::DeadLetterQueue::new(
+            dead_letters: function_stream::DeadLetterQueue::new(
                 self.sender(DEAD_LETTERS),
                 self.internal.clone(),
                 self.letter_seal.clone(),
             ),
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
-            read_notifications: Retention::default(),
+            bus: self.bus.clone(),
+        };
+        let history = history_projector::Projector {
+            projection: projection.clone(),
             tables: self.tables.events.tables().clone(),
             rules: Rules::new(&self.tables.ledger, &self.tables.views).with_bus(&self.bus),
             refusals: Refusals::new(&self.tables.ledger),
-            bus: self.bus.clone(),
         };
-        let numbers = [(); 3].map(|()| self.numbers.clone());
-        let [by_writer, by_alerter, by_projector] = numbers;
+        let projector = Projector { projection, read_notifications: Retention::default() };
+        let numbers = [(); 4].map(|()| self.numbers.clone());
+        let [by_writer, by_alerter, by_projector, by_history] = numbers;
         let write = move |event: SqsEvent, deadline| {
             let writer = writer.clone();
             by_writer.invocation("fan-out writer", RECEIVE_AND_DELETE);
@@ -374,14 +378,22 @@ impl Wiring {
             by_alerter.invocation("dead-letter alerter", RECEIVE_AND_DELETE);
             async move { invocation().scope(alerter.handle(event, deadline)).await }
         };
-        let project = Arc::new(move |event, deadline| {
-            let projector = projector.clone();
+        let project_events = move |event, deadline| {
+            let history = history.clone();
+            by_history.invocation("history projector", 0);
+            async move { invocation().scope(history.handle(event, deadline)).await }
+        };
+        let brought_back = project_events.clone();
+        let project_facts = move |event, deadline| {
+            let (projector, brought_back) = (projector.clone(), brought_back.clone());
             by_projector.invocation("projector", 0);
-            async move { invocation().scope(projector.handle(event, deadline)).await }
-        });
-        let projecting = Arc::clone(&project);
-        let project_facts = move |event, deadline| project(event, deadline);
-        let project_events = move |event, deadline| projecting(event, deadline);
+            async move {
+                let project =
+                    async |event| invocation().scope(projector.handle(event, deadline)).await;
+                let project_history = async |event| brought_back(event, deadline).await;
+                to_both_projectors(project, project_history, event).await
+            }
+        };
         let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
         // Whoever held these messages is gone: a stack that was down has no other receivers.
         commands.release_in_flight()?;

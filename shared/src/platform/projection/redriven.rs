@@ -21,7 +21,7 @@ use crate::platform::message::{Body, CommandPayload, Members, Names};
 use crate::platform::values::Origin;
 
 /// The prefix of the partition keys of such rows. The partition key of the row that changed follows.
-const PREFIX: &str = "changed#";
+pub const PREFIX: &str = "changed#";
 /// The attribute with the change, as in the command.
 pub const CHANGE: &str = "change";
 /// The id of the dead letter.

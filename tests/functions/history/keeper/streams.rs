@@ -23,7 +23,7 @@ async fn fold(world: &World) {
     for table in world.engine.streams_left().unwrap() {
         for records in world.engine.stream_of(&table, 0, usize::MAX).unwrap().chunks(20) {
             let batch = stream_source::event_of(&table, "shard", records).unwrap();
-            let answer = world.projector.handle(batch, soon()).await.unwrap();
+            let answer = world.fold(batch, soon()).await.unwrap();
             assert_eq!(answer.batch_item_failures, []);
         }
     }

@@ -1,40 +1,44 @@
 //! The outcome of the changes of one subject.
 
+use std::fmt;
 use std::sync::Arc;
 
 use shared::platform::dynamo::DynamoError;
+use shared::platform::dynamo::item::Key;
 use shared::platform::projection::{Change, Folded, Sequence, Unfolded};
 
 use crate::failure::Failure;
-use crate::fold_target::FoldTarget;
+
+/// What changes are about: those of one subject are folded together.
+pub trait Subject: fmt::Display {
+    /// The key of its view.
+    fn view(&self) -> Key;
+}
 
 /// The outcome of the changes of one subject in a batch.
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) subject: FoldTarget,
+pub struct Outcome<S> {
+    pub subject: S,
     /// Where the first of them is.
-    pub(crate) first: Option<Sequence>,
+    pub first: Option<Sequence>,
     /// How many there are.
-    pub(crate) changes: usize,
+    pub changes: usize,
     /// How many of them were folded by this.
-    pub(crate) folded: usize,
+    pub folded: usize,
     /// Those that no delivery can fold.
-    pub(crate) unfolded: Vec<Unfolded>,
+    pub unfolded: Vec<Unfolded>,
     /// How often somebody else wrote a view meanwhile.
-    pub(crate) conflicts: u64,
+    pub conflicts: u64,
     /// True if the shard needs a checkpoint, because the view has many marks.
-    pub(crate) wants_checkpoint: bool,
-    /// How often the view was emptied, as it was read.
-    pub(crate) life: u64,
-    /// True if they are folded, and rules cannot decide on them.
-    pub(crate) is_undecided: bool,
+    pub wants_checkpoint: bool,
     /// Why they are not folded, if they are not.
-    pub(crate) failure: Option<Arc<Failure>>,
+    pub failure: Option<Arc<Failure>>,
 }
 
-impl Outcome {
+impl<S> Outcome<S> {
     /// Of changes about which nothing is known yet.
-    pub(crate) fn of(subject: FoldTarget, changes: &[&Change]) -> Self {
+    #[must_use]
+    pub fn of(subject: S, changes: &[&Change]) -> Self {
         let first = changes.iter().map(|change| change.sequence).min();
         let (changes, unfolded) = (changes.len(), Vec::new());
         Self {
@@ -45,20 +49,20 @@ impl Outcome {
             unfolded,
             conflicts: 0,
             wants_checkpoint: false,
-            life: 0,
-            is_undecided: false,
             failure: None,
         }
     }
 
     /// Of changes that are folded.
-    pub(crate) fn written(self, folded: Folded) -> Self {
+    #[must_use]
+    pub fn written(self, folded: Folded) -> Self {
         let new = self.folded + folded.new;
         Self { folded: new, ..self.known(folded) }
     }
 
     /// Of changes of which nothing had to be written. What was set aside before may not be a dead letter yet.
-    pub(crate) fn known(mut self, Folded { unfolded, wants_checkpoint, .. }: Folded) -> Self {
+    #[must_use]
+    pub fn known(mut self, Folded { unfolded, wants_checkpoint, .. }: Folded) -> Self {
         self.wants_checkpoint |= wants_checkpoint;
         // What was set aside a moment ago is told of again, without the reason.
         let is_new = |one: &Unfolded| self.unfolded.iter().all(|it| it.sequence != one.sequence);
@@ -68,12 +72,14 @@ impl Outcome {
     }
 
     /// Of changes that are not.
-    pub(crate) fn failed(self, failure: Arc<Failure>) -> Self {
+    #[must_use]
+    pub fn failed(self, failure: Arc<Failure>) -> Self {
         Self { failure: Some(failure), ..self }
     }
 
     /// Of changes that are not. Those that are refused never will be: they become dead letters.
-    pub(crate) fn refused(self, failure: DynamoError, changes: &[&Change]) -> Self {
+    #[must_use]
+    pub fn refused(self, failure: DynamoError, changes: &[&Change]) -> Self {
         if !failure.is_refusal() {
             return self.failed(Arc::new(failure.into()));
         }
@@ -81,7 +87,8 @@ impl Outcome {
     }
 
     /// Of changes that become dead letters, for this reason.
-    pub(crate) fn set_aside(mut self, changes: &[&Change], why: &str) -> Self {
+    #[must_use]
+    pub fn set_aside(mut self, changes: &[&Change], why: &str) -> Self {
         let unfolded = Unfolded::all(changes, why);
         self.unfolded.retain(|it| unfolded.iter().all(|one| one.sequence != it.sequence));
         self.unfolded.extend(unfolded);

@@ -22,6 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use function_stream::{Failure, LetterOf, Projection};
 use futures::{StreamExt, stream};
 use shared::history::events::{Event, Period};
 use shared::history::refusals::{Counting, RefusalsOf, RefusedEvent, RefusedSubject};
@@ -36,12 +37,7 @@ use shared::platform::queue::SendError;
 use shared::platform::runtime::retry::Backoff;
 use shared::platform::values::{RefusalReason, TenantId};
 
-use crate::Projector;
-use crate::dead_letters::LetterOf;
-use crate::failure::Failure;
-use crate::fold_target::{ByView, FoldTarget};
-use crate::outcome::Outcome;
-use crate::rules;
+use crate::{ByView, Counted, Outcome, Projector, rules};
 
 /// Changes of the table of a period, by view.
 pub(crate) fn by_view<'a>(
@@ -134,7 +130,7 @@ enum End<'a> {
 
 impl<'a> Task<'a> {
     fn new(view: SummaryView, changes: Vec<&'a Change>) -> Self {
-        let outcome = Outcome::of(FoldTarget::Summary(view.clone()), &changes);
+        let outcome = Outcome::of(Counted { view: view.clone(), life: 0 }, &changes);
         Self {
             view,
             changes,
@@ -206,7 +202,7 @@ impl Folding<'_> {
                 backoff.reset();
             }
             if !tasks.is_empty()
-                && let Err(late) = backoff.wait(self.projector.deadline()).await
+                && let Err(late) = backoff.wait(self.projector.projection.deadline()).await
             {
                 let failure = failed.unwrap_or_else(|| Arc::new(DynamoError::from(late).into()));
                 let end = |task: Task<'_>| task.outcome.failed(failure.clone());
@@ -217,7 +213,7 @@ impl Folding<'_> {
     }
 
     async fn attempt_all<'a, S: SummaryState>(self, tasks: Vec<Task<'a>>) -> Vec<End<'a>> {
-        let Projector { views, clock, .. } = self.projector;
+        let Projection { views, clock, .. } = &self.projector.projection;
         let keys: Vec<Key> = tasks.iter().map(|task| task.view.key()).collect();
         let read = views.read_all_to_fold::<S>(&keys, self.shard, clock.now());
         let read = match read.await {
@@ -245,12 +241,12 @@ impl Folding<'_> {
                 return End::Done(task.outcome.refused(failure, &task.changes[task.begin..]));
             }
         };
-        task.outcome.life = view.state.life();
+        task.outcome.subject.life = view.state.life();
         if let Err(failure) = self.send_owed(&mut task, &view).await {
             return End::Done(task.outcome.failed(Arc::new(failure.into())));
         }
         let is_paid = view.pay(self.shard, &task.changes);
-        let (key, table) = (task.view.key(), self.projector.facts.table().name());
+        let (key, table) = (task.view.key(), self.projector.projection.facts.table().name());
         let first = task.begin.max(view.passed(self.shard, &task.changes));
         let end = first.saturating_add(task.most).min(task.changes.len());
         let is_refused = |change: &&Change| task.refused.contains_key(&change.sequence);
@@ -259,7 +255,7 @@ impl Folding<'_> {
         if let Err(failure) = self.prepare(&mut view, &key, &folded).await {
             return self.failed(task, failure, first, end);
         }
-        let (before, now) = (view.state.clone(), self.projector.clock.now());
+        let (before, now) = (view.state.clone(), self.projector.projection.clock.now());
         let folded = view.fold(self.shard, &task.changes[..end], &task.refused, table, now);
         if view.state == before && !folded.is_noted && !is_paid && folded.refused.is_empty() {
             task.outcome = task.outcome.known(folded);
@@ -284,7 +280,7 @@ impl Folding<'_> {
                 Err(whole) => task = whole,
             }
         }
-        match self.projector.views.write_with(writes, counting.items).await {
+        match self.projector.projection.views.write_with(writes, counting.items).await {
             Ok(true) => {
                 if !folded.refused.is_empty() {
                     let (view, refused) = (&task.view, folded.refused.len());
@@ -322,8 +318,8 @@ impl Folding<'_> {
             reason: RefusalReason::TOO_MANY_NAMES.as_str(),
             why: NO_ROOM_FOR_A_NAME,
         });
-        let Projector { dead_letters, .. } = self.projector;
-        let deadline = self.projector.deadline();
+        let Projection { dead_letters, .. } = &self.projector.projection;
+        let deadline = self.projector.projection.deadline();
         dead_letters.send(&task.view.key(), self.shard, letters, deadline).await?;
         task.lettered.extend(owed);
         Ok(())
@@ -341,9 +337,9 @@ impl Folding<'_> {
         let changes: Vec<_> = changes.collect();
         let Some(first) = changes.first() else { return Ok(Counting::default()) };
         let tenant = task.view.tenant_id();
-        let table = self.projector.facts.table().name();
+        let table = self.projector.projection.facts.table().name();
         let events: Vec<_> = changes.iter().map(|change| refused_event(change, table)).collect();
-        let most = self.projector.views.table().limits().max_transaction_items();
+        let most = self.projector.projection.views.table().limits().max_transaction_items();
         let of = RefusalsOf {
             subject: &RefusedSubject::of_tenant(tenant),
             tenant: Some(tenant),
@@ -353,7 +349,7 @@ impl Folding<'_> {
             most_examples: most.saturating_sub(beside + OTHER_ITEMS),
         };
         let id = UnfoldedChange::of(first, self.shard, task.view.key()).id();
-        let now = self.projector.clock.now();
+        let now = self.projector.projection.clock.now();
         self.projector.refusals.counting(of, &id, now).await
     }
 
@@ -364,7 +360,7 @@ impl Folding<'_> {
         key: &Key,
         changes: &[&Change],
     ) -> Result<(), DynamoError> {
-        let Projector { views, facts, .. } = self.projector;
+        let Projection { views, facts, .. } = &self.projector.projection;
         view.state = std::mem::take(&mut view.state).within(views.table().limits());
         let needed = view.state.needed(key, changes, facts.table().name());
         if needed.is_empty() || view.is_unreadable() {
@@ -401,7 +397,7 @@ impl Folding<'_> {
     }
 
     fn is_too_much(self, writes: &[Write], others: usize) -> bool {
-        let limits = self.projector.views.table().limits();
+        let limits = self.projector.projection.views.table().limits();
         writes.len() + others > limits.max_transaction_items()
             || writes.iter().map(Write::weight).sum::<usize>() > limits.max_transaction_bytes()
     }

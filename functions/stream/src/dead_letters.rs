@@ -9,10 +9,11 @@ use shared::platform::queue::{Message, SendError, Sender};
 use shared::platform::runtime::deadline::Deadline;
 
 /// A change that becomes a dead letter.
-pub(crate) struct LetterOf<'a> {
-    pub(crate) change: &'a Change,
-    pub(crate) reason: &'static str,
-    pub(crate) why: &'a str,
+#[derive(Debug)]
+pub struct LetterOf<'a> {
+    pub change: &'a Change,
+    pub reason: &'static str,
+    pub why: &'a str,
 }
 
 /// The dead-letter queue. The alerter reads it.
@@ -34,7 +35,7 @@ impl DeadLetterQueue {
     ///
     /// # Errors
     /// [`SendError`]: some may not be on the queue. The batch must not be acknowledged.
-    pub(crate) async fn send(
+    pub async fn send(
         &self,
         view: &Key,
         shard: Shard,

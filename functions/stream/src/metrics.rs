@@ -14,8 +14,6 @@ pub(crate) struct Batch {
     pub(crate) view_conflicts: Count,
     /// Views that could not be written.
     pub(crate) views_failed: Count,
-    /// Customers on whom rules could not decide, because of what is stored of their tenants.
-    pub(crate) undecided_rules: Count,
     /// Events that the bus does not take.
     pub(crate) outbound_refused: Count,
     /// From the oldest change of the batch to its view.

@@ -1,21 +1,15 @@
 //! Why changes have to be delivered again.
 
-use std::sync::Arc;
-
-use shared::history::tenants::DecideError;
 use shared::platform::dynamo::DynamoError;
 use shared::platform::outbound::BusError;
 use shared::platform::queue::SendError;
 
 /// Why changes have to be delivered again. Its sentence goes into logs.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    /// The view could not be read or written.
+pub enum Failure {
+    /// A view could not be read or written, or what depends on it.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
-    /// The rules of a tenant could not be read, or what they decided could not be written.
-    #[error(transparent)]
-    Rules(#[from] Arc<DecideError>),
     /// The view is written, and the bus was not told.
     #[error("the event bus was not told: {0}")]
     Bus(#[from] BusError),
@@ -25,11 +19,17 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// True if retries cannot help: a stored item has to be repaired.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Dynamo(error) if error.is_refusal())
+    }
+
     /// A short fixed word, as dead letters have it.
-    pub(crate) fn reason(&self) -> &'static str {
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
         match self {
             Self::Dynamo(error) => error.reason(),
-            Self::Rules(error) => error.reason(),
             Self::Bus(error) => error.reason(),
             Self::Queue(error) => error.reason(),
         }

@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use function_stream::Failure;
 use futures::{StreamExt, stream};
 use shared::history::events::Customer;
 use shared::history::summaries::{Summaries, SummaryView, name_of};
@@ -22,9 +23,8 @@ use shared::platform::runtime::retry::Backoff;
 use shared::platform::values::{EventName, TenantId};
 use tracing::error;
 
-use crate::Projector;
-use crate::fold_target::{ByView, FoldTarget};
-use crate::outcome::Outcome;
+use crate::metrics::Undecided;
+use crate::{ByView, Counted, Outcome, Projector};
 
 /// The names of events that a batch has of each customer.
 pub(crate) type NamesCounted = BTreeMap<Customer, BTreeSet<EventName>>;
@@ -52,38 +52,44 @@ pub(crate) async fn decide(
     }
     let reading = names.into_iter().map(|(tenant, names)| async move {
         let read = projector.rules.counting(&tenant, &names).await;
-        (tenant, read.map_err(|failure| Arc::new(DecideError::from(failure))))
+        (tenant, read.map_err(|failure| Arc::new(Failure::from(failure))))
     });
     let reading: Vec<_> = reading.collect();
     let rules: BTreeMap<_, _> = stream::iter(reading).buffered(IN_FLIGHT).collect().await;
     let deciding = outcomes.into_iter().map(|outcome| {
         let rules = &rules;
         async move {
-            let FoldTarget::Summary(SummaryView::Customer(customer)) = &outcome.subject else {
-                return outcome;
+            let Counted { view: SummaryView::Customer(customer), life } = &outcome.subject else {
+                return (outcome, false);
             };
             let (Some(rules), Some(names), None) =
                 (rules.get(&customer.tenant_id), counted.get(customer), &outcome.failure)
             else {
-                return outcome;
+                return (outcome, false);
             };
             let decided = match rules {
-                Ok(rules) => of_customer(projector, customer, (outcome.life, rules), names).await,
+                Ok(rules) => of_customer(projector, customer, (*life, rules), names).await,
                 Err(failure) => Err(Arc::clone(failure)),
             };
             match decided {
-                Ok(()) => outcome,
+                Ok(()) => (outcome, false),
                 Err(failure) if failure.is_refusal() => {
                     let reason = failure.reason();
                     error!(tenant = %customer.tenant_id, reason, "rules did not decide: {failure}");
-                    Outcome { is_undecided: true, ..outcome }
+                    (outcome, true)
                 }
-                Err(failure) => outcome.failed(Arc::new(failure.into())),
+                Err(failure) => (outcome.failed(failure), false),
             }
         }
     });
     let deciding: Vec<_> = deciding.collect();
-    stream::iter(deciding).buffered(IN_FLIGHT).collect().await
+    let decided: Vec<_> = stream::iter(deciding).buffered(IN_FLIGHT).collect().await;
+    let undecided = decided.iter().filter(|(_, is_undecided)| *is_undecided).count() as u64;
+    if undecided > 0 {
+        let undecided = Undecided { undecided_rules: undecided.into() };
+        projector.projection.metrics.record(&undecided, projector.projection.clock.now());
+    }
+    decided.into_iter().map(|(outcome, _)| outcome).collect()
 }
 
 /// Decides on a customer by rules that were read after the view had this life.
@@ -92,29 +98,37 @@ async fn of_customer(
     customer: &Customer,
     (mut life, rules): (u64, &[RuleDefinition]),
     names: &BTreeSet<EventName>,
-) -> Result<(), Arc<DecideError>> {
+) -> Result<(), Arc<Failure>> {
     let mut rules: Vec<_> = rules.iter().filter(|it| it.counts_one_of(names)).cloned().collect();
-    let (summaries, mut backoff) = (Summaries::new(&projector.views), Backoff::default());
+    let (summaries, mut backoff) =
+        (Summaries::new(&projector.projection.views), Backoff::default());
     while !rules.is_empty() {
-        let on = summaries.snapshot(customer).await.map_err(DecideError::from)?;
+        let on = summaries.snapshot(customer).await.map_err(Failure::from)?;
+        let now = projector.projection.clock.now();
         let mut is_void = on.life != life;
         for rule in &rules {
             is_void = is_void
-                || projector.rules.decide(rule, &on, projector.clock.now()).await? == Decided::Void;
+                || projector.rules.decide(rule, &on, now).await.map_err(failure_of)?
+                    == Decided::Void;
         }
         if !is_void {
             break;
         }
         backoff
-            .wait(projector.deadline())
+            .wait(projector.projection.deadline())
             .await
-            .map_err(|late| DecideError::from(DynamoError::from(late)))?;
+            .map_err(|late| Failure::from(DynamoError::from(late)))?;
         life = on.life;
-        rules = projector
-            .rules
-            .counting(&customer.tenant_id, names)
-            .await
-            .map_err(DecideError::from)?;
+        rules =
+            projector.rules.counting(&customer.tenant_id, names).await.map_err(Failure::from)?;
     }
     Ok(())
+}
+
+/// Why the changes of a customer come again, if rules could not decide.
+fn failure_of(failure: DecideError) -> Failure {
+    match failure {
+        DecideError::Dynamo(failure) => failure.into(),
+        DecideError::Bus(failure) => failure.into(),
+    }
 }

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use shared::history::events::{EventTables, Period};
 use shared::platform::dynamo::AnsweredItem;
 use shared::platform::dynamo::item::{Item, Key, Row};
 use shared::platform::projection::{Change, Shard};
@@ -80,41 +79,46 @@ pub enum EventError {
     Streams,
 }
 
-/// What the changes of a batch are changes of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
-    Facts,
-    Events(Period),
-}
-
 impl StreamEvent {
-    /// The shard of the stream of facts, and the changes in their order.
-    pub fn of_facts(self) -> Result<(Shard, Vec<Change>), EventError> {
-        let shard = self.shard_id.as_deref().map(Shard::of).ok_or(EventError::NoShard)?;
-        Ok((shard, changes(self.records)?))
+    /// The shard, known by its id, and the changes in their order: for the one function that is given all of one stream.
+    ///
+    /// # Errors
+    /// [`EventError`]
+    pub fn of_one_stream(self) -> Result<(Shard, Vec<Change>), EventError> {
+        let (_, id) = self.origin()?;
+        Ok((Shard::of(id), changes(self.records)?))
     }
 
-    /// What the changes are of, the shard, and the changes in their order.
+    /// The table whose stream it is, the shard, and the changes in their order. The shard is known by its stream and its id: for a
+    /// function that folds several streams into the same views, or only some changes of a stream. Its marks and checkpoints say
+    /// nothing about what another function has folded.
     ///
-    /// Shards of the table of facts are known by their id, as their marks have always been. Those of other tables are
-    /// known by their stream as well: several of them are folded into the same views.
-    pub(crate) fn read(
-        self,
-        tables: &EventTables,
-    ) -> Result<(Source, Shard, Vec<Change>), EventError> {
+    /// # Errors
+    /// [`EventError`]
+    pub fn of_streams(self) -> Result<(Option<String>, Shard, Vec<Change>), EventError> {
+        let (stream, id) = self.origin()?;
+        let table = stream.and_then(table_of).map(str::to_owned);
+        let shard = Shard::of(&format!("{}/{id}", stream.unwrap_or_default()));
+        Ok((table, shard, changes(self.records)?))
+    }
+
+    /// The stream of all records, and the id of their shard.
+    fn origin(&self) -> Result<(Option<&str>, &str), EventError> {
         let id = self.shard_id.as_deref().ok_or(EventError::NoShard)?;
-        let stream = self.records.first().and_then(|record| record.stream.clone());
-        if self.records.iter().any(|record| record.stream != stream) {
-            return Err(EventError::Streams);
+        let stream = self.records.first().and_then(|record| record.stream.as_deref());
+        match self.records.iter().all(|record| record.stream.as_deref() == stream) {
+            true => Ok((stream, id)),
+            false => Err(EventError::Streams),
         }
-        let period = stream.as_deref().and_then(table_of).and_then(|name| tables.period_of(name));
-        let (source, shard) = match (period, &stream) {
-            (Some(period), Some(stream)) => {
-                (Source::Events(period), Shard::of(&format!("{stream}/{id}")))
-            }
-            _ => (Source::Facts, Shard::of(id)),
-        };
-        Ok((source, shard, changes(self.records)?))
+    }
+}
+
+impl Record {
+    /// True if the partition key of its row begins like this: what a mapping with such a filter delivers.
+    #[must_use]
+    pub fn begins_with(&self, prefix: &str) -> bool {
+        let row = Row { table: "", item: self.dynamodb.keys.clone().into() };
+        row.text("pk").is_ok_and(|pk| pk.starts_with(prefix))
     }
 }
 
