@@ -3,7 +3,7 @@
 use shared::platform::values::BattleId;
 use shared::social::battles::{BattleHit, BattleOpened, Battles, Definition};
 
-use super::unless_taken;
+use crate::apply::unless_taken;
 use crate::{Context, Disposition, Failure};
 
 /// Records a battle. Another battle under the same id is refused.

@@ -10,7 +10,6 @@ use shared::history::tenants::{
 use shared::platform::dynamo::{DynamoError, IN_FLIGHT};
 use shared::platform::runtime::retry::Backoff;
 use shared::platform::values::TenantId;
-use shared::social::timelines::Step;
 
 use crate::{Context, Disposition, Failure};
 
@@ -44,19 +43,20 @@ pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition
     let Some(rule) = in_force.filter(|rule| change.defines(rule)) else {
         return Ok(Disposition::Applied(None));
     };
-    if decide_on_all(cx, &rules, tenant_id, &rule).await? == Step::Stopped {
+    if !decide_on_all(cx, &rules, tenant_id, &rule).await? {
         return cx.hand_on(Command::Rule(change)).await;
     }
     rules.note_all_decided(tenant_id, &rule).await?;
     Ok(Disposition::Applied(None))
 }
 
+/// Decides on all customers of a tenant. Returns false if the rest is left to another delivery.
 async fn decide_on_all(
     cx: &Context,
     rules: &Rules,
     tenant: &TenantId,
     rule: &RuleDefinition,
-) -> Result<Step, Failure> {
+) -> Result<bool, Failure> {
     let delivery = &cx.delivery;
     let summaries = Summaries::new(&cx.views);
     let mut position = match delivery.may_have_progress() {
@@ -93,7 +93,7 @@ async fn decide_on_all(
             rules.note_decided(tenant, &delivery.origin, &next).await?;
             noted = true;
             if delivery.checkpoint_at.has_passed() {
-                return Ok(Step::Stopped);
+                return Ok(false);
             }
             slice = delivery.slice();
         }
@@ -102,7 +102,7 @@ async fn decide_on_all(
     if noted {
         rules.end_deciding(tenant, &delivery.origin).await?;
     }
-    Ok(Step::Whole)
+    Ok(true)
 }
 
 /// Records a score, or that it was deleted. Readers compute it, and the keeper of periods gives its alerts.

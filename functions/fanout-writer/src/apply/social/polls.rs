@@ -4,7 +4,7 @@ use shared::platform::outbound::Happened;
 use shared::platform::values::{ActorId, PollId};
 use shared::social::polls::{Definition, PollClosed, PollOpened, Polls, Recorded, Vote};
 
-use super::unless_taken;
+use crate::apply::unless_taken;
 use crate::{Context, Disposition, Failure};
 
 /// Records what was opened. Another poll under the same id is refused.
