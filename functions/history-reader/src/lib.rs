@@ -9,6 +9,7 @@
 //!   names/      the names of events, and how often they happened
 //!   alerts      the alerts of a tenant
 //!   refusals    the events of a tenant that were refused
+//!   log         the log lines of requests
 //! ```
 //!
 //! What it shares with the timeline reader, from callers to pages, is the library `function-http`.
@@ -28,6 +29,7 @@ mod archives;
 mod customers;
 pub mod env;
 mod events;
+mod log;
 mod names;
 mod refusals;
 mod router;
@@ -36,7 +38,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use function_http::reader::{self, Answering, RequestLine, Requests, Routes};
-use function_http::{EVENTS_ROUTE, Path, Route, log_request};
+use function_http::{EVENTS_ROUTE, Route};
 use futures::future::BoxFuture;
 use shared::history::events::Events;
 use shared::platform::dynamo::Dynamo;
@@ -44,7 +46,6 @@ use shared::platform::ledger::Ledger;
 use shared::platform::objects::Objects;
 use shared::platform::projection::Views;
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::values::TenantId;
 
 pub use router::ROUTES;
 
@@ -104,9 +105,6 @@ impl Routes for Reader {
     }
 
     fn log(line: &RequestLine<'_>) {
-        let tenant =
-            line.path.and_then(|path: &Path<'_>| path.parameter("tenant_id", TenantId::new).ok());
-        let tenant_id = tenant.as_ref().map(TenantId::as_str);
-        log_request!(line, tenant_id);
+        log::log(line);
     }
 }

@@ -15,6 +15,7 @@
 //!   tags/       who is tagged in an activity
 //!   tagged/     what somebody is tagged in
 //!   room/       the messages of a room
+//!   log         the log lines of requests
 //! ```
 //!
 //! What it shares with the reader of history, from callers to pages, is the library `function-http`.
@@ -28,6 +29,7 @@ mod battle;
 pub mod env;
 mod follows;
 mod likes;
+mod log;
 mod notifications;
 mod page;
 mod poll;
@@ -42,8 +44,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use function_http::Route;
 use function_http::reader::{self, Answering, RequestLine, Requests, Routes};
-use function_http::{Path, Route, log_request};
 use futures::future::BoxFuture;
 use shared::platform::dynamo::Dynamo;
 use shared::platform::facts::Facts;
@@ -51,7 +53,7 @@ use shared::platform::ledger::Ledger;
 use shared::platform::projection::Views;
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::hold::Hold;
-use shared::platform::values::{Retention, ViewerId};
+use shared::platform::values::Retention;
 use shared::social::activities::RecordCache;
 use shared::social::follows::Parking;
 use shared::social::likes::LikeCountCache;
@@ -130,9 +132,6 @@ impl Routes for Reader {
     }
 
     fn log(line: &RequestLine<'_>) {
-        let viewer =
-            line.path.and_then(|path: &Path<'_>| path.parameter("viewer_id", ViewerId::new).ok());
-        let viewer_id = viewer.as_ref().map(ViewerId::as_str);
-        log_request!(line, viewer_id);
+        log::log(line);
     }
 }
