@@ -26,7 +26,7 @@ pub(crate) async fn update_customer(
 }
 
 /// Records a rule, or that it was deleted. A counting rule then decides once on all customers that
-/// have been folded. The projector, which reads rules after it has written a view, decides on
+/// have been folded. The history projector, which reads rules after it has written a view, decides on
 /// customers that are folded meanwhile or later. The keeper of periods, which finds the tenant in
 /// its register, decides on daily rules. The tenant is registered after the rule is recorded,
 /// because an erasure deletes the register's row before it deletes rules.
