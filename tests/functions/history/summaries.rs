@@ -1,5 +1,6 @@
 //! Summaries: events folded into what customers did, by name and by day, exactly once.
 
+mod coming_back;
 mod forgetting;
 mod refusing;
 mod replaying;

@@ -231,16 +231,21 @@ async fn a_preflight_is_answered_without_a_caller_and_says_nothing() {
     let mut world = with_ten().await;
     for mode in [Authorization::Jwt, Authorization::Iam, Authorization::Open] {
         world.set_authorization(mode);
-        for path in ["/v1/timelines/bob", "/v1/profiles/bob", "/v1/nothing"] {
+        for (route, path) in [
+            ("OPTIONS /{proxy+}", "/v1/timelines/bob"),
+            ("OPTIONS /{proxy+}", "/v1/profiles/bob"),
+            ("OPTIONS /{proxy+}", "/v1/nothing"),
+            ("OPTIONS /v1/tenants/{proxy+}", "/v1/tenants/acme/alerts"),
+        ] {
             let mut event = api_event("OPTIONS", path, "", None);
-            event["routeKey"] = json!("OPTIONS /{proxy+}");
+            event["routeKey"] = json!(route);
             let event = serde_json::from_value(event).unwrap();
             let answer = world.respond(&event, soon()).await;
             assert_eq!((answer.status_code, answer.body), (204, None), "{mode:?}");
             assert!(answer.headers.is_empty(), "{mode:?}");
         }
     }
-    // By that route alone, and with that method alone.
+    // By these routes alone, and with that method alone.
     world.set_authorization(Authorization::Jwt);
     for (route, method, status) in
         [("$default", "OPTIONS", 405), ("OPTIONS /{proxy+}", "GET", 401), ("", "OPTIONS", 405)]
