@@ -104,9 +104,9 @@ async fn of_customer(
         (Summaries::new(&projector.projection.views), Backoff::default());
     while !rules.is_empty() {
         let on = summaries.snapshot(customer).await.map_err(Failure::from)?;
-        let now = projector.projection.clock.now();
         let mut is_void = on.life != life;
         for rule in &rules {
+            let now = projector.projection.clock.now();
             is_void = is_void
                 || projector.rules.decide(rule, &on, now).await.map_err(failure_of)?
                     == Decided::Void;
