@@ -4,8 +4,8 @@ read units.
     python lab/bench/routes.py
 
 The times are those of a caller of `nagare up --faults=slow=…`, one request after the other, over one set of data. The calls
-and the units are those of `timeline-reader`, the program beside NAGARE_BIN, which asks the same tables for the same page a
-second time: what it keeps in memory it has by then. Exit code 1 if a p99 is above its bound.
+and the units are those of `timeline-reader` and `history-reader`, the programs beside NAGARE_BIN, which ask the same tables for the same
+page a second time: what they keep in memory they have by then. Exit code 1 if a p99 is above its bound.
 
     NAGARE_BIN=OTHER/nagare python lab/bench/routes.py --json before.json
     python lab/bench/routes.py --beside before.json
@@ -220,9 +220,9 @@ def request(target):
 
 def counted(directory):
     """Calls and read units of each route: of a page that was read before, by a reader that keeps what it may."""
-    program = Path(bench.NAGARE).with_name("timeline-reader")
-    if not program.exists():
-        bench.note(f"{program} is not there: calls and units are not counted")
+    programs = [Path(bench.NAGARE).with_name(name) for name in ("timeline-reader", "history-reader")]
+    if missing := [program for program in programs if not program.exists()]:
+        bench.note(f"{missing[0]} is not there: calls and units are not counted")
         return {}
     found = {}
     with running("--data-dir", directory, *SETTINGS) as stack:
@@ -230,15 +230,17 @@ def counted(directory):
         environment = stack.exports | {
             "AWS_ENDPOINT_URL_DYNAMODB": "http://{}:{}".format(*counter.server_address), "NAGARE_AUTHORIZATION": "open",
             "NAGARE_LOG": "error"}
-        with Runtime(str(program), environment, as_event=lambda event: event) as runtime:
-            for name, target in targets(stack).items():
-                for _ in range(2):
-                    counter.take()
-                    runtime.events.put(request(target))
-                    answer = runtime.answers.get(timeout=60)
-                    if answer.get("statusCode") != 200:
-                        raise SystemExit(f"{target}: {answer}")
-                found[name] = counter.take()
+        for program in programs:
+            asked = {name: target for name, target in targets(stack).items() if target.startswith("/v1/tenants/") == (program == programs[1])}
+            with Runtime(str(program), environment, as_event=lambda event: event) as runtime:
+                for name, target in asked.items():
+                    for _ in range(2):
+                        counter.take()
+                        runtime.events.put(request(target))
+                        answer = runtime.answers.get(timeout=60)
+                        if answer.get("statusCode") != 200:
+                            raise SystemExit(f"{target}: {answer}")
+                    found[name] = counter.take()
         counter.shutdown()
     return found
 

@@ -36,7 +36,7 @@ ENVIRONMENT = {
     "NAGARE_INTERNAL_SECRET": "0123456789abcdef0123456789abcdef",
     "NAGARE_EVENTS_TABLE_PREFIX": "nagare-events-",
     "NAGARE_ARCHIVE_BUCKET": "nagare-archive",
-    "NAGARE_STREAM_MAPPING": '{"FunctionName": "projector"}',
+    "NAGARE_STREAM_MAPPING": '{"FunctionName": "history-projector"}',
 }
 TIMEOUT = 60
 

@@ -15,7 +15,9 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FUNCTIONS = ["dlq-alerter", "event-intake", "fanout-writer", "period-keeper", "projector", "timeline-reader"]
+FUNCTIONS = [
+    "dlq-alerter", "event-intake", "fanout-writer", "history-projector", "history-reader", "period-keeper", "projector", "timeline-reader",
+]
 
 
 def metadata():
@@ -222,6 +224,40 @@ def is_above(order, used, module):
 
 FEATURES = {*layers("social")[0], *layers("history")[0]}
 
+# What code of the functions is of one wing, or of none: it names no module of another. The writer's features have a folder for each.
+WING_OF = {
+    "functions/timeline-reader": "social",
+    "functions/projector": "social",
+    "functions/fanout-writer/src/apply/social": "social",
+    "functions/history-reader": "history",
+    "functions/history-projector": "history",
+    "functions/event-intake": "history",
+    "functions/period-keeper": "history",
+    "functions/fanout-writer/src/apply/history": "history",
+    "functions/dlq-alerter": "platform",
+    "functions/http": "platform",
+    "functions/stream": "platform",
+}
+# What is part of a function, and what functions share.
+LIBRARIES = {"http": "function-http", "stream": "function-stream"}
+
+
+def across(root=ROOT):
+    """What code of one wing names of the other; and functions that depend on functions."""
+    for folder, wing in WING_OF.items():
+        paths = sorted((root / folder).rglob("*.rs"))
+        if not paths:
+            yield f"{folder} has no code"
+        for path in paths:
+            named = set(re.findall(r"\bshared::(\w+)", path.read_text(encoding="utf-8")))
+            for other in sorted(named & WINGS.keys() - WINGS[wing] - {wing}):
+                yield f"{path.relative_to(root)} uses shared::{other}, which {wing} must not know"
+    folders = sorted(path.parent for path in root.glob("functions/*/Cargo.toml"))
+    crates = {tomllib.loads((folder / "Cargo.toml").read_text())["package"]["name"] for folder in folders}
+    for folder in folders:
+        taken = tomllib.loads((folder / "Cargo.toml").read_text())["dependencies"].keys() & crates
+        yield from (f"{folder.relative_to(root)} depends on {one}" for one in sorted(taken - set(LIBRARIES.values())))
+
 
 # Who names the mark of what is over. Only operators mark, and look for marks; what is stated anew takes a mark off, one
 # write takes it along, polls, battles, votes, messages and who reads know by it that they were erased, and some things are born
@@ -275,7 +311,7 @@ def makers():
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *names(), *makers(), *measured()]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *across(), *names(), *makers(), *measured()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")

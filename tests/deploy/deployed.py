@@ -91,7 +91,7 @@ def let_send_batches(named, *queues):
 
 
 def let_streams_be_mapped():
-    """Lets the keeper map streams. The template allows it for the projector alone, by a condition on the function that the
+    """Lets the keeper map streams. The template allows it for the history projector alone, by a condition on the function that the
     emulator does not know."""
     iam = boto3.client("iam")
     [role] = [role["RoleName"] for role in iam.list_roles()["Roles"] if "PeriodKeeperRole" in role["RoleName"]]
@@ -101,21 +101,25 @@ def let_streams_be_mapped():
 
 
 def tell_the_shard(stack):
-    """Tells the projector which shard its events are of, and has the stream of the facts invoke that. AWS says so in each event of a
+    """Tells the projectors which shard their events are of, and has the stream of the facts invoke those. AWS says so in each event of a
     mapping with a window; the emulator's streams have one shard, and its events do not name it."""
-    name = invoke_the_latest(stack.exports["NAGARE_FACTS_TABLE"])
+    names = invoke_the_latest(stack.exports["NAGARE_FACTS_TABLE"])
+    assert len(names) == 2, names
     functions = boto3.client("lambda")
-    variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-    variables["NAGARE_ONLY_SHARD"] = "shardId-0"
-    functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+    for name in names:
+        variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+        variables["NAGARE_ONLY_SHARD"] = "shardId-0"
+        functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
 
 
 def invoke_the_latest(table):
-    """Has the stream of a table invoke the function and not its alias, which has the variables that were deployed. Returns its name."""
-    [mapping] = mappings(table)
-    name = mapping["FunctionArn"].split(":function:")[1].split(":")[0]
-    boto3.client("lambda").update_event_source_mapping(UUID=mapping["UUID"], FunctionName=name)
-    return name
+    """Has the stream of a table invoke functions and not their aliases, which have the variables that were deployed. Returns their names."""
+    names = []
+    for mapping in mappings(table):
+        name = mapping["FunctionArn"].split(":function:")[1].split(":")[0]
+        boto3.client("lambda").update_event_source_mapping(UUID=mapping["UUID"], FunctionName=name)
+        names.append(name)
+    return names
 
 
 def mappings(table):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from samcli.yamlhelper import yaml_dump, yaml_parse
 
-SENDERS = ("FanoutWriterRole", "ProjectorRole")
+SENDERS = ("FanoutWriterRole", "ProjectorRole", "HistoryProjectorRole")
 
 
 def without_math(alarm):

@@ -402,6 +402,7 @@ def deploy(owner, *parameters):
 # The variables of a function that hold its secrets: the one that seals, and the other one that opens too.
 SECRETS = {
     "TimelineReaderName": ("NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CURSOR_SECRET"),
+    "HistoryReaderName": ("NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CURSOR_SECRET"),
     "FanoutWriterName": ("NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"),
     "DlqAlerterName": ("NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"),
 }

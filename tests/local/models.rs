@@ -27,7 +27,7 @@ fn create_table() -> Value {
 }
 
 fn mapping() -> Value {
-    json!({"EventSourceArn": STREAM, "FunctionName": "projector", "BatchSize": 1000})
+    json!({"EventSourceArn": STREAM, "FunctionName": "history-projector", "BatchSize": 1000})
 }
 
 fn event() -> Value {

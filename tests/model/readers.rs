@@ -14,7 +14,7 @@ use shared::platform::dynamo::Limits;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::values::Timestamp;
 use shared::social::activities::RecordCache;
-use tests::{World, api_event, received, soon};
+use tests::{World, api_event, received, respond, soon};
 use timeline_reader::Reader;
 
 use crate::fault_plan::FaultPlan;
@@ -27,6 +27,7 @@ const FEW: usize = 4_000;
 
 pub(crate) struct KeptReader {
     reader: Reader,
+    history_reader: history_reader::Reader,
     /// How far its clock is ahead of that of the writers.
     ahead: i64,
     time: Clock,
@@ -40,16 +41,19 @@ impl KeptReader {
     fn new(world: &World, ahead: i64, room: usize, short_queries: bool) -> Rc<Self> {
         let clock = Clock::manual(world.clock.now());
         let records = Arc::new(RecordCache::new(room));
-        let reader = Reader { clock, records, ..world.reader.clone() };
+        let mut reader = Reader { records, ..world.reader.clone() };
+        reader.requests.clock = clock.clone();
+        let mut history_reader = world.history_reader.clone();
+        history_reader.requests.clock = clock;
         let (time, frozen) = (world.clock.clone(), Cell::new(false));
-        let kept = Self { reader, ahead, time, frozen, short_queries };
+        let kept = Self { reader, history_reader, ahead, time, frozen, short_queries };
         kept.keep_time();
         Rc::new(kept)
     }
 
     fn keep_time(&self) {
         let now = self.time.now().unix_millis() + self.ahead;
-        self.reader.clock.set(Timestamp::from_unix_millis(now));
+        self.reader.requests.clock.set(Timestamp::from_unix_millis(now));
     }
 
     pub(crate) fn is_frozen(&self) -> bool {
@@ -69,7 +73,7 @@ impl KeptReader {
     /// Reads a path of the API; the answer's status, headers and body.
     pub(crate) async fn get(&self, path: &str, query: &str) -> (i64, Vec<(String, String)>, Value) {
         let event = serde_json::from_value(api_event("GET", path, query, None)).unwrap();
-        received(&self.reader.handle(&event, soon()).await)
+        received(&respond(&self.reader, &self.history_reader, &event, soon()).await)
     }
 }
 
@@ -103,7 +107,7 @@ impl Readers {
     /// Thaws them and sets their clocks right, until time passes again.
     pub(crate) fn be_quiet(&self) {
         self.thaw();
-        self.0.iter().for_each(|kept| kept.reader.clock.set(kept.time.now()));
+        self.0.iter().for_each(|kept| kept.reader.requests.clock.set(kept.time.now()));
     }
 
     /// Has their clocks follow that of the writers.

@@ -83,7 +83,8 @@ pub(crate) fn with(seed: u64, history: &[Sent], leaving: Option<Leaving>) -> Res
     world.clock.set(Timestamp::from_unix_millis(START));
     runtime.block_on(features::events::prepare(&mut world));
     (world.writer.hold, world.reader.hold) = (fault_plan.hold, fault_plan.hold);
-    world.reader.seal = world.reader.seal.holding(fault_plan.inline);
+    let seal = world.reader.requests.seal.clone().holding(fault_plan.inline);
+    (world.reader.requests.seal, world.history_reader.requests.seal) = (seal.clone(), seal);
     (world.writer.parking, world.reader.parking) =
         (fault_plan.parking.clone(), fault_plan.parking.remembering_nothing());
     if fault_plan.small_segments {

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fastrand::Rng;
+use function_stream::StreamResponse;
 use nagare_local::engine::stream::StreamRecord;
 use nagare_local::stream_source::event;
-use projector::StreamResponse;
 use serde_json::Value;
 use tests::{World, soon};
 
@@ -124,8 +124,8 @@ impl<'a> Stream<'a> {
         let next: Vec<_> = next.into_iter().take_while(|r| shard(r.number) == first).collect();
         count("stream: records delivered, up to twelve");
         let batch = event(&format!("shard {n}, {first}"), &next).unwrap();
-        let projector = &self.world.projector;
-        let task = Task::new(async move { projector.handle(batch, soon()).await.unwrap() });
+        let world = self.world;
+        let task = Task::new(async move { world.fold(batch, soon()).await.unwrap() });
         chain.batch = Some((next.into_iter().map(|record| record.number).collect(), task));
     }
 

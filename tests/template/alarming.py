@@ -56,7 +56,7 @@ def rising(by, start=1):
 
 TICK = 15
 TABLES = ("TimelinesTable", "LedgerTable", "LedgerTable by_follower", "FactsTable", "ViewsTable", "DeadLettersTable")
-FREQUENT = ("FanoutWriter", "TimelineReader", "EventIntake", "Projector")
+FREQUENT = ("FanoutWriter", "TimelineReader", "HistoryReader", "EventIntake", "Projector", "HistoryProjector")
 
 
 def healthy(traffic=1_000):
@@ -75,9 +75,10 @@ def healthy(traffic=1_000):
         ("FanOutLatency", "Stage"): 2_000,
         ("ProjectionLag", "Stage"): 300,
         ("IteratorAge", "Projector"): 300,
+        ("IteratorAge", "HistoryProjector"): 300,
     }
     for function in FREQUENT:
-        calls = {"TimelineReader": traffic * 19 // 20, "EventIntake": traffic // 20}.get(function, traffic // 10)
+        calls = {"TimelineReader": traffic * 18 // 20, "HistoryReader": traffic // 20, "EventIntake": traffic // 20}.get(function, traffic // 10)
         usual |= {("Invocations", function): calls, ("Errors", function): 0}
     for table in TABLES:
         usual |= {("ConsumedWriteCapacityUnits", table): traffic, ("ConsumedReadCapacityUnits", table): traffic}
@@ -122,8 +123,8 @@ def found(metric):
 # The figures from minute 1 on. Metrics that are not named stay as before.
 FAILURES = {
     # No token is good: a wrong issuer, a rotated key. Or ApiRateLimit is 1: no more than 60 a minute pass.
-    "api-refused": {("4xx", "HttpApi"): each(1_000), ("Invocations", "TimelineReader"): NONE, ("Invocations", "EventIntake"): NONE},
-    "api-quiet": {("Count", "HttpApi"): NONE, ("Invocations", "TimelineReader"): NONE, ("Invocations", "EventIntake"): NONE},
+    "api-refused": {("4xx", "HttpApi"): each(1_000), ("Invocations", "TimelineReader"): NONE, ("Invocations", "HistoryReader"): NONE, ("Invocations", "EventIntake"): NONE},
+    "api-quiet": {("Count", "HttpApi"): NONE, ("Invocations", "TimelineReader"): NONE, ("Invocations", "HistoryReader"): NONE, ("Invocations", "EventIntake"): NONE},
     "commands-quiet": {("NumberOfMessagesSent", "CommandQueue"): each(0)},
     "writer-stopped": {
         ("NumberOfMessagesDeleted", "CommandQueue"): each(0),
@@ -135,18 +136,23 @@ FAILURES = {
     "any-dead-letters": {("DeadLetters", "Stage"): {1: 1}},
     "dead-letters-age": {("ApproximateAgeOfOldestMessage", "DeadLetterQueue"): rising(60)},
     "facts-age": {("IteratorAge", "Projector"): rising(60_000)},
+    "events-age": {("IteratorAge", "HistoryProjector"): rising(60_000)},
     "projector-stopped": {("Invocations", "Projector"): NONE, ("Errors", "Projector"): NONE, ("IteratorAge", "Projector"): NONE},
     "fanout-writer-errors": crashes("FanoutWriter"),
     "timeline-reader-errors": crashes("TimelineReader"),
+    "history-reader-errors": crashes("HistoryReader"),
     "event-intake-errors": crashes("EventIntake"),
     "projector-errors": crashes("Projector"),
+    "history-projector-errors": crashes("HistoryProjector"),
     # One letter, retried after six minutes; ticks.
     "dlq-alerter-errors": {("Errors", "DlqAlerter"): each(1, 6), ("Invocations", "DlqAlerter"): each(1, 6)},
     "period-keeper-errors": {("Errors", "PeriodKeeper"): each(1, **TICKS)},
     "fanout-writer-throttles": throttles("FanoutWriter"),
     "timeline-reader-throttles": throttles("TimelineReader"),
+    "history-reader-throttles": throttles("HistoryReader"),
     "event-intake-throttles": throttles("EventIntake"),
     "projector-throttles": throttles("Projector"),
+    "history-projector-throttles": throttles("HistoryProjector"),
     "dlq-alerter-throttles": {("Throttles", "DlqAlerter"): each(1, 6)},
     "period-keeper-throttles": {("Throttles", "PeriodKeeper"): each(1, **TICKS), ("Invocations", "PeriodKeeper"): NONE},
     "timelines-write-throttles": refused("TimelinesTable", "Write"),
@@ -259,22 +265,25 @@ def test_a_total_failure_pages_however_few_requests_there_are(stack):
 
 def test_a_low_limit_is_a_refusal(stack):
     """Of a thousand requests a minute sixty pass."""
-    figures = {("4xx", "HttpApi"): each(940), ("Invocations", "TimelineReader"): each(60), ("Invocations", "EventIntake"): NONE}
+    figures = {("4xx", "HttpApi"): each(940), ("Invocations", "TimelineReader"): each(60), ("Invocations", "HistoryReader"): NONE, ("Invocations", "EventIntake"): NONE}
     assert rendered(stack, "ApiRefusedAlarm").raised_after(broken(figures), AFTER) <= 11
 
 
 # A new version that always fails, on a stage with one request, command or change a minute. Its first one is in minute 3.
 CANARIES = {
     "TimelineReaderCanaryAlarm": {("Errors", "TimelineReader new"): {3: 1}},
+    "HistoryReaderCanaryAlarm": {("Errors", "HistoryReader new"): {3: 1}},
     "EventIntakeCanaryAlarm": {("Errors", "EventIntake new"): {3: 1}},
     "ApiCanaryAlarm": {("5xx", "HttpApi"): {3: 1, 7: 1}},
     "FanoutWriterCanaryAlarm": {("Errors", "FanoutWriter new"): {3: 1}},
     "ProjectorCanaryAlarm": {("Errors", "Projector new"): {3: 1}},
+    "HistoryProjectorCanaryAlarm": {("Errors", "HistoryProjector new"): {3: 1}},
 }
 # A new version that gets a tenth of all commands or changes, and fails each without failing the batch.
 GIVEN_BACK = {
     "FanoutWriterCanaryAlarm": {("CommandsFailed", "Stage"): {3: 10}, ("CommandsApplied", "Stage"): each(90)},
     "ProjectorCanaryAlarm": {("ViewsFailed", "Stage"): {3: 10}, ("ChangesFolded", "Stage"): each(90)},
+    "HistoryProjectorCanaryAlarm": {("ViewsFailed", "Stage"): {3: 10}, ("ChangesFolded", "Stage"): each(90)},
 }
 
 

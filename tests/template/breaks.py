@@ -231,7 +231,7 @@ BREAKS = {
         check.test_roles_write_only_the_partitions_that_they_own,
     ),
     "a projector that may write anything into the ledger": (
-        drop_at(*statement("ProjectorRole", -1, "Condition")),
+        drop_at(*statement("HistoryProjectorRole", -1, "Condition")),
         check.test_roles_write_only_the_partitions_that_they_own,
     ),
     "a keeper that may write what people have": (
@@ -379,23 +379,23 @@ BREAKS = {
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a reader that cannot list likes": (
-        set_at(*statement("TimelineReaderRole", 3, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem"])),
+        set_at(*statement("TimelineReaderRole", 6, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a reader that cannot see what was opened": (
-        set_at(*statement("TimelineReaderRole", 3, "Action", ["dynamodb:BatchGetItem", "dynamodb:Query"])),
+        set_at(*statement("TimelineReaderRole", 6, "Action", ["dynamodb:BatchGetItem", "dynamodb:Query"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a reader that writes counts": (
-        set_at(*statement("TimelineReaderRole", 4, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"])),
+        set_at(*statement("TimelineReaderRole", 7, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a reader that cannot list notifications": (
-        set_at(*statement("TimelineReaderRole", 4, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem"])),
+        set_at(*statement("TimelineReaderRole", 7, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a reader that cannot go on with notifications": (
-        set_at(*statement("TimelineReaderRole", 4, "Action", ["dynamodb:BatchGetItem", "dynamodb:Query"])),
+        set_at(*statement("TimelineReaderRole", 7, "Action", ["dynamodb:BatchGetItem", "dynamodb:Query"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "traces that somebody pays for without asking": (
@@ -403,7 +403,7 @@ BREAKS = {
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
     "events to every bus": (
-        set_at(*statement("ProjectorRole", 6, "Fn::If", 1, "Resource", "*")),
+        set_at(*statement("ProjectorRole", 4, "Fn::If", 1, "Resource", "*")),
         check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,
     ),
     "events that are granted without a bus": (
@@ -431,7 +431,7 @@ BREAKS = {
         check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,
     ),
     "traces of everything": (
-        set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 8, "Fn::If", 1, "Action", "xray:*")),
+        set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 6, "Fn::If", 1, "Action", "xray:*")),
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
     "two functions with one role": (
@@ -636,6 +636,14 @@ BREAKS = {
     ),
     "changes that a filter leaves out": (
         set_at(*properties("Projector", "Events", "Facts", "Properties", "FilterCriteria", {"Filters": [{"Pattern": "{}"}]})),
+        check.test_the_history_projector_is_given_what_comes_back_and_the_other_one_all,
+    ),
+    "changes that come back under another key": (
+        replace_at(*properties("HistoryProjector", "Events", "BroughtBack", "Properties", "FilterCriteria", "Filters", 0, "Pattern"), "changed#", "back#"),
+        check.test_the_history_projector_is_given_what_comes_back_and_the_other_one_all,
+    ),
+    "a history projector that reads a shard twice at once": (
+        set_at(*properties("HistoryProjector", "Events", "BroughtBack", "Properties", "ParallelizationFactor", 2)),
         check.test_changes_are_folded_in_the_order_of_their_shard,
     ),
     "a stream of the row after alone": (
@@ -847,11 +855,27 @@ BREAKS = {
     ),
     "an API around the alias": (
         set_at(*properties("ReaderIntegration", "IntegrationUri", {"Fn::GetAtt": "TimelineReader.Arn"})),
-        check.test_the_api_calls_the_aliases_of_reader_and_intake,
+        check.test_the_api_calls_the_aliases_of_readers_and_intake,
+    ),
+    "tenants who are answered by the timeline reader": (
+        set_at(*properties("ArchivesRoute", "Target", {"Fn::Sub": "integrations/${ReaderIntegration}"})),
+        check.test_the_api_calls_the_aliases_of_readers_and_intake,
+    ),
+    "unknown paths of tenants that nobody answers with 405": (
+        drop_at("Resources", "TenantsRoute"),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "a timeline reader that writes what a tenant's clients have seen": (
+        drop_at(*statement("TimelineReaderRole", 2, "Condition", "ForAllValues:StringNotLike")),
+        check.test_roles_write_only_the_partitions_that_they_own,
+    ),
+    "an open reader of history": (
+        set_at(*properties("HistoryReader", "Environment", "Variables", "NAGARE_AUTHORIZATION", "open")),
+        check.test_the_reader_is_never_open,
     ),
     "events that are sent to the reader": (
         set_at(*properties("EventIntakeRoute", "Target", {"Fn::Sub": "integrations/${ReaderIntegration}"})),
-        check.test_the_api_calls_the_aliases_of_reader_and_intake,
+        check.test_the_api_calls_the_aliases_of_readers_and_intake,
     ),
     "another path for events": (
         set_at(*properties("EventIntakeRoute", "RouteKey", "POST /v1/events")),
@@ -1083,15 +1107,15 @@ BREAKS = {
     ),
     "the keeper maps streams to any function": (
         drop_at(*statement("PeriodKeeperRole", 5, "Condition")),
-        check.test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else,
+        check.test_the_keeper_maps_streams_to_the_history_projector_and_to_nothing_else,
     ),
     "the keeper maps streams to the writer": (
         set_at(*statement("PeriodKeeperRole", 5, "Condition", "ArnEquals", "lambda:FunctionArn", 0), {"Fn::GetAtt": "FanoutWriter.Arn"}),
-        check.test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else,
+        check.test_the_keeper_maps_streams_to_the_history_projector_and_to_nothing_else,
     ),
     "the keeper unmaps streams of any function": (
         drop_at(*statement("PeriodKeeperRole", 6, "Condition")),
-        check.test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else,
+        check.test_the_keeper_maps_streams_to_the_history_projector_and_to_nothing_else,
     ),
     "the keeper may not unmap": (
         set_at(*statement("PeriodKeeperRole", 6, "Action"), "lambda:GetEventSourceMapping"),
@@ -1101,12 +1125,12 @@ BREAKS = {
         set_at(*statement("PeriodKeeperRole", 2, "Resource"), {"Fn::GetAtt": "FactsTable.Arn"}),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
-    "the projector does not see the streams of events": (
-        drop_at(*statement("ProjectorRole", 0, "Resource", 1)),
+    "the history projector does not see the streams of events": (
+        drop_at(*statement("HistoryProjectorRole", 0, "Resource", 1)),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
-    "the projector sees any stream": (
-        set_at(*statement("ProjectorRole", 0, "Resource", 1), "*"),
+    "the history projector sees any stream": (
+        set_at(*statement("HistoryProjectorRole", 0, "Resource", 1), "*"),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "streams of events are read two batches at a time": (

@@ -20,9 +20,11 @@ from expand import ROOT, expand, source
 FUNCTIONS = {
     "FanoutWriter": "CommandQueue.Arn",
     "TimelineReader": None,
+    "HistoryReader": None,
     "EventIntake": None,
     "DlqAlerter": "DeadLetterQueue.Arn",
     "Projector": "FactsTable.StreamArn",
+    "HistoryProjector": "FactsTable.StreamArn",
     "PeriodKeeper": None,
 }
 QUEUES_OF = {name: source.removesuffix(".Arn") for name, source in FUNCTIONS.items() if source and source.endswith("Queue.Arn")}
@@ -37,14 +39,15 @@ TABLES = {
 # What can be made again.
 DERIVED = {"timelines", "views"}
 SECRETS = {"TimelineReader": {"CursorSecret", "SecondCursorSecret"}, "FanoutWriter": {"InternalSecret", "SecondInternalSecret"}}
-# Their dead letters are known by their seal, and what the projector puts there is a command that only the writer takes.
-SECRETS["Projector"] = SECRETS["DlqAlerter"] = SECRETS["FanoutWriter"]
+SECRETS["HistoryReader"] = SECRETS["TimelineReader"]
+# Their dead letters are known by their seal, and what a projector puts there is a command that only the writer takes.
+SECRETS["Projector"] = SECRETS["HistoryProjector"] = SECRETS["DlqAlerter"] = SECRETS["FanoutWriter"]
 # The queue that SQS moves dead letters from: the alerter compares its ARN and calls nothing there.
 COMPARED = {"DlqAlerter": {"CommandQueue"}}
 # The reader signs addresses of objects, and calls the bucket for nothing.
-COMPARED["TimelineReader"] = {"ArchiveBucket"}
+COMPARED["HistoryReader"] = {"ArchiveBucket"}
 # The keeper names them to Lambda, for the mappings that it makes, and the queue to CloudWatch.
-COMPARED["PeriodKeeper"] = {"Projector", "DeadLetterQueue", "CommandQueue"}
+COMPARED["PeriodKeeper"] = {"HistoryProjector", "DeadLetterQueue", "CommandQueue"}
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 # Lambda refuses a mapping if its function's role lacks one of these.
 FOLLOW = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"}
@@ -76,7 +79,7 @@ BY_PREFIX = {
 }
 # What is granted for no call of the function: addresses that the reader signs, and that S3 says of an object that it is missing.
 NOT_CALLED = {
-    "TimelineReader": {"the objects of archives": {"s3:GetObject"}},
+    "HistoryReader": {"the objects of archives": {"s3:GetObject"}},
     "PeriodKeeper": {"ArchiveBucket.Arn": {"s3:ListBucket"}},
 }
 
@@ -87,9 +90,9 @@ def by_the_service(function):
     if function in QUEUES_OF:
         return {FUNCTIONS[function]: set(RECEIVE)}
     if function in STREAMS_OF:
-        # The keeper maps the streams of events to it as well.
-        followed = {FUNCTIONS[function]: set(FOLLOW), "the streams of events": set(FOLLOW)}
-        return {**followed, "DeadLetterQueue.Arn": {"sqs:SendMessage"}}
+        followed = {FUNCTIONS[function]: set(FOLLOW), "DeadLetterQueue.Arn": {"sqs:SendMessage"}}
+        # The keeper maps the streams of events to the projector of history.
+        return {**followed, "the streams of events": set(FOLLOW)} if function == "HistoryProjector" else followed
     return {}
 
 
@@ -250,18 +253,24 @@ def code():
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+# The functions behind the API, each with the beginning of the names of what leads to it.
+DOORS = {"Reader": "TimelineReader", "History": "HistoryReader", "Intake": "EventIntake"}
+
+
 # --- Who may do what ------------------------------------------------------------------------------
 
 
-PREFLIGHT = "OPTIONS /{proxy+}"
+PREFLIGHTS = ["OPTIONS /{proxy+}", "OPTIONS /v1/tenants/{proxy+}"]
+# What no other route takes: of tenants, and of all else.
+REST = {"$default", "ANY /v1/tenants/{proxy+}"}
 
 
 def test_every_route_has_an_authorizer(stack):
-    """But preflights, which have a route where there is CORS only."""
+    """But preflights, which have routes where there is CORS only."""
     routes = stack.of_type("AWS::ApiGatewayV2::Route")
-    routes = {name: r for name, r in routes.items() if (r["Properties"]["RouteKey"], r.get("Condition")) != (PREFLIGHT, "UseCors")}
+    routes = {name: r for name, r in routes.items() if r["Properties"]["RouteKey"] not in PREFLIGHTS or r.get("Condition") != "UseCors"}
     keys = {r["Properties"]["RouteKey"] for r in routes.values()}
-    assert keys == {*code()["api"]["routes"], "$default"} and len(keys) > 20
+    assert keys == {*code()["api"]["routes"], *REST} and len(keys) > 20
     for name, route in routes.items():
         properties = route["Properties"]
         kind = properties.get("AuthorizationType", "NONE")
@@ -298,13 +307,12 @@ def test_pages_of_the_named_origins_may_call_and_no_others(stack):
 
 
 def test_a_preflight_needs_no_token_and_reaches_nothing(stack):
-    """$default has an authorizer, and would refuse it. What the reader answers: tests/functions/platform/reader.rs."""
-    routes = [r for r in stack.of_type("AWS::ApiGatewayV2::Route").values() if r["Properties"]["RouteKey"] == PREFLIGHT]
-    assert len(routes) == 1
-    [route] = routes
-    assert route["Condition"] == "UseCors"
-    assert route["Properties"]["AuthorizationType"] == "NONE"
-    assert code()["api"]["preflight"] == PREFLIGHT
+    """The routes for any method have an authorizer, and would refuse it. What a reader answers: tests/functions/platform/reader.rs."""
+    routes = [r for r in stack.of_type("AWS::ApiGatewayV2::Route").values() if r["Properties"]["RouteKey"] in PREFLIGHTS]
+    assert sorted(r["Properties"]["RouteKey"] for r in routes) == code()["api"]["preflight"] == PREFLIGHTS
+    for route in routes:
+        assert route["Condition"] == "UseCors"
+        assert route["Properties"]["AuthorizationType"] == "NONE"
 
 
 def test_origins_are_written_as_browsers_send_them(stack):
@@ -326,8 +334,8 @@ def test_nothing_else_invokes_a_function_by_http(stack):
 
 
 def test_the_reader_is_never_open(stack):
-    """Nor is the intake. Each mode of the API has one of theirs, that demands what this one's authorizer finds out."""
-    for function in ("TimelineReader", "EventIntake"):
+    """Neither reader is, nor is the intake. Each mode of the API has one of theirs, that demands what this one's authorizer finds out."""
+    for function in ("TimelineReader", "HistoryReader", "EventIntake"):
         environment = stack.properties(function)["Environment"]["Variables"]
         assert environment["NAGARE_AUTHORIZATION"] == {"Fn::If": ["UseJwt", "jwt", "iam"]}, function
         # The same claims for both: a caller who may read a tenant's data may send it.
@@ -444,7 +452,7 @@ def test_the_keeper_has_no_power_over_other_tables(stack):
     assert [found.get("Condition") for found in seen] == [{"StringLike": {"s3:prefix": "events/*"}}]
     assert code()["events"]["prefix"] == "events/"
     # It is told of the tables that it may make.
-    for function in ("FanoutWriter", "TimelineReader", "PeriodKeeper"):
+    for function in ("FanoutWriter", "HistoryReader", "HistoryProjector", "PeriodKeeper"):
         told = stack.properties(function)["Environment"]["Variables"]["NAGARE_EVENTS_TABLE_PREFIX"]
         assert told == {"Fn::Sub": "nagare-${Stage}-events-"}, function
 
@@ -537,7 +545,7 @@ def test_tracing_is_off_and_grants_nothing_until_it_is_on(stack):
 
 
 # Those that decide what others are told of.
-TELLING = ("FanoutWriter", "Projector", "PeriodKeeper")
+TELLING = ("FanoutWriter", "Projector", "HistoryProjector", "PeriodKeeper")
 
 
 def test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named(stack):
@@ -573,6 +581,11 @@ def test_a_bus_that_does_not_exist_stops_the_deployment(stack):
 WRITE = {f"dynamodb:{action}" for action in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")}
 
 
+def admits(partition, pattern, *beyond):
+    """True if a partition is of a pattern, and of none of those beyond it."""
+    return fnmatchcase(partition, pattern) and not any(fnmatchcase(partition, other) for other in beyond)
+
+
 def test_roles_write_only_the_partitions_that_they_own(stack):
     """Into a table that several roles write: the partitions that the function was seen to write, and no others. The partitions of
     timelines are viewers, and any of them is written."""
@@ -585,24 +598,26 @@ def test_roles_write_only_the_partitions_that_they_own(stack):
             actions = set(listed(statement["Action"])) & WRITE
             if not actions or granted_on(statement.get("Resource")) != table:
                 continue
-            condition = statement.get("Condition", {})
+            condition = dict(statement.get("Condition", {}))
+            beyond = condition.pop("ForAllValues:StringNotLike", {}).get("dynamodb:LeadingKeys", ())
             # ForAllValues is also true of a request that names no key; Null demands one.
             assert set(condition) == {"ForAllValues:StringLike", "Null"}, f"{role}, {statement['Sid']}: writes into every partition"
             assert condition["Null"] == {"dynamodb:LeadingKeys": "false"}, f"{role}, {statement['Sid']}"
             # Such a condition denies actions without a key, such as a scan.
             assert set(listed(statement["Action"])) <= WRITE, f"{role}, {statement['Sid']}"
             for action in actions:
-                granted.setdefault(role, {}).setdefault(action, set()).update(condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"])
+                patterns = {(pattern, *beyond) for pattern in condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]}
+                granted.setdefault(role, {}).setdefault(action, set()).update(patterns)
         assert set(granted) == set(roles), table
         for role, by_action in roles.items():
             for action, written in by_action.items():
-                refused = {one for one in written if not any(fnmatchcase(one, pattern) for pattern in granted[role].get(action, ()))}
+                refused = {one for one in written if not any(admits(one, *pattern) for pattern in granted[role].get(action, ()))}
                 assert not refused, f"{role} may not {action}: {sorted(refused)}"
             # By role and not by action: what a function may put it may also change.
             own, patterns = set().union(*by_action.values()), set().union(*granted[role].values())
-            unused = {pattern for pattern in patterns if not any(fnmatchcase(one, pattern) for one in own)}
+            unused = {pattern for pattern in patterns if not any(admits(one, *pattern) for one in own)}
             assert not unused, f"{role} does not write {sorted(unused)}"
-            foreign = {one for one in everybodys - own if any(fnmatchcase(one, pattern) for pattern in patterns)}
+            foreign = {one for one in everybodys - own if any(admits(one, *pattern) for pattern in patterns)}
             assert not foreign, f"{role} may write what only others do: {sorted(foreign)}"
 
 
@@ -691,14 +706,11 @@ def test_timeouts_are_the_code_s(stack):
         timeout = stack.properties(function)["Timeout"]
         if source:
             assert timeout == limit, function
-    patience = code()["functions"]["TimelineReader"]["patience_seconds"]
-    reader = stack.properties("TimelineReader")["Timeout"]
-    integration = stack.properties("ReaderIntegration")["TimeoutInMillis"] / 1000
-    # The reader's own answer comes first, Lambda's end next, the API's last.
-    assert patience < reader < integration <= 30
-    patience = code()["functions"]["EventIntake"]["patience_seconds"]
-    intake = stack.properties("EventIntake")["Timeout"]
-    assert patience < intake < stack.properties("IntakeIntegration")["TimeoutInMillis"] / 1000 <= 30
+    for door, function in DOORS.items():
+        patience = code()["functions"][function]["patience_seconds"]
+        integration = stack.properties(f"{door}Integration")["TimeoutInMillis"] / 1000
+        # The function's own answer comes first, Lambda's end next, the API's last.
+        assert patience < stack.properties(function)["Timeout"] < integration <= 30, function
 
 
 def test_secrets_are_generated_and_long_enough(stack):
@@ -711,8 +723,9 @@ def test_secrets_are_generated_and_long_enough(stack):
 
 
 def test_two_secrets_are_valid_at_a_time(stack):
-    check_two_secrets(stack, "TimelineReader", "Cursor", "cursors", condition="FirstSeals", again="IsMadeAgain")
-    for function in ("FanoutWriter", "Projector", "DlqAlerter"):
+    for function in ("TimelineReader", "HistoryReader"):
+        check_two_secrets(stack, function, "Cursor", "cursors", condition="FirstSeals", again="IsMadeAgain")
+    for function in ("FanoutWriter", "Projector", "HistoryProjector", "DlqAlerter"):
         check_two_secrets(stack, function, "Internal", "internal", condition="FirstSealsInternally", again="InternalIsMadeAgain")
 
 
@@ -853,37 +866,46 @@ DAY = 86_400
 
 
 def test_changes_are_folded_in_the_order_of_their_shard(stack):
-    """What the code takes for granted of the stream and its mapping (shared/src/platform/projection/mod.rs)."""
-    assert set(STREAMS_OF) == {"Projector"}
-    mapping = mapping_of(stack, "Projector")
-    assert named(mapping["EventSourceArn"]) == "FactsTable.StreamArn"
+    """What the code takes for granted of the stream and its mappings (shared/src/platform/projection/mod.rs)."""
+    # A stream has two readers at most.
+    assert set(STREAMS_OF) == {"Projector", "HistoryProjector"}
     definitions = {TABLES[field]: table["definition"] for field, table in code()["tables"].items()}
     [(name, specification)] = [(name, one["StreamSpecification"]) for name, one in definitions.items() if "StreamSpecification" in one]
     assert name == "FactsTable" and specification["StreamEnabled"] is True
     assert stack.properties(name)["StreamSpecification"] == {"StreamViewType": specification["StreamViewType"]}
     streams = {name for name, table in stack.of_type("AWS::DynamoDB::Table").items() if "StreamSpecification" in table["Properties"]}
     assert streams == {"FactsTable"}
-    # Of two batches of one shard at once the later would raise the marks over the earlier.
-    assert mapping["ParallelizationFactor"] == 1
-    # Without a window the event does not say which shard it is of, and the longest one ends the least often.
     assert code()["functions"]["Projector"]["is_told_of_the_shard"] is True
-    assert mapping["TumblingWindowInSeconds"] == 900
-    # Nothing is left out: neither what was there before the mapping, nor what did not suit a filter.
-    assert mapping["StartingPosition"] == "TRIM_HORIZON"
-    assert "FilterCriteria" not in mapping
-    assert mapping["BatchSize"] == code()["local"]["changes_in_a_batch"]
-    assert mapping["MaximumBatchingWindowInSeconds"] == 0
+    for function, stream in STREAMS_OF.items():
+        mapping = mapping_of(stack, function)
+        assert named(mapping["EventSourceArn"]) == stream
+        # Of two batches of one shard at once the later would raise the marks over the earlier.
+        assert mapping["ParallelizationFactor"] == 1
+        # Without a window the event does not say which shard it is of, and the longest one ends the least often.
+        assert mapping["TumblingWindowInSeconds"] == 900
+        # What was there before the mapping is not left out.
+        assert mapping["StartingPosition"] == "TRIM_HORIZON"
+        assert mapping["BatchSize"] == code()["local"]["changes_in_a_batch"]
+        assert mapping["MaximumBatchingWindowInSeconds"] == 0
+
+
+def test_the_history_projector_is_given_what_comes_back_and_the_other_one_all(stack):
+    """By the key of the rows that bring changes back: each of them, and no other fact."""
+    assert "FilterCriteria" not in mapping_of(stack, "Projector")
+    [wanted] = mapping_of(stack, "HistoryProjector")["FilterCriteria"]["Filters"]
+    prefix = code()["functions"]["HistoryProjector"]["brought_back"]
+    assert json.loads(wanted["Pattern"]) == {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": prefix}]}}}}
 
 
 def test_streams_of_events_are_mapped_as_that_of_the_facts_is(stack):
-    """By the keeper, to the projector alone, and with nothing left to Lambda's defaults that the facts do not leave to them."""
-    mapping = dict(mapping_of(stack, "Projector"))
-    del mapping["EventSourceArn"]
+    """By the keeper, to the history projector alone, and with nothing left to Lambda's defaults that the facts do not leave to them."""
+    mapping = dict(mapping_of(stack, "HistoryProjector"))
+    del mapping["EventSourceArn"], mapping["FilterCriteria"]
     # Which SAM adds, and which is no part of how a stream is read.
     mapping.pop("Tags", None)
     text = stack.properties("PeriodKeeper")["Environment"]["Variables"]["NAGARE_STREAM_MAPPING"]["Fn::Sub"]
     asked = json.loads(text)
-    said = {"${Projector.Arn}:live": {"Ref": "ProjectorAliaslive"}, "${DeadLetterQueue.Arn}": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]}}
+    said = {"${HistoryProjector.Arn}:live": {"Ref": "HistoryProjectorAliaslive"}, "${DeadLetterQueue.Arn}": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]}}
     asked["FunctionName"] = said[asked["FunctionName"]]
     failed = asked["DestinationConfig"]["OnFailure"]
     failed["Destination"] = said[failed["Destination"]]
@@ -896,7 +918,7 @@ def test_streams_of_events_are_mapped_as_that_of_the_facts_is(stack):
 OF_MAPPINGS = {"CreateEventSourceMapping", "DeleteEventSourceMapping", "UpdateEventSourceMapping"}
 
 
-def test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else(stack):
+def test_the_keeper_maps_streams_to_the_history_projector_and_to_nothing_else(stack):
     """Nor does anybody else map anything."""
     allowed = []
     for name, statement in statements(stack):
@@ -915,13 +937,18 @@ def test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else(stack):
         assert list(statement.get("Condition", {})) == ["ArnEquals"], statement["Sid"]
         condition = statement["Condition"]["ArnEquals"]
         assert list(condition) == ["lambda:FunctionArn"]
-        function = {"Fn::GetAtt": ["Projector", "Arn"]}
-        assert condition["lambda:FunctionArn"] == [function, {"Fn::Sub": "${Projector.Arn}:live"}]
+        function = {"Fn::GetAtt": ["HistoryProjector", "Arn"]}
+        assert condition["lambda:FunctionArn"] == [function, {"Fn::Sub": "${HistoryProjector.Arn}:live"}]
 
 
 def test_what_cannot_be_folded_ends_as_a_dead_letter(stack):
     """By itself, after all else was folded, and while the stream still has it."""
-    mapping = mapping_of(stack, "Projector")
+    for function in STREAMS_OF:
+        check_given_up(stack, function)
+
+
+def check_given_up(stack, function):
+    mapping = mapping_of(stack, function)
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert mapping["BisectBatchOnFunctionError"] is True
     destinations = {outcome: named(to["Destination"]) for outcome, to in mapping.get("DestinationConfig", {}).items()}
@@ -930,7 +957,7 @@ def test_what_cannot_be_folded_ends_as_a_dead_letter(stack):
     age, attempts = mapping["MaximumRecordAgeInSeconds"], mapping["MaximumRetryAttempts"]
     assert DAY / 4 <= age <= DAY / 2
     # While a table refuses, an attempt takes as long as the function may: age ends these, not their number.
-    assert age / stack.properties("Projector")["Timeout"] < attempts <= 1_000
+    assert age / stack.properties(function)["Timeout"] < attempts <= 1_000
     # The local stack gives up when Lambda does.
     assert (age, attempts) == (code()["local"]["change_age_seconds"], code()["local"]["change_retries"])
     # A mark outlives what can be delivered again.
@@ -1160,15 +1187,16 @@ def test_an_account_that_cannot_reserve_readers_is_told_so_before_anything_is_ma
     assert re.search(r'^ *# "AccountConcurrency=', read("samconfig.toml"), re.MULTILINE)
 
 
-def test_the_api_calls_the_aliases_of_reader_and_intake(stack):
-    """What is sent goes to the intake, and all else to the reader."""
-    for door, function in (("Reader", "TimelineReader"), ("Intake", "EventIntake")):
+def test_the_api_calls_the_aliases_of_readers_and_intake(stack):
+    """What is sent goes to the intake, all else about tenants to the history reader, and the rest to the timeline reader."""
+    for door, function in DOORS.items():
         integration = stack.properties(f"{door}Integration")
         assert named(integration["IntegrationUri"]) == f"{function}Aliaslive"
         assert (integration["IntegrationType"], integration["PayloadFormatVersion"]) == ("AWS_PROXY", "2.0")
         assert named(stack.properties(f"{door}Permission")["FunctionName"]) == f"{function}Aliaslive"
     for name, route in stack.of_type("AWS::ApiGatewayV2::Route").items():
-        door = "Intake" if route["Properties"]["RouteKey"].startswith("POST ") else "Reader"
+        method, _, path = route["Properties"]["RouteKey"].partition(" ")
+        door = "Intake" if method == "POST" else "History" if path.startswith("/v1/tenants/") else "Reader"
         assert route["Properties"]["Target"] == {"Fn::Sub": f"integrations/${{{door}Integration}}"}, name
 
 
@@ -1219,8 +1247,9 @@ def test_everything_that_can_go_wrong_has_an_alarm(stack):
     for function in FUNCTIONS:
         wanted |= {("AWS/Lambda", metric, frozenset([function])) for metric in ("Errors", "Throttles")}
     wanted |= {("AWS/DynamoDB", "WriteThrottleEvents", frozenset([table])) for table in TABLES.values()}
-    # Those that viewers wait for.
-    for table in {name.split(".")[0] for name in calls()["TimelineReaderRole"] if name not in BY_PREFIX.values()}:
+    # Those that callers wait for.
+    read = {name for function in ("TimelineReader", "HistoryReader") for name in calls()[f"{function}Role"]}
+    for table in {name.split(".")[0] for name in read if name not in BY_PREFIX.values()}:
         wanted.add(("AWS/DynamoDB", "ReadThrottleEvents", frozenset([table])))
     wanted |= {("AWS/ApiGateway", metric, frozenset(["HttpApi"])) for metric in ("Count", "4xx", "5xx", "Latency")}
     # Total silence, of the API, of producers, and of the projector's mapping.
@@ -1232,8 +1261,9 @@ def test_everything_that_can_go_wrong_has_an_alarm(stack):
         latency = stack.properties(alarmed(stack)[(namespace, metric, frozenset([dimension]))])
         assert latency.get("ExtendedStatistic") == "p99", metric
     # The mean of all shards would hide one that stands still.
-    oldest = stack.properties(alarmed(stack)[("AWS/Lambda", "IteratorAge", frozenset(["Projector"]))])
-    assert oldest["Statistic"] == "Maximum"
+    for function in STREAMS_OF:
+        oldest = stack.properties(alarmed(stack)[("AWS/Lambda", "IteratorAge", frozenset([function]))])
+        assert oldest["Statistic"] == "Maximum", function
 
 
 # What nobody has to be woken for: viewers are served, commands are kept, and nothing is lost before tomorrow.
@@ -1608,7 +1638,7 @@ def test_the_bill_is_of_this_template(stack):
     assert bill["alarm_metrics"] == sum(len(metrics_of(a["Properties"])) for name, a in alarms(stack).items() if name not in EXPECTING)
     assert bill["secrets"] == len(stack.of_type("AWS::SecretsManager::Secret"))
     assert bill["keys"] == len(stack.of_type("AWS::KMS::Key"))
-    for function, memory in (("FanoutWriter", "writer"), ("TimelineReader", "reader"), ("Projector", "projector")):
+    for function, memory in (("FanoutWriter", "writer"), ("TimelineReader", "reader"), ("HistoryReader", "reader"), ("Projector", "projector"), ("HistoryProjector", "projector")):
         assert bill[f"{memory}_memory"] == stack.properties(function)["MemorySize"], function
     assert bill["log_one_in"] == stack.default("LogOneIn")
     assert bill["access_line"] == stack.properties("HttpApiStage")["AccessLogSettings"]["Format"]["Fn::If"][1]

@@ -32,6 +32,9 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
 use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
+use function_http::reader::{RequestMetrics, Requests};
+use function_http::{Authorization, Claims, LogSampling};
+use function_stream::{EventError, Projection, StreamEvent, StreamResponse};
 use nagare_client::sender::Sender;
 use nagare_client::tables::{TableNames, Tables};
 use nagare_local::bus::{self as local_bus, LocalBus};
@@ -57,6 +60,7 @@ use shared::platform::outbound::Bus;
 use shared::platform::paging::CursorSeal;
 use shared::platform::queue;
 use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::lease::Leases;
 use shared::platform::runtime::metrics::Metrics;
@@ -65,7 +69,7 @@ use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::follows::Parking;
 use shared::social::likes::LikeCountCache;
-use timeline_reader::{Authorization, Claims, LogSampling, Reader, RequestMetrics};
+use timeline_reader::Reader;
 
 pub use bucket::Bucket;
 pub use events::{
@@ -73,7 +77,7 @@ pub use events::{
     unfollow,
 };
 use observed::Observed;
-pub use requests::{assert_single, received};
+pub use requests::{assert_single, received, respond};
 
 /// What the clock of a new world shows.
 pub const NOW: &str = "2026-11-20T12:00:00.000Z";
@@ -88,9 +92,11 @@ const DEAD_LETTERS: &str = "dead";
 pub struct World {
     pub writer: Writer,
     pub reader: Reader,
+    pub history_reader: history_reader::Reader,
     pub intake: Intake,
     pub alerter: Alerter,
     pub projector: Projector,
+    pub history_projector: history_projector::Projector,
     pub keeper: Keeper,
     pub bucket: Bucket,
     pub tables: Tables,
@@ -246,7 +252,16 @@ impl World {
         };
         let to = |name| sender_of("fanout-writer", name);
         let (writers, readers) = (of("fanout-writer"), of("timeline-reader"));
-        let projectors = of("projector");
+        let history_readers = of("history-reader");
+        let requests = Requests {
+            authorization: Authorization::Open,
+            claims: Claims::default(),
+            seal: CursorSeal::new(&secrets(7)),
+            metrics: RequestMetrics::new(metrics.clone()),
+            log_sampling: LogSampling::ALL,
+            clock: clock.clone(),
+        };
+        let (projectors, history_projectors) = (of("projector"), of("history-projector"));
         let (commands, dead_letters) = (
             CommandQueue::new(to(COMMANDS), internal_seal()),
             DeadLetterQueue::new(to(DEAD_LETTERS), letter_seal()),
@@ -269,9 +284,22 @@ impl World {
             ),
             false => Bus::off(),
         };
-        let [by_writer, by_projector, by_keeper] =
-            ["fanout-writer", "projector", "period-keeper"].map(told);
-        let rules = Rules::new(&projectors.ledger, &projectors.views).with_bus(&by_projector);
+        let [by_writer, by_projector, by_history, by_keeper] =
+            ["fanout-writer", "projector", "history-projector", "period-keeper"].map(told);
+        let projection = |function, tables: &Tables, bus| Projection {
+            facts: tables.facts.clone(),
+            views: tables.views.clone(),
+            dead_letters: function_stream::DeadLetterQueue::new(
+                sender_of(function, DEAD_LETTERS),
+                internal_seal(),
+                letter_seal(),
+            ),
+            metrics: metrics.clone(),
+            clock: clock.clone(),
+            bus,
+        };
+        let of_history = &history_projectors;
+        let rules = Rules::new(&of_history.ledger, &of_history.views).with_bus(&by_history);
         let keeper_observed = observed.clone();
         let objects =
             Objects::over(observed, keys.clone(), "us-east-1", bucket::ENDPOINT, bucket::NAME);
@@ -308,23 +336,23 @@ impl World {
                 ledger: readers.ledger,
                 facts: readers.facts,
                 views: readers.views,
-                events: readers.events,
                 timelines: readers.timelines,
-                objects: Some(reader_objects),
                 records: Arc::default(),
                 // Tests read what was folded just now.
                 counts: Arc::new(LikeCountCache::keeping_for(Duration::ZERO)),
                 // Whatever a page takes: one thing happens after the other, unless a test says so.
                 hold: Hold::new(Duration::MAX),
-                seal: CursorSeal::new(&secrets(7)),
-                authorization: Authorization::Open,
                 public_cache_seconds: 0,
-                claims: Claims::default(),
                 retention,
                 parking: Parking::off(),
-                metrics: RequestMetrics::new(metrics.clone()),
-                log_sampling: LogSampling::ALL,
-                clock: clock.clone(),
+                requests: requests.clone(),
+            },
+            history_reader: history_reader::Reader {
+                ledger: history_readers.ledger,
+                views: history_readers.views,
+                events: history_readers.events,
+                objects: Some(reader_objects),
+                requests,
             },
             intake: Intake {
                 commands: sender_of("event-intake", COMMANDS),
@@ -344,20 +372,14 @@ impl World {
                 clock: clock.clone(),
             },
             projector: Projector {
-                facts: projectors.facts,
-                views: projectors.views,
-                dead_letters: projector::DeadLetterQueue::new(
-                    sender_of("projector", DEAD_LETTERS),
-                    internal_seal(),
-                    letter_seal(),
-                ),
-                metrics,
-                clock: clock.clone(),
+                projection: projection("projector", &projectors, by_projector),
                 read_notifications: retention,
-                tables: projectors.events.tables().clone(),
+            },
+            history_projector: history_projector::Projector {
+                projection: projection("history-projector", of_history, by_history),
+                tables: of_history.events.tables().clone(),
                 rules,
-                refusals: Refusals::new(&projectors.ledger),
-                bus: by_projector,
+                refusals: Refusals::new(&of_history.ledger),
             },
             keeper: Keeper {
                 periods: Periods::new(&keepers.ledger),
@@ -413,9 +435,28 @@ impl World {
     pub async fn project(&self, shard: &str) {
         for records in self.engine.stream_behind(0, usize::MAX).unwrap().chunks(100) {
             let batch = stream_source::event(shard, records).unwrap();
-            let response = self.projector.handle(batch, soon()).await.unwrap();
+            let response = self.fold(batch, soon()).await.unwrap();
             assert_eq!(response.batch_item_failures, []);
         }
+    }
+
+    /// Gives a batch to the projectors that Lambda gives it to: one of events to that of history, and one of facts to both.
+    ///
+    /// # Errors
+    /// [`EventError`]
+    pub async fn fold(
+        &self,
+        event: StreamEvent,
+        deadline: Deadline,
+    ) -> Result<StreamResponse, EventError> {
+        let of_events = format!(":table/{EVENTS_TABLE_PREFIX}");
+        let streams = event.records.iter().filter_map(|record| record.stream.as_deref());
+        if streams.into_iter().any(|stream| stream.contains(&of_events)) {
+            return self.history_projector.handle(event, deadline).await;
+        }
+        let project = async |event| self.projector.handle(event, deadline).await;
+        let project_history = async |event| self.history_projector.handle(event, deadline).await;
+        stream_source::to_both_projectors(project, project_history, event).await
     }
 
     /// How many entries there are.

@@ -269,14 +269,16 @@ const WORDS: [&str; 21] = [
     "tagged",
 ];
 
-/// A table, and the pattern of the partition that a key is in: its first word, then `*` for each id. Tables whose partition keys
+/// A table, and the pattern of the partition that a key is in: its first word, then `*` for each id, and nothing for an empty one. Tables whose partition keys
 /// are ids have no pattern.
 fn with_partition(table: String, key: &Value) -> String {
     let Some(partition) = key["pk"]["S"].as_str().filter(|_| table != "events") else {
         return table;
     };
     let (first, rest) = partition.split_once('#').unwrap_or((partition, ""));
-    let rest = rest.split('#').map(|part| if WORDS.contains(&part) { part } else { "*" });
+    let rest = rest
+        .split('#')
+        .map(|part| if part.is_empty() || WORDS.contains(&part) { part } else { "*" });
     format!("{table} {first}#{}", Vec::from_iter(rest).join("#"))
 }
 

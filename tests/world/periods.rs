@@ -35,7 +35,7 @@ impl World {
         let table = self.direct().events.tables().name(name.parse().unwrap());
         self.control("CreateTable", &schema::period_table(&table));
         let [uuid, stream, function, request] =
-            [&table, &table, "projector", "{}"].map(str::to_owned);
+            [&table, &table, "history-projector", "{}"].map(str::to_owned);
         let mapping = StreamMapped { uuid, stream, function, table, request };
         // It is there already where a table was dropped and made again.
         let _ = self.engine.add_mapping(&mapping).unwrap();

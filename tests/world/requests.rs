@@ -1,7 +1,8 @@
-//! Requests to the reader of a world.
+//! Requests to the readers of a world.
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::http::HeaderMap;
+use function_http::{Authorization, Claims};
 use serde_json::{Value, json};
 use shared::platform::runtime::deadline::Deadline;
 
@@ -23,7 +24,7 @@ impl World {
         self.answer(api_event("GET", path, query, None), deadline).await
     }
 
-    /// Sends a request to the reader, in the name of `subject` if there is one.
+    /// Sends a request to its reader, in the name of `subject` if there is one.
     pub async fn request(
         &self,
         method: &str,
@@ -35,15 +36,35 @@ impl World {
         self.answer(api_event(method, path, query, authorizer), soon()).await
     }
 
-    /// Gives the reader an event of API Gateway; the answer's status, headers and body.
+    /// Gives its reader an event of API Gateway; the answer's status, headers and body.
     pub async fn answer(
         &self,
         event: Value,
         deadline: Deadline,
     ) -> (i64, Vec<(String, String)>, Value) {
         let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
-        let answer = self.reader.handle(&event, deadline).await;
-        received(&answer)
+        received(&self.respond(&event, deadline).await)
+    }
+
+    /// The answer of the reader that API Gateway gives an event to.
+    pub async fn respond(
+        &self,
+        event: &ApiGatewayV2httpRequest,
+        deadline: Deadline,
+    ) -> ApiGatewayV2httpResponse {
+        respond(&self.reader, &self.history_reader, event, deadline).await
+    }
+
+    /// Has the readers authorize callers in this way.
+    pub fn set_authorization(&mut self, authorization: Authorization) {
+        self.reader.requests.authorization = authorization;
+        self.history_reader.requests.authorization = authorization;
+    }
+
+    /// Has the readers recognize callers by these claims.
+    pub fn set_claims(&mut self, claims: Claims) {
+        self.reader.requests.claims = claims.clone();
+        self.history_reader.requests.claims = claims;
     }
 
     /// The activity ids on the first page of a timeline.
@@ -52,6 +73,20 @@ impl World {
         assert_eq!(status, 200, "{page}");
         let items = page["items"].as_array().unwrap().iter();
         items.map(|item| item["activity_id"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// The answer of one of two readers: API Gateway tells them apart by the path.
+pub async fn respond(
+    reader: &timeline_reader::Reader,
+    history: &history_reader::Reader,
+    event: &ApiGatewayV2httpRequest,
+    deadline: Deadline,
+) -> ApiGatewayV2httpResponse {
+    let path = event.raw_path.as_deref().unwrap_or_default();
+    match path.starts_with("/v1/tenants/") {
+        true => history.handle(event, deadline).await,
+        false => reader.handle(event, deadline).await,
     }
 }
 

@@ -34,7 +34,7 @@ use tracing::error;
 #[derive(Debug, Clone)]
 pub struct Alerter {
     pub letters: DeadLetters,
-    /// What writer and projector seal letters with.
+    /// What writer and projectors seal letters with.
     pub seal: LetterSeal,
     /// The queue that commands come from: what SQS moves from there is a letter.
     pub command_queue_arn: String,

@@ -10,6 +10,8 @@ use crate::problem::Problem;
 
 /// The path for sending events, with `POST`.
 pub const EVENTS_ROUTE: &str = "/v1/tenants/{tenant_id}/events";
+/// All paths about tenants, whatever the method: those that no function takes are answered by the reader of history.
+pub const TENANTS_ROUTE: &str = "/v1/tenants/{proxy+}";
 
 /// The path of a route, with the names of its parameters in braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //!     archive   puts its events into objects, with a manifest
 //!     verify    reads the objects back
 //!     expire    deletes the objects
-//!     stream    maps its stream to the projector, compares, and unmaps it
+//!     stream    maps its stream to the history projector, compares, and unmaps it
 //!     capacity  provisions the table of the current period
 //!   mappings    the calls of Lambda
 //!   cloud_watch the call of CloudWatch
@@ -33,7 +33,7 @@
 //! 4. *An archive is what was scanned.* Every object with a row is read back from the bucket. The digests of the objects, and the number
 //!    and the sum of the digests of their lines, have to be those of the scan. Any difference is a dispute.
 //! 5. *A table is only dropped if three witnesses agree.* Before the row says `verified`, no call deletes a table. Then the table has to
-//!    have the ARN and instant in the row, and as many items as the archive has events; and its stream has to have brought the projector
+//!    have the ARN and instant in the row, and as many items as the archive has events; and its stream has to have brought the history projector
 //!    as many, with the same sum of digests. The drop is noted before it begins. A table that is gone without such a note is a dispute,
 //!    not a drop.
 //!
@@ -42,7 +42,7 @@
 //!
 //! # Why the stream brings everything
 //!
-//! The stream of a table is mapped to the projector before the row says `made`, and nothing is put before that. Lambda begins with the
+//! The stream of a table is mapped to the history projector before the row says `made`, and nothing is put before that. Lambda begins with the
 //! oldest change, so it may begin later, within the day that a stream keeps changes. It is unmapped once it has brought everything in
 //! the archive, which is then final. A mapping need not be noted before it is made: Lambda allows at most one of a stream to a function,
 //! and lists it (`mappings`). A keeper that was frozen may make a mapping that another has just deleted: it brings nothing that was not
@@ -107,14 +107,14 @@ pub struct Keeper {
     pub keepers: Keepers,
     pub tables: EventTables,
     pub objects: Objects,
-    /// How streams are mapped to the projector.
+    /// How streams are mapped to the history projector.
     pub mappings: Mappings,
     /// Where usage is measured, if the table of the current period is to be provisioned.
     pub cloud_watch: Option<CloudWatch>,
     /// Decides daily rules, and raises alerts.
     pub daily: Daily,
     pub bus: Bus,
-    /// The summaries of the projector: days are decided on them, and drops compare with them.
+    /// The summaries of the history projector: days are decided on them, and drops compare with them.
     pub summaries: Summaries,
     /// How long things last.
     pub settings: EventSettings,

@@ -1,4 +1,4 @@
-//! Mappings of streams to the projector, by three [signed](shared::platform::signed) calls of Lambda.
+//! Mappings of streams to the history projector, by three [signed](shared::platform::signed) calls of Lambda.
 //!
 //! Lambda allows one mapping of a stream to a function, and refuses a second one; the first one can then be listed. So a mapping
 //! needs no name that would have to be noted before, and each call may be repeated: by a keeper that got no response, by the successor

@@ -9,10 +9,10 @@ use shared::platform::projection::{Change, Shard, View};
 use shared::platform::values::BattleId;
 use shared::social::battles::{BattleRow, BattleState, BattleStatus, keys};
 
-use crate::failure::Failure;
+use crate::Outcome;
 use crate::fold_target::FoldTarget;
-use crate::outcome::Outcome;
 use crate::{Projector, blocks};
+use function_stream::Failure;
 
 /// Folds changes of one shard of a battle into its view.
 pub(crate) async fn fold(
@@ -22,7 +22,7 @@ pub(crate) async fn fold(
     changes: Vec<&Change>,
 ) -> Outcome {
     let told = match &subject {
-        FoldTarget::Battle(battle) if projector.bus.is_on() => {
+        FoldTarget::Battle(battle) if projector.projection.bus.is_on() => {
             Some((battle.clone(), changes.clone()))
         }
         _ => None,
@@ -42,7 +42,7 @@ async fn tell_if_over(
     battle: BattleId,
     changes: &[&Change],
 ) -> Result<(), Failure> {
-    let (views, view) = (&projector.views, keys::view(&battle));
+    let (views, view) = (&projector.projection.views, keys::view(&battle));
     let view = views.read(view, View::<BattleState>::read_from).await?;
     let status = view.state.status().filter(|status| status.hp_left == 0);
     let Some(BattleStatus { actor_id, hp, hits, last_hit: Some(last), .. }) = status else {
@@ -58,5 +58,5 @@ async fn tell_if_over(
     let last_hit = LastHit { hit_id, viewer_id, damage };
     let happened = Happened::BattleDefeated { battle_id: battle, actor_id, hp, hits, last_hit };
     let event = OutboundEvent::new(&happened, last.at, change.at)?;
-    Ok(projector.bus.send(vec![event], projector.deadline()).await?)
+    Ok(projector.projection.bus.send(vec![event], projector.projection.deadline()).await?)
 }

@@ -16,10 +16,10 @@ use shared::platform::projection::{
 use shared::platform::runtime::retry::Backoff;
 use tracing::error;
 
+use crate::Outcome;
 use crate::Projector;
-use crate::failure::Failure;
 use crate::fold_target::FoldTarget;
-use crate::outcome::Outcome;
+use function_stream::{Failure, Projection, Subject};
 
 /// The most changes and blocks of one write. A transaction takes all its units at once, so a slow table gets smaller ones.
 #[derive(Debug, Clone, Copy)]
@@ -122,7 +122,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                 is_repeated |= is_folded && folded.new < end - begin;
                 outcome = outcome.written(folded);
                 if let Some(PendingItems { decisions, items }) = pending {
-                    match projector.views.put_all(&items).await {
+                    match projector.projection.views.put_all(&items).await {
                         Ok(()) => notes.written.extend(decisions),
                         // It stays pending.
                         Err(failure) if failure.is_refusal() => error!(view = key.pk, "{failure}"),
@@ -164,7 +164,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
             }
             Err(failure) => return outcome.refused(failure, &changes[begin..]),
         }
-        if let Err(late) = backoff.wait(projector.deadline()).await {
+        if let Err(late) = backoff.wait(projector.projection.deadline()).await {
             let late = || Arc::new(DynamoError::from(late).into());
             return outcome.failed(failed.unwrap_or_else(late));
         }
@@ -212,7 +212,7 @@ impl Attempt<'_> {
         budget: WriteBudget,
         ViewNotes { written, refused, stuck }: &ViewNotes,
     ) -> Result<Round, DynamoError> {
-        let Projector { views, facts, clock, .. } = self.projector;
+        let Projection { views, facts, clock, .. } = &self.projector.projection;
         let (key, now) = (self.key.clone(), clock.now());
         let mut view = views.read_to_fold::<S>(key, self.shard, now).await?;
         let (before, passed) = (view.state.clone(), view.passed(self.shard, changes));
@@ -281,7 +281,7 @@ impl Attempt<'_> {
     }
 
     fn limits(&self) -> &Limits {
-        self.projector.views.table().limits()
+        self.projector.projection.views.table().limits()
     }
 
     fn is_too_much(self, writes: &[Write]) -> bool {
@@ -321,20 +321,22 @@ impl Attempt<'_> {
             limit: Some(limit.min(budget.blocks)),
             ..Query::default()
         };
-        let page = self.projector.views.table().page(&query).await?;
+        let page = self.projector.projection.views.table().page(&query).await?;
         let before = view.state.clone();
         let why = match view.state.absorb(&page.rows, page.next.is_none()) {
-            Ok(items) if view.state != before => match self.projector.views.put_all(&items).await {
-                Ok(()) => return Ok(Absorbed::All),
-                Err(failure) if failure.is_refusal() => failure.to_string(),
-                Err(failure) => return Err(failure),
-            },
+            Ok(items) if view.state != before => {
+                match self.projector.projection.views.put_all(&items).await {
+                    Ok(()) => return Ok(Absorbed::All),
+                    Err(failure) if failure.is_refusal() => failure.to_string(),
+                    Err(failure) => return Err(failure),
+                }
+            }
             Ok(_) => format!("blocks from {first} on are not there"),
             Err(failure) => failure.to_string(),
         };
         // A later write of the view may have deleted them.
         let key = self.key.clone();
-        let now = self.projector.views.read(key, View::<S>::read_to_fold).await?;
+        let now = self.projector.projection.views.read(key, View::<S>::read_to_fold).await?;
         Ok(match now.version() == view.version() {
             true => Absorbed::Unreadable(why),
             false => Absorbed::ViewChanged,

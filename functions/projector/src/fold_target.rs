@@ -1,9 +1,8 @@
 //! What a change is about: facts on one subject are folded together. One line for each kind of subject.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use shared::history::summaries::SummaryView;
+use function_stream::Subject;
 use shared::platform::dynamo::item::Key;
 use shared::platform::projection::{Barrier, Change};
 use shared::platform::values::{ActivityId, BattleId, PollId};
@@ -11,9 +10,6 @@ use shared::social::activities::owner;
 use shared::social::battles::BattleRow;
 use shared::social::polls::keys::PollRow;
 use shared::social::{battles, likes, notifications, polls};
-
-/// Changes by the view that they are counted in.
-pub(crate) type ByView<'a> = BTreeMap<SummaryView, Vec<&'a Change>>;
 
 /// What facts are about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,8 +19,6 @@ pub(crate) enum FoldTarget {
     Poll(PollId),
     Battle(BattleId),
     Barrier(Barrier),
-    /// Events, counted in a view.
-    Summary(SummaryView),
 }
 
 impl fmt::Display for FoldTarget {
@@ -37,29 +31,25 @@ impl fmt::Display for FoldTarget {
                 let Key { pk, sk } = barrier.view();
                 write!(f, "{pk} {sk}")
             }
-            Self::Summary(view) => view.fmt(f),
         }
     }
 }
 
-impl FoldTarget {
-    pub(crate) fn view(&self) -> Key {
+impl Subject for FoldTarget {
+    fn view(&self) -> Key {
         match self {
             Self::Activity(activity) => likes::keys::count(activity),
             Self::Poll(poll) => polls::keys::view(poll),
             Self::Battle(battle) => battles::keys::view(battle),
             Self::Barrier(barrier) => barrier.view(),
-            Self::Summary(view) => view.key(),
         }
     }
+}
 
-    /// The subject of a change of the facts, if any view depends on it.
+impl FoldTarget {
+    /// The subject of a change of the facts, if any view depends on it. An event that comes back may have a tenant that is named like
+    /// a kind of fact; it [concerns](Change::concerns) no view of these.
     pub(crate) fn of(change: &Change) -> Option<Self> {
-        // An event that comes back is recognised by its view alone: its tenant may be named like a kind of fact.
-        let view = change.redriven.as_ref().and_then(|it| SummaryView::of_key(&it.view));
-        if let Some(view) = view {
-            return Some(Self::Summary(view));
-        }
         let key = &change.key;
         let liked = likes::keys::of_like(&key.pk, &key.sk).map(|(_, activity)| activity);
         let read = || notifications::keys::of_mark(&key.pk, &key.sk).map(|(_, activity)| activity);

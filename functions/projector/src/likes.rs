@@ -28,10 +28,10 @@ use shared::social::notifications::{ActivityLikes, Inbox};
 
 use self::gathered::Gathered;
 use self::task::{End, Ready, Task};
+use crate::Outcome;
 use crate::Projector;
-use crate::failure::Failure;
 use crate::fold_target::FoldTarget;
-use crate::outcome::Outcome;
+use function_stream::{Failure, Projection};
 
 /// Folds changes of one shard, by activity.
 pub(crate) async fn fold(
@@ -76,7 +76,7 @@ pub(crate) async fn fold(
         if tasks.len() < left {
             backoff.reset();
         }
-        if let Err(late) = backoff.wait(projector.deadline()).await {
+        if let Err(late) = backoff.wait(projector.projection.deadline()).await {
             let late = || Arc::new(DynamoError::from(late).into());
             let failure = failed.unwrap_or_else(late);
             outcomes.extend(tasks.into_iter().map(|task| task.outcome.failed(failure.clone())));
@@ -111,7 +111,9 @@ impl<'p> Attempt<'p> {
                 }
             };
             let (before, key) = (view.state.clone(), likes::keys::count(&task.activity));
-            if let Err(failure) = self.projector.views.note_leaving(&key, &mut view).await {
+            if let Err(failure) =
+                self.projector.projection.views.note_leaving(&key, &mut view).await
+            {
                 ends.push(End::Done(task.outcome.failed(Arc::new(failure.into()))));
                 continue;
             }
@@ -164,7 +166,7 @@ impl<'p> Attempt<'p> {
         tasks: &[Task<'_>],
     ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, OwnerFacts), DynamoError> {
         let keys: Vec<_> = tasks.iter().map(|task| likes::keys::count(&task.activity)).collect();
-        let Projector { views, clock, .. } = self.projector;
+        let Projection { views, clock, .. } = &self.projector.projection;
         let views = views.read_all_to_fold::<ActivityLikes>(&keys, self.shard, clock.now());
         let views = views.await?;
         // Nothing is known of an activity that nobody has liked.
@@ -181,7 +183,7 @@ impl<'p> Attempt<'p> {
 
     /// The actors of these activities, and their own likes on record.
     async fn known(self, activities: &[ActivityId]) -> Result<OwnerFacts, DynamoError> {
-        let table = self.projector.facts.table();
+        let table = self.projector.projection.facts.table();
         let mut known = OwnerFacts::default();
         for some in activities.chunks(BATCH_GET) {
             let keys = some.iter().map(|activity| owner::key(activity).into_item()).collect();
@@ -219,7 +221,8 @@ impl<'p> Attempt<'p> {
         if let Some(owner) = known.owners.get(&task.activity) {
             view.state.set_owner(owner.clone(), known.own_likes.get(&task.activity));
         }
-        let (facts, now) = (self.projector.facts.table().name(), self.projector.clock.now());
+        let (facts, now) =
+            (self.projector.projection.facts.table().name(), self.projector.projection.clock.now());
         let first = task.begin.max(view.passed(self.shard, &task.changes));
         let end = first.saturating_add(task.most).min(task.changes.len());
         let folded = view.fold(self.shard, &task.changes[..end], &task.refused, facts, now);
@@ -241,7 +244,7 @@ impl<'p> Attempt<'p> {
     {
         Box::pin(async move {
             let write = ready.view.write(likes::keys::count(&ready.task.activity));
-            let end = match self.projector.views.write(vec![write]).await {
+            let end = match self.projector.projection.views.write(vec![write]).await {
                 Ok(true) if ready.is_unowned() => End::Again(ready.asking_again()),
                 Ok(true) => ready.written(),
                 Ok(false) => End::Again(ready.task.conflicted()),
@@ -276,7 +279,7 @@ impl<'p> Attempt<'p> {
         viewer: &ViewerId,
         ready: &mut Peekable<IntoIter<Ready<'a>>>,
     ) -> Vec<End<'a>> {
-        let Projector { views, read_notifications, .. } = self.projector;
+        let Projector { projection: Projection { views, .. }, read_notifications } = self.projector;
         let inbox = views.read(keys::inbox(viewer), View::<Inbox>::read_from).await;
         let inbox = match inbox {
             Ok(inbox) => inbox,

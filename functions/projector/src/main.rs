@@ -1,16 +1,13 @@
 //! The Lambda function: wires [`projector`] to its environment.
 
+use function_stream::{DeadLetterQueue, Projection, StreamEvent};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use projector::Projector;
 use projector::env;
-use projector::{DeadLetterQueue, Projector, StreamEvent};
 use shared::command::InternalSeal;
-use shared::history::events::EventTables;
-use shared::history::refusals::Refusals;
-use shared::history::tenants::Rules;
 use shared::platform::dead_letters::LetterSeal;
 use shared::platform::dynamo::{Dynamo, sdk_config};
 use shared::platform::facts::Facts;
-use shared::platform::ledger::Ledger;
 use shared::platform::outbound::Bus;
 use shared::platform::projection::Views;
 use shared::platform::queue::Sender;
@@ -26,10 +23,7 @@ async fn main() -> Result<(), Error> {
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
-    let bus = Bus::of_environment(&config, env::EVENT_BUS_NAME);
-    let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
-    let views = Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?));
-    let projector = Projector {
+    let projection = Projection {
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
         dead_letters: DeadLetterQueue::new(
             Sender::new(
@@ -41,17 +35,15 @@ async fn main() -> Result<(), Error> {
         ),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
-        read_notifications: env::days(env::READ_NOTIFICATION_DAYS)?,
-        tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
-        rules: Rules::new(&ledger, &views).with_bus(&bus),
-        refusals: Refusals::new(&ledger),
-        views,
-        bus,
+        views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
+        bus: Bus::of_environment(&config, env::EVENT_BUS_NAME),
     };
+    let read_notifications = env::days(env::READ_NOTIFICATION_DAYS)?;
+    let projector = Projector { projection, read_notifications };
     let only_shard = env::optional(env::ONLY_SHARD);
     run(service_fn(async |event: LambdaEvent<StreamEvent>| {
         let LambdaEvent { payload: mut event, context } = event;
-        let deadline = Deadline::of_invocation(context.deadline, projector.clock.now());
+        let deadline = Deadline::of_invocation(context.deadline, projector.projection.clock.now());
         let trace = context.xray_trace_id.as_deref();
         event.shard_id = event.shard_id.or_else(|| only_shard.clone());
         Invocation::new(&context.request_id, trace)

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use function_stream::Subject;
 use shared::platform::dynamo::DynamoError;
 use shared::platform::projection::{Change, Fold, Refused, Shard};
 use shared::platform::runtime::retry::Backoff;
 
+use crate::Outcome;
 use crate::Projector;
 use crate::fold_target::FoldTarget;
-use crate::outcome::Outcome;
 
 /// Folds changes of one shard of one subject into its view.
 pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
@@ -19,8 +20,8 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
 ) -> Outcome {
     let key = subject.view();
     let mut outcome = Outcome::of(subject, &changes);
-    let (views, now) = (&projector.views, projector.clock.now());
-    let (facts, mut backoff) = (projector.facts.table().name(), Backoff::default());
+    let (views, now) = (&projector.projection.views, projector.projection.clock.now());
+    let (facts, mut backoff) = (projector.projection.facts.table().name(), Backoff::default());
     loop {
         let mut view = match views.read_to_fold::<F>(key.clone(), shard, now).await {
             Ok(view) => view,
@@ -37,7 +38,7 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
             Ok(false) => outcome.conflicts += 1,
             Err(failure) => return outcome.refused(failure, &changes),
         }
-        if let Err(late) = backoff.wait(projector.deadline()).await {
+        if let Err(late) = backoff.wait(projector.projection.deadline()).await {
             return outcome.failed(Arc::new(DynamoError::from(late).into()));
         }
     }

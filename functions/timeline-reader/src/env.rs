@@ -1,12 +1,9 @@
 //! The variables that the function reads.
 
 shared::variables!(
-    ARCHIVE_BUCKET,
     AUTHORIZATION,
     CLAIMS,
     CURSOR_SECRETS,
-    EVENT_SETTINGS,
-    EVENTS_TABLE_PREFIX,
     FACTS_TABLE,
     IDLE_DAYS,
     LEDGER_TABLE,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use function_http::reader::{RequestMetrics, Requests};
+use function_http::{Authorization, Claims, LogSampling};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use shared::history::events::{EventSettings, EventTables, Events};
 use shared::platform::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::platform::facts::Facts;
 use shared::platform::ledger::Ledger;
-use shared::platform::objects::Objects;
 use shared::platform::paging::CursorSeal;
 use shared::platform::projection::Views;
 use shared::platform::runtime::clock::Clock;
@@ -20,7 +20,7 @@ use shared::platform::runtime::metrics::Metrics;
 use shared::social::follows::Parking;
 use shared::social::timelines::Timelines;
 use timeline_reader::env;
-use timeline_reader::{Authorization, Claims, LogSampling, PATIENCE, Reader, RequestMetrics};
+use timeline_reader::{PATIENCE, Reader};
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).
 #[global_allocator]
@@ -33,9 +33,6 @@ async fn main() -> Result<(), Error> {
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
     let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
-    let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
-    let events =
-        Events::new(EventSettings::of_environment(&env::EVENT_SETTINGS)?, &events, &ledger);
     let reader = Reader {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
@@ -43,18 +40,18 @@ async fn main() -> Result<(), Error> {
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
         records: Arc::default(),
         counts: Arc::default(),
-        objects: Some(Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?)),
-        events,
         hold: Hold::default(),
-        seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),
-        authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
         public_cache_seconds: env::parsed_or(env::PUBLIC_CACHE_SECONDS, 0)?,
-        claims: Claims::of_environment(env::CLAIMS)?,
         retention: env::days(env::RETENTION_DAYS)?,
         parking: env::parsed_or(env::IDLE_DAYS, Parking::off())?,
-        metrics: RequestMetrics::new(Metrics::to(std::io::stdout(), &env::stage())),
-        log_sampling: env::parsed_or(env::LOG_ONE_IN, LogSampling::ALL)?,
-        clock: Clock::system(),
+        requests: Requests {
+            authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
+            claims: Claims::of_environment(env::CLAIMS)?,
+            seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),
+            metrics: RequestMetrics::new(Metrics::to(std::io::stdout(), &env::stage())),
+            log_sampling: env::parsed_or(env::LOG_ONE_IN, LogSampling::ALL)?,
+            clock: Clock::system(),
+        },
     };
     run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {
         let LambdaEvent { payload, context } = event;

@@ -1,6 +1,7 @@
 //! The functions, built as their own programs build them.
 
 use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
+use function_stream::Projection;
 use nagare::Failure;
 use nagare_local::{COMMANDS, DEAD_LETTERS};
 use projector::Projector;
@@ -45,22 +46,19 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
 /// The projector, otherwise as the function builds it.
 pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
     let secrets = secrets()?;
-    Ok(Projector {
+    let projection = Projection {
         facts: stage.tables.facts.clone(),
         views: stage.tables.views.clone(),
         metrics: Metrics::off(),
         clock: stage.clock.clone(),
-        dead_letters: projector::DeadLetterQueue::new(
+        dead_letters: function_stream::DeadLetterQueue::new(
             sender(stage, DEAD_LETTERS),
             InternalSeal::new(&secrets),
             LetterSeal::new(&secrets),
         ),
-        read_notifications: Retention::default(),
-        tables: stage.tables.events.tables().clone(),
-        rules: shared::history::tenants::Rules::new(&stage.tables.ledger, &stage.tables.views),
-        refusals: shared::history::refusals::Refusals::new(&stage.tables.ledger),
         bus: Bus::off(),
-    })
+    };
+    Ok(Projector { projection, read_notifications: Retention::default() })
 }
 
 /// What sends to one of the queues.

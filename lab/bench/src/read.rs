@@ -9,6 +9,8 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{Credentials, Region};
 use clap::Args;
+use function_http::reader::{RequestMetrics, Requests};
+use function_http::{Authorization, Claims, LogSampling};
 use nagare::Failure;
 use nagare::print::print_json;
 use nagare_client::local_stack::ACCESS_KEY;
@@ -25,7 +27,7 @@ use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::metrics::Metrics;
 use shared::platform::values::{Retention, ViewerId};
 use shared::social::follows::Parking;
-use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics};
+use timeline_reader::{PATIENCE, Reader};
 use tokio::time::Instant;
 
 use super::dataset::{self, many_activities, many_follows};
@@ -159,20 +161,20 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         facts: tables.facts,
         views: tables.views,
         timelines: tables.timelines,
-        objects: None,
         records: Arc::default(),
         counts: Arc::default(),
-        events: tables.events,
         hold: Hold::default(),
-        seal: CursorSeal::new(&secrets),
-        authorization: Authorization::Open,
         public_cache_seconds: 0,
-        claims: timeline_reader::Claims::default(),
-        metrics: RequestMetrics::new(Metrics::off()),
-        log_sampling: LogSampling::ALL,
         retention: Retention::default(),
         parking: Parking::off(),
-        clock: Clock::system(),
+        requests: Requests {
+            authorization: Authorization::Open,
+            claims: Claims::default(),
+            seal: CursorSeal::new(&secrets),
+            metrics: RequestMetrics::new(Metrics::off()),
+            log_sampling: LogSampling::ALL,
+            clock: Clock::system(),
+        },
     })
 }
 

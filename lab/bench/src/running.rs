@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fanout_writer::Writer;
+use function_stream::StreamEvent;
 use nagare::Failure;
 use nagare_local::event_source::EventSource;
 use nagare_local::sqs::{NewMessage, Queue};
@@ -12,7 +13,6 @@ use nagare_local::stream_dead_letter::GivingUp;
 use nagare_local::stream_source::StreamSource;
 use nagare_local::{COMMANDS, DEAD_LETTERS};
 use parking_lot::Mutex;
-use projector::StreamEvent;
 use shared::command::Command;
 use shared::platform::queue::BATCH;
 use shared::social::WriteQueues;
@@ -108,7 +108,7 @@ fn start(
         async move {
             let last = event.records.last().map(|record| record.dynamodb.sequence_number.clone());
             let behind = last.and_then(|number| number.parse().ok()).unwrap_or(0);
-            let (_, changes) = event.clone().of_facts()?;
+            let (_, changes) = event.clone().of_one_stream()?;
             let answer = projector.handle(event, deadline).await?;
             if answer.batch_item_failures.is_empty() {
                 folded.note(behind, &changes, &meter);

@@ -1,6 +1,6 @@
-//! What the functions send to themselves, in an envelope that only they can seal: the writer, and the projector.
+//! What the functions send to themselves, in an envelope that only they can seal: the writer, and the projectors.
 //!
-//! A change that the projector could not fold comes back as a command, once its dead letter is redriven. Segments of
+//! A change that a projector could not fold comes back as a command, once its dead letter is redriven. Segments of
 //! fan-outs and rests of commands go back to the queue that producers send to, so that whoever
 //! waits for it to drain waits for them too. Producers must not be able to send such commands: ranges of
 //! their own choosing would rewrite every entry again and again. So on the queue they look like this,

@@ -42,7 +42,7 @@ macro_rules! commands {
             )*
             /// Not for producers: the writer sends it to itself, sealed.
             Segment(FanOutSegment),
-            /// Not for producers: the projector makes it, sealed, of a change that it cannot fold.
+            /// Not for producers: a projector makes it, sealed, of a change that it cannot fold.
             Changed(UnfoldedChange),
             /// `command.continued`. Not for producers: the writer sends it to itself, sealed.
             Continued(Continued),
@@ -216,7 +216,7 @@ impl Command {
         self.write(Body::new(self.type_name())).end()
     }
 
-    /// True for what is sealed: what the writer sends to itself, and what the projector could not fold.
+    /// True for what is sealed: what the writer sends to itself, and what a projector could not fold.
     #[must_use]
     pub fn is_internal(&self) -> bool {
         matches!(self, Self::Segment(_) | Self::Changed(_) | Self::Continued(_))

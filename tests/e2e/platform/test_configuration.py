@@ -15,14 +15,17 @@ NEEDED = {
     ],
     "timeline-reader": [
         "NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_CURSOR_SECRET",
-        "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET",
+    ],
+    "history-reader": [
+        "NAGARE_LEDGER_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET", "NAGARE_CURSOR_SECRET",
     ],
     "event-intake": ["NAGARE_QUEUE_URL"],
     "period-keeper": [
         "NAGARE_LEDGER_TABLE", "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET", "NAGARE_VIEWS_TABLE", "NAGARE_STREAM_MAPPING",
     ],
     "dlq-alerter": ["NAGARE_DEAD_LETTERS_TABLE", "NAGARE_QUEUE_ARN", "NAGARE_INTERNAL_SECRET"],
-    "projector": [
+    "projector": ["NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_DEAD_LETTER_QUEUE_URL", "NAGARE_INTERNAL_SECRET"],
+    "history-projector": [
         "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_EVENTS_TABLE_PREFIX",
         "NAGARE_DEAD_LETTER_QUEUE_URL", "NAGARE_INTERNAL_SECRET",
     ],
@@ -59,6 +62,8 @@ def test_what_is_missing_is_named_at_start(function, variable, value):
     [
         ("timeline-reader", "NAGARE_AUTHORIZATION", "none"), ("timeline-reader", "NAGARE_RETENTION_DAYS", "0"),
         ("timeline-reader", "NAGARE_PUBLIC_CACHE_SECONDS", "often"),
+        ("history-reader", "NAGARE_AUTHORIZATION", "none"), ("history-reader", "NAGARE_TENANT_CLAIM", "sub"),
+        ("history-reader", "NAGARE_EVENT_PERIOD", "year"),
         ("event-intake", "NAGARE_AUTHORIZATION", "none"), ("event-intake", "NAGARE_TENANT_CLAIM", "sub"),
         ("event-intake", "NAGARE_TENANT_EVENTS_PER_SECOND", "-1"), ("timeline-reader", "NAGARE_TENANT_CLAIM", " "),
         ("timeline-reader", "NAGARE_VIEWER_CLAIM", " "), ("event-intake", "NAGARE_VIEWER_CLAIM", "two words"),
@@ -74,6 +79,8 @@ def test_what_is_wrong_is_named_at_start(function, variable, value):
     ("function", "variable"),
     [
         ("timeline-reader", "NAGARE_CURSOR_SECRET"), ("timeline-reader", "NAGARE_OTHER_CURSOR_SECRET"),
+        ("history-reader", "NAGARE_CURSOR_SECRET"), ("history-reader", "NAGARE_OTHER_CURSOR_SECRET"),
+        ("history-projector", "NAGARE_INTERNAL_SECRET"), ("history-projector", "NAGARE_OTHER_INTERNAL_SECRET"),
         ("fanout-writer", "NAGARE_INTERNAL_SECRET"), ("fanout-writer", "NAGARE_OTHER_INTERNAL_SECRET"),
         ("projector", "NAGARE_INTERNAL_SECRET"), ("projector", "NAGARE_OTHER_INTERNAL_SECRET"),
         ("dlq-alerter", "NAGARE_INTERNAL_SECRET"), ("dlq-alerter", "NAGARE_OTHER_INTERNAL_SECRET"),

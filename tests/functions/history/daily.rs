@@ -72,7 +72,7 @@ impl Month {
         let records = self.world.engine.stream_of(TABLE, self.folded, usize::MAX).unwrap();
         for some in records.chunks(100) {
             let batch = event_of(TABLE, "shard", some).unwrap();
-            let answer = self.world.projector.handle(batch, soon()).await.unwrap();
+            let answer = self.world.fold(batch, soon()).await.unwrap();
             assert_eq!(answer.batch_item_failures, []);
         }
         self.folded = records.last().map_or(self.folded, |record| record.number);
@@ -286,7 +286,7 @@ async fn a_day_costs_three_calls_for_a_hundred_customers() {
             }
             for some in world.engine.stream_of(TABLE, 0, usize::MAX).unwrap().chunks(500) {
                 let batch = event_of(TABLE, "shard", some).unwrap();
-                let answer = world.projector.handle(batch, soon()).await.unwrap();
+                let answer = world.fold(batch, soon()).await.unwrap();
                 assert_eq!(answer.batch_item_failures, []);
             }
             world.set_clock(&at(2, "02:00:00"));

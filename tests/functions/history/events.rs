@@ -4,10 +4,10 @@ mod bounds;
 mod pages;
 
 use fanout_writer::Disposition;
+use function_http::Authorization;
 use serde_json::{Value, json};
 use shared::history::events::PeriodState;
 use tests::{World, api_event, event, message, soon, unfinished};
-use timeline_reader::Authorization;
 
 /// The clock of a world shows 2026-11-20; months close a week after their end.
 async fn world() -> World {
@@ -361,7 +361,7 @@ async fn a_tenants_history_is_read_by_its_own_tokens() {
     let of = |tenant: &str| Some(json!({"sub": "bob", "tenant_id": tenant}));
     assert_eq!(status(&world, None).await, 200);
     assert_eq!(status(&world, of("other")).await, 403);
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     assert_eq!(status(&world, of("acme")).await, 200);
     assert_eq!(status(&world, of("other")).await, 403);
     assert_eq!(status(&world, of("")).await, 403);

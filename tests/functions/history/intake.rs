@@ -8,11 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use event_intake::{MESSAGE_BYTES, MOST_BYTES, MOST_EVENTS, TenantRates};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use function_http::{Authorization, ClaimName, Claims};
 use nagare_local::faults::Fault;
 use serde_json::{Value, json};
 use shared::platform::runtime::deadline::Deadline;
 use tests::{NOW, World, api_event, assert_single, event, soon, unfinished};
-use timeline_reader::{Authorization, ClaimName, Claims};
 
 use crate::platform::queue_calls::{LASTING, PASSING, Script};
 const PATH: &str = "/v1/tenants/acme/events";
@@ -305,8 +305,8 @@ fn the_claim_of_a_tenant_is_not_one_of_viewers() {
 #[tokio::test]
 async fn the_viewer_is_whom_the_claim_names() {
     let mut world = world().await;
-    world.reader.authorization = Authorization::Jwt;
-    world.reader.claims = named("uid", "tenant_id").unwrap();
+    world.set_authorization(Authorization::Jwt);
+    world.set_claims(named("uid", "tenant_id").unwrap());
     let claims = |claims: Value| Some(json!({"jwt": {"claims": claims}}));
     let ada = "auth0|5f7c+ada";
     for path in ["/v1/timelines/auth0|5f7c+ada", "/v1/timelines/auth0%7C5f7c%2Bada"] {
@@ -359,7 +359,7 @@ async fn the_path_takes_posts_and_ids_alone() {
         let answer = self::answer(&world, request.clone()).await;
         assert_eq!((answer.0, answer.header("allow")), (405, "POST"), "{method}");
         let by_reader = serde_json::from_value(request.clone()).unwrap();
-        let by_reader = world.reader.handle(&by_reader, soon()).await;
+        let by_reader = world.respond(&by_reader, soon()).await;
         assert_eq!(by_reader.status_code, 405, "{method}");
         assert_eq!(by_reader.headers["allow"], "POST");
     }
@@ -448,11 +448,11 @@ async fn a_malformed_request_is_charged() {
 #[tokio::test]
 async fn every_route_of_a_tenant_is_for_its_tokens_alone() {
     let mut world = world().await;
-    world.reader.authorization = Authorization::Jwt;
-    world.reader.claims = named("sub", "team").unwrap();
+    world.set_authorization(Authorization::Jwt);
+    world.set_claims(named("sub", "team").unwrap());
     let claims = |claims: Value| Some(json!({"jwt": {"claims": claims}}));
     let mut routes = 0;
-    for route in timeline_reader::ROUTES.iter().filter(|route| route.contains("{tenant_id}")) {
+    for route in history_reader::ROUTES {
         routes += 1;
         let segments = route.split('/').map(|segment| match segment {
             "{tenant_id}" => "acme",

@@ -105,7 +105,7 @@ fn record(world: &World, events: impl IntoIterator<Item = u32>) -> BTreeSet<Stri
     recorded
 }
 
-/// Says that the stream has brought these lines and no others, past the projector.
+/// Says that the stream has brought these lines and no others, past the history projector.
 fn bring(world: &World, lines: &BTreeSet<String>) {
     let mut tally = Tally::default();
     lines.iter().for_each(|line| tally.add(Tally::of_line(line)));
@@ -125,7 +125,7 @@ fn table() -> String {
     format!("nagare-events-{PERIOD}")
 }
 
-/// The tables whose streams are mapped to the projector, in order; but for the next periods'.
+/// The tables whose streams are mapped to the history projector, in order; but for the next periods'.
 fn mapped(world: &World) -> Vec<String> {
     let mappings = world.engine.mappings().unwrap().into_iter();
     let mut tables: Vec<_> = mappings.map(|it| it.table).filter(|it| *it == table()).collect();

@@ -7,6 +7,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Shares;
 use fastrand::Rng;
+use function_http::Authorization;
 use nagare_local::faults::{Faulty, Rates};
 use nagare_operator::erasure::events::EventErasure;
 use nagare_operator::erasure::tenant;
@@ -19,7 +20,6 @@ use shared::platform::dynamo::{Query, to_json};
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::values::RefusalReason;
 use tests::{World, api_event, event, message, publish, soon, unfinished_ids};
-use timeline_reader::Authorization;
 
 use crate::history::summaries::fold_all;
 
@@ -226,7 +226,7 @@ async fn a_tenant_reads_which_of_its_events_were_refused() {
 #[tokio::test]
 async fn only_a_tenant_reads_its_refusals() {
     let mut world = world().await;
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     let get = async |claims: Value| {
         let authorizer = json!({"jwt": {"claims": claims}});
         let request = api_event("GET", "/v1/tenants/acme/refusals", "", Some(authorizer));

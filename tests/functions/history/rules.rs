@@ -5,6 +5,7 @@ mod superseded;
 
 use std::collections::BTreeSet;
 
+use function_http::Authorization;
 use nagare_local::faults::Fault;
 use serde_json::{Value, json};
 use shared::history::events::{Customer, PeriodLength};
@@ -12,7 +13,6 @@ use shared::history::summaries::{CustomerSummary, Snapshot};
 use shared::history::tenants::{Customers, Decided, Definitions, Rules, When};
 use shared::platform::values::{CustomerId, EventName, TenantId, Timestamp};
 use tests::World;
-use timeline_reader::Authorization;
 
 use crate::platform::blows::{Blow, Steps};
 
@@ -219,7 +219,7 @@ async fn what_was_read_stays_read_and_pages_skip_nothing() {
     assert_eq!(paged, expected);
     assert_eq!(listed(&world, "").await[3]["state"], "read");
     assert_eq!(world.get(PATH, "state=read").await.2["parameter"], "state");
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     assert_eq!(world.request("GET", PATH, "", Some("bob")).await.0, 403);
 }
 

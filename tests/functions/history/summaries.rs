@@ -1,22 +1,23 @@
 //! Summaries: events folded into what customers did, by name and by day, exactly once.
 
+mod coming_back;
 mod forgetting;
 mod refusing;
 mod replaying;
 
 use std::collections::BTreeMap;
 
+use function_http::Authorization;
+use function_stream::StreamResponse;
 use nagare_local::engine::stream::StreamRecord;
 use nagare_local::faults::Fault;
 use nagare_local::stream_source::event_of;
-use projector::StreamResponse;
 use serde_json::{Value, json};
 use shared::history::events::{Customer, Tally};
 use shared::history::summaries::{CustomerSummary, Summaries};
 use shared::platform::dynamo::{Limits, Query};
 use shared::platform::values::{EventName, Timestamp};
 use tests::{World, soon};
-use timeline_reader::Authorization;
 
 use crate::platform::blows::{Blow, Steps};
 
@@ -60,7 +61,7 @@ fn records(world: &World, period: &str) -> Vec<StreamRecord> {
 
 async fn fold(world: &World, period: &str, shard: &str, some: &[StreamRecord]) -> StreamResponse {
     let batch = event_of(&table(period), shard, some).unwrap();
-    world.projector.handle(batch, soon()).await.unwrap()
+    world.fold(batch, soon()).await.unwrap()
 }
 
 /// Folds all, some records at a time, in two shards of each stream.
@@ -342,7 +343,7 @@ async fn what_is_unknown_or_of_another_tenant_is_not_answered() {
     }
     let (_, _, empty) = world.get("/v1/tenants/nobody/customers", "").await;
     assert_eq!(empty, json!({"items": [], "next_cursor": null}));
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     for path in ["customers", "customers/c-1", "names", "names/name-1"] {
         let request = |claims: Value| {
             let path = format!("/v1/tenants/acme/{path}");
@@ -354,7 +355,7 @@ async fn what_is_unknown_or_of_another_tenant_is_not_answered() {
             (json!({"sub": "acme"}), 403),
         ] {
             let event = serde_json::from_value(request(claims.clone())).unwrap();
-            let answer = world.reader.handle(&event, soon()).await;
+            let answer = world.respond(&event, soon()).await;
             assert_eq!(answer.status_code, expected, "{path} {claims}");
         }
     }

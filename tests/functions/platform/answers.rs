@@ -5,12 +5,12 @@ use std::io::Read;
 use aws_lambda_events::encodings::Body;
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use flate2::read::GzDecoder;
+use function_http::encoding::COMPRESSED_FROM;
 use nagare_operator::cost::Activity;
 use nagare_operator::cost::answers;
 use serde_json::{Value, json};
 use shared::platform::values::Timestamp;
 use tests::{NOW, World, api_event, follow, publish, soon};
-use timeline_reader::COMPRESSED_FROM;
 
 /// English of people, to be cut into payloads: 300 letters for each activity.
 const PROSE: &str = include_str!("prose.txt");
@@ -62,7 +62,7 @@ async fn answer(world: &World, query: &str, accepted: Option<&str>) -> ApiGatewa
         event["headers"]["accept-encoding"] = accepted.into();
     }
     let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
-    world.reader.handle(&event, soon()).await
+    world.respond(&event, soon()).await
 }
 
 /// The body as it travels, and whether it is compressed. What the answer says of it is so.

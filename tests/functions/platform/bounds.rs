@@ -128,7 +128,7 @@ async fn votes_that_wait_are_in_blocks_of_a_bounded_size() {
         let fresh = records(&world).split_off(round * 300);
         for batch in fresh.chunks(100) {
             let batch = stream_source::event("a", batch).unwrap();
-            let answer = world.projector.handle(batch, soon()).await.unwrap();
+            let answer = world.fold(batch, soon()).await.unwrap();
             assert_eq!(answer.batch_item_failures, []);
         }
     }

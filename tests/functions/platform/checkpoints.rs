@@ -142,7 +142,7 @@ async fn whoever_dies_each_change_counts_once() {
             is_done.store(done, Relaxed);
             left.store(at, Relaxed);
             tokio::select! {
-                answer = world.projector.handle(batch, soon()) => {
+                answer = world.fold(batch, soon()) => {
                     assert_eq!(answer.unwrap().batch_item_failures, []);
                 }
                 () = died.notified() => {
@@ -205,7 +205,7 @@ async fn what_failed_is_not_worked_off() {
     }
     refuses.store(true, Relaxed);
     let batch = stream_source::event("last", last).unwrap();
-    let answer = world.projector.handle(batch, soon()).await.unwrap();
+    let answer = world.fold(batch, soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures.len(), 1);
     refuses.store(false, Relaxed);
     assert_eq!(counted(&world).await, [12, 11, 11]);

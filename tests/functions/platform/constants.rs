@@ -12,6 +12,7 @@ use nagare_local::{self as local, event_source, schema, stream_dead_letter, stre
 use nagare_operator::cost::bill::DEPLOYED;
 use serde_json::{Value, json};
 use shared::history::events::{EventSettings, capacity};
+use shared::platform::projection::redriven;
 use shared::platform::runtime::{env, metrics};
 use tests::{NOW, World, api_event, follow, observed, publish, soon};
 
@@ -62,17 +63,21 @@ fn functions(writer: &BTreeSet<String>, reader: &BTreeSet<String>) -> Value {
         json!({"variables": required, "optional": optional, "counts": counted})
     };
     let shard = json!({"shardId": "shardId-1", "Records": []});
-    let batch: projector::StreamEvent = serde_json::from_value(shard).unwrap();
+    let batch: ::function_stream::StreamEvent = serde_json::from_value(shard).unwrap();
     let mut found = json!({
         "DlqAlerter": of(dlq_alerter::env::all(), dlq_alerter::metric_names()),
         "EventIntake": of(event_intake::env::all(), event_intake::metric_names()),
         "FanoutWriter": of(fanout_writer::env::all(), fanout_writer::metric_names()),
         "PeriodKeeper": of(period_keeper::env::all(), period_keeper::metric_names()),
-        "Projector": of(projector::env::all(), projector::metric_names()),
-        "TimelineReader": of(timeline_reader::env::all(), timeline_reader::metric_names()),
+        "HistoryProjector": of(history_projector::env::all(), history_projector::metric_names()),
+        "Projector": of(projector::env::all(), ::function_stream::metric_names()),
+        "HistoryReader": of(history_reader::env::all(), ::function_http::reader::metric_names()),
+        "TimelineReader": of(timeline_reader::env::all(), ::function_http::reader::metric_names()),
     });
     found["EventIntake"]["patience_seconds"] = event_intake::PATIENCE.as_secs().into();
     found["TimelineReader"]["patience_seconds"] = timeline_reader::PATIENCE.as_secs().into();
+    found["HistoryReader"]["patience_seconds"] = history_reader::PATIENCE.as_secs().into();
+    found["HistoryProjector"]["brought_back"] = redriven::PREFIX.into();
     found["Projector"]["is_told_of_the_shard"] = batch.shard_id.is_some().into();
     found["FanoutWriter"]["logs"] = json!(writer);
     found["TimelineReader"]["logs"] = json!(reader);
@@ -81,11 +86,12 @@ fn functions(writer: &BTreeSet<String>, reader: &BTreeSet<String>) -> Value {
 
 fn api() -> Value {
     let posted = event_intake::ROUTES.iter().map(|path| format!("POST {path}"));
-    let read = timeline_reader::ROUTES.iter().map(|path| format!("GET {path}"));
+    let read = [timeline_reader::ROUTES, history_reader::ROUTES].concat();
+    let read = read.iter().map(|path| format!("GET {path}"));
     json!({
         "routes": read.chain(posted).collect::<Vec<_>>(),
         "problems": ::function_http::problem::KINDS.iter().map(|(_, name, _)| name).collect::<BTreeSet<_>>(),
-        "preflight": ::function_http::preflight::ROUTE,
+        "preflight": ::function_http::preflight::ROUTES,
         "modes": ::function_http::Authorization::MODES.map(|(name, _)| name),
         "viewer_claim": ::function_http::Claims::default().viewer(),
         "tenant_claim": ::function_http::Claims::default().tenant(),
@@ -187,7 +193,7 @@ async fn logged_by_reader() -> BTreeSet<String> {
     for (world, query) in [(&World::new(), ""), (&World::new(), "limit=0"), (&broken, "")] {
         let event = api_event("GET", "/v1/timelines/bob", query, None);
         let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
-        world.reader.handle(&event, soon()).await;
+        world.respond(&event, soon()).await;
     }
     members(&logs.lines())
 }

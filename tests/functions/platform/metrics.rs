@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use function_http::reader::METRICS_PAGES;
 use nagare_client::tables::TableNames;
 use nagare_local::faults::Faulty;
 use nagare_operator::cost::bill::METRICS;
@@ -12,7 +13,6 @@ use shared::platform::values::{ActorId, Timestamp, ViewerId};
 use shared::social::activities::Activities;
 use shared::social::timelines::EntryWrite;
 use tests::{NOW, World, delete, event, follow, publish, soon};
-use timeline_reader::METRICS_PAGES;
 
 use crate::social::split::{FOLLOWERS, with_followers};
 
@@ -198,7 +198,7 @@ async fn a_page_after_a_while_and_every_problem_is_counted_at_once() {
     world.ids("bob", "").await;
     world.get("/v1/timelines/bob", "limit=0").await;
     world.get("/", "").await;
-    world.reader.authorization = timeline_reader::Authorization::Jwt;
+    world.set_authorization(function_http::Authorization::Jwt);
     world.get("/v1/timelines/bob", "").await;
     let [served, problems @ ..] = &world.metrics.lines()[before..] else { unreachable!() };
     let dimensions = |line: &Value| line["_aws"]["CloudWatchMetrics"][0]["Dimensions"].clone();

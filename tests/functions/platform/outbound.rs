@@ -175,7 +175,7 @@ async fn a_defeat_is_told_by_who_has_the_last_hit_and_by_no_later_one() {
     let before = records(&world).last().unwrap().number;
     world.done(&[hit("b", "h4", 1)]).await;
     let late = world.engine.stream_behind(before, 10).unwrap();
-    world.projector.handle(event("a", &late).unwrap(), soon()).await.unwrap();
+    world.fold(event("a", &late).unwrap(), soon()).await.unwrap();
     assert_eq!(sent(&world).len(), 1, "a late hit is no news");
     project(&world, "a").await;
     assert_eq!((sent(&world).len(), told(&world).len()), (2, 1), "its own batch tells again");
@@ -245,7 +245,7 @@ async fn fold(world: &World, steps: &Steps, shard: &str, batch: &[StreamRecord])
     for _ in 0..DELIVERIES {
         let batch = event(shard, batch).unwrap();
         tokio::select! {
-            answer = world.projector.handle(batch, soon()) => {
+            answer = world.fold(batch, soon()) => {
                 if answer.unwrap().batch_item_failures.is_empty() { return }
             }
             () = steps.died() => {}
@@ -281,7 +281,7 @@ async fn a_defeat_by_what_had_waited_is_told_whoever_takes_it_in() {
         let mut calls = 0;
         let begun = steps.taken();
         let batch = event("a", opening).unwrap();
-        let mut handling = std::pin::pin!(world.projector.handle(batch, soon()));
+        let mut handling = std::pin::pin!(world.fold(batch, soon()));
         let ended = std::future::poll_fn(|cx| {
             if calls > step {
                 return std::task::Poll::Ready(false);
@@ -357,7 +357,7 @@ async fn alerting(blow: Option<(usize, Blow)>) -> usize {
         world.set_clock(&format!("2026-11-20T12:0{minute}:00Z"));
         let event = event_of(TABLE, "shard", &batch).unwrap();
         tokio::select! {
-            answer = world.projector.handle(event, soon()) => {
+            answer = world.fold(event, soon()) => {
                 is_folded = answer.unwrap().batch_item_failures.is_empty();
             }
             () = steps.died() => {}

@@ -84,7 +84,7 @@ fn vote(viewer: &str) -> Value {
 /// Folds everything as one batch, all of which has to be worked off, and returns whose changes are dead letters.
 async fn fold(world: &World) -> Vec<String> {
     let batch = stream_source::event("a", &records(world)).unwrap();
-    let answer = world.projector.handle(batch, soon()).await.unwrap();
+    let answer = world.fold(batch, soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures, []);
     let letters = world.take_dead_letters().await.into_iter();
     let changed = letters.map(|letter| {

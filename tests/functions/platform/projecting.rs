@@ -15,7 +15,7 @@ pub(crate) fn records(world: &World) -> Vec<StreamRecord> {
 /// Hands records over as a batch of a shard, all of which has to be folded.
 pub(crate) async fn project(world: &World, shard: &str, records: &[StreamRecord]) {
     let batch = stream_source::event(shard, records).unwrap();
-    let answer = world.projector.handle(batch, soon()).await.unwrap();
+    let answer = world.fold(batch, soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures, []);
 }
 
@@ -37,7 +37,7 @@ pub(crate) async fn projecting_behind<T>(
             if let Some(last) = records.last() {
                 behind = last.number;
                 let batch = stream_source::event("a", &records).unwrap();
-                world.projector.handle(batch, soon()).await.unwrap();
+                world.fold(batch, soon()).await.unwrap();
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

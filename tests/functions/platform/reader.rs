@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use function_http::Authorization;
 use nagare_client::tables::TableNames;
 use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
 use tests::{World, api_event, follow, publish, soon};
-use timeline_reader::Authorization;
 
 /// A world in which bob's timeline holds `a0`..`a9`, a minute apart.
 async fn with_ten() -> World {
@@ -172,7 +172,7 @@ async fn knows_its_paths_and_methods() {
 #[tokio::test]
 async fn lets_in_exactly_the_owner() {
     let mut world = World::new();
-    world.reader.authorization = Authorization::default();
+    world.set_authorization(Authorization::default());
     let cases = [
         (None, 401),
         (Some(""), 401),
@@ -217,7 +217,7 @@ async fn each_mode_demands_what_its_authorizer_finds_out() {
     let mut world = World::new();
     for (authorizer, expected) in cases {
         for (mode, expected) in [jwt, iam, open].into_iter().zip(expected) {
-            world.reader.authorization = mode;
+            world.set_authorization(mode);
             let event = api_event("GET", "/v1/timelines/bob", "", authorizer.clone());
             let (status, _, body) = world.answer(event, soon()).await;
             assert_eq!(status, expected, "{mode:?}, {authorizer:?}: {body}");
@@ -230,18 +230,23 @@ async fn each_mode_demands_what_its_authorizer_finds_out() {
 async fn a_preflight_is_answered_without_a_caller_and_says_nothing() {
     let mut world = with_ten().await;
     for mode in [Authorization::Jwt, Authorization::Iam, Authorization::Open] {
-        world.reader.authorization = mode;
-        for path in ["/v1/timelines/bob", "/v1/profiles/bob", "/v1/nothing"] {
+        world.set_authorization(mode);
+        for (route, path) in [
+            ("OPTIONS /{proxy+}", "/v1/timelines/bob"),
+            ("OPTIONS /{proxy+}", "/v1/profiles/bob"),
+            ("OPTIONS /{proxy+}", "/v1/nothing"),
+            ("OPTIONS /v1/tenants/{proxy+}", "/v1/tenants/acme/alerts"),
+        ] {
             let mut event = api_event("OPTIONS", path, "", None);
-            event["routeKey"] = json!("OPTIONS /{proxy+}");
+            event["routeKey"] = json!(route);
             let event = serde_json::from_value(event).unwrap();
-            let answer = world.reader.handle(&event, soon()).await;
+            let answer = world.respond(&event, soon()).await;
             assert_eq!((answer.status_code, answer.body), (204, None), "{mode:?}");
             assert!(answer.headers.is_empty(), "{mode:?}");
         }
     }
-    // By that route alone, and with that method alone.
-    world.reader.authorization = Authorization::Jwt;
+    // By these routes alone, and with that method alone.
+    world.set_authorization(Authorization::Jwt);
     for (route, method, status) in
         [("$default", "OPTIONS", 405), ("OPTIONS /{proxy+}", "GET", 401), ("", "OPTIONS", 405)]
     {

@@ -16,11 +16,11 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
+use function_http::Authorization;
 use serde_json::{Value, json};
 use shared::platform::paging::CursorSeal;
 use shared::platform::runtime::telemetry;
 use tests::{NOW, Output, World, event, follow, message, soon};
-use timeline_reader::Authorization;
 use tracing::subscriber::{DefaultGuard, set_default, set_global_default};
 
 /// Part of every word that must not come out.
@@ -57,8 +57,8 @@ fn world() -> (World, Arc<AtomicU16>) {
     let mut world = World::behind(|inside| {
         SharedHttpConnector::new(Quoting { inside, status: Arc::clone(&status) })
     });
-    world.reader.seal = CursorSeal::new(&Secrets::new(SECRET.as_bytes()).unwrap());
-    world.reader.authorization = Authorization::Jwt;
+    world.reader.requests.seal = CursorSeal::new(&Secrets::new(SECRET.as_bytes()).unwrap());
+    world.set_authorization(Authorization::Jwt);
     (world, status)
 }
 
@@ -122,7 +122,7 @@ async fn read(world: &World, path: &str, query: &str) -> Value {
         },
     }))
     .unwrap();
-    let answer = world.reader.handle(&request, soon()).await;
+    let answer = world.respond(&request, soon()).await;
     let answer = serde_json::to_value(&answer).unwrap();
     serde_json::from_str(answer["body"].as_str().unwrap()).unwrap()
 }

@@ -7,10 +7,10 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use function_http::LogSampling;
 use nagare_local::faults::Faulty;
 use serde_json::Value;
 use tests::{World, api_event, soon};
-use timeline_reader::LogSampling;
 
 use crate::platform::redaction::logs;
 
@@ -19,12 +19,12 @@ async fn ask(world: &World, id: &str, query: &str) {
     let mut event = api_event("GET", "/v1/timelines/bob", query, None);
     event["requestContext"]["requestId"] = id.into();
     let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
-    world.reader.handle(&event, soon()).await;
+    world.respond(&event, soon()).await;
 }
 
 /// The lines of N requests that are asked of a world which logs one in a hundred.
 async fn lines(mut world: World, requests: usize, query: &str) -> Vec<Value> {
-    world.reader.log_sampling = "100".parse().unwrap();
+    world.reader.requests.log_sampling = "100".parse().unwrap();
     let (logs, _guard) = logs();
     for n in 0..requests {
         ask(&world, &format!("Request{n}="), query).await;
@@ -88,7 +88,7 @@ async fn every_slow_page_is_logged() {
 #[tokio::test]
 async fn a_local_stack_logs_every_request() {
     let world = World::new();
-    assert_eq!(world.reader.log_sampling, LogSampling::ALL);
+    assert_eq!(world.reader.requests.log_sampling, LogSampling::ALL);
     let (logs, _guard) = logs();
     for n in 0..50 {
         ask(&world, &n.to_string(), "").await;

@@ -266,7 +266,7 @@ async fn inhabited(world: &World) {
     for table in world.engine.streams_left().unwrap() {
         let records = world.engine.stream_of(&table, 0, usize::MAX).unwrap();
         let batch = stream_source::event_of(&table, "shard", &records).unwrap();
-        let answer = world.projector.handle(batch, soon()).await.unwrap();
+        let answer = world.fold(batch, soon()).await.unwrap();
         assert_eq!(answer.batch_item_failures, []);
     }
 }

@@ -219,7 +219,7 @@ async fn fold(world: &World) {
     for table in world.engine.streams_left().unwrap() {
         for some in world.engine.stream_of(&table, 0, usize::MAX).unwrap().chunks(100) {
             let batch = event_of(&table, "shard", some).unwrap();
-            let answer = world.projector.handle(batch, soon()).await.unwrap();
+            let answer = world.fold(batch, soon()).await.unwrap();
             assert_eq!(answer.batch_item_failures, []);
         }
     }
@@ -262,7 +262,7 @@ async fn progress(world: &World, n: u32) {
     rules.note_decided(&tenant, &origin, &customer).await.unwrap();
     archived(world, &tenant, n).await;
     let (shard, through) = (Shard::of("busy"), n.to_string().parse().unwrap());
-    world.projector.views.note_checkpoint(shard, through, now).await.unwrap();
+    world.projector.projection.views.note_checkpoint(shard, through, now).await.unwrap();
 }
 
 async fn archived(world: &World, tenant: &TenantId, n: u32) {

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use function_stream::{EventError, Failed, StreamEvent, StreamResponse};
 use nagare_local::connector::{self, InProcess};
 use nagare_local::engine::Engine;
 use nagare_local::faults::{Deliveries, Faults};
 use nagare_local::sqs::{QueueConfig, Queues, Wire};
 use nagare_local::stream_dead_letter::GivingUp;
 use nagare_local::stream_source::StreamSource;
-use projector::{EventError, Failed, StreamEvent, StreamResponse};
 use serde_json::json;
 use shared::platform::dead_letters::StreamBatch;
 use shared::platform::queue::Sender;

@@ -77,7 +77,7 @@ async fn count(world: &World, activity: &str) -> u64 {
 /// Hands records over as one batch. The number of the first that has to come again.
 async fn deliver(world: &World, records: &[StreamRecord]) -> Option<i64> {
     let batch = batch(SHARD, records).unwrap();
-    let failures = world.projector.handle(batch, soon()).await.unwrap().batch_item_failures;
+    let failures = world.fold(batch, soon()).await.unwrap().batch_item_failures;
     failures.first().map(|failed| failed.item_identifier.parse().unwrap())
 }
 

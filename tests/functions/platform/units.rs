@@ -399,7 +399,7 @@ async fn of_summaries() {
             counter.uncounted(async |world| world.done(&[command]).await).await;
             let all = counter.world.engine.stream_of(table, 0, usize::MAX).unwrap();
             let batch = event_of(table, "one", &all[all.len() - recorded..]).unwrap();
-            let response = counter.world.projector.handle(batch, soon()).await.unwrap();
+            let response = counter.world.fold(batch, soon()).await.unwrap();
             assert_eq!(response.batch_item_failures, []);
             let folded = events::fold(f64::from(customers), new);
             said.push((customers, of_each, folded.writes, folded.reads));

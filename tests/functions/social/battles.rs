@@ -89,7 +89,7 @@ async fn a_viewer_is_shown_no_hit_that_the_battle_does_not_know_yet() {
     world.done(&[open("dragon", 100), hit("dragon", "h1", "bob", 60)]).await;
     world.project("a").await;
     let (views, key) =
-        (world.projector.views.table(), keys::view(&BattleId::new("dragon").unwrap()));
+        (world.projector.projection.views.table(), keys::view(&BattleId::new("dragon").unwrap()));
     let read_before = views.get(key.into_item()).await.unwrap().unwrap().item;
     world.done(&[hit("dragon", "h2", "bob", 7)]).await;
     world.project("a").await;
@@ -185,9 +185,9 @@ async fn many_hits_land_with_one_write() {
         .collect();
     world.done(&[open("b", 9_000)]).await;
     world.done(&hits).await;
-    let before = world.projector.views.table().dynamo().usage().written;
+    let before = world.projector.projection.views.table().dynamo().usage().written;
     project(&world, "a", &records(&world)).await;
-    let written = world.projector.views.table().dynamo().usage().written - before;
+    let written = world.projector.projection.views.table().dynamo().usage().written - before;
     let landed = check(&world, "b", 9_000, &hits).await;
     assert!((2_000..3_000).contains(&landed), "{landed}");
     // For each thousand hits, the totals of a viewer are written once. Each hit has one item, with its number.
@@ -223,7 +223,7 @@ async fn what_viewers_are_owed_is_written_by_whoever_comes_next() {
     world.done(&hits).await;
     denies.store(true, Ordering::Relaxed);
     let batch = event("a", &records(&world)).unwrap();
-    let answer = world.projector.handle(batch, soon()).await.unwrap();
+    let answer = world.fold(batch, soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures.len(), 1);
     // The order is decided, but readers are shown nothing of it yet: neither the battle's new state nor the viewer's totals.
     let shown = battle(&world, "b", "viewer=v1").await;

@@ -1,12 +1,12 @@
 //! Likes: the latest command wins, counts equal a recount whatever is repeated, and each reads what is theirs.
 
+use function_http::Authorization;
 use futures::future::join_all;
 use nagare_local::engine::stream::StreamRecord;
 use nagare_local::stream_source::event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::{World, delete, follow, publish, soon};
-use timeline_reader::Authorization;
 
 use crate::platform::projecting::records;
 
@@ -56,7 +56,7 @@ fn likes_of(mut records: Vec<StreamRecord>) -> Vec<StreamRecord> {
 /// Hands records over as a batch of a shard; how many the answer leaves.
 async fn project(world: &World, shard: &str, records: &[StreamRecord]) -> usize {
     let batch = event(shard, records).unwrap();
-    world.projector.handle(batch, soon()).await.unwrap().batch_item_failures.len()
+    world.fold(batch, soon()).await.unwrap().batch_item_failures.len()
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn each_reads_what_is_theirs() {
     let mut world = World::new();
     world.done(&[publish("anna", "live-1", AT), like("bob", "live-1", 1)]).await;
     world.project("a").await;
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     let asked = [
         ("/v1/viewers/bob/likes", "", Some("bob"), 200),
         ("/v1/viewers/bob/likes", "", Some("eve"), 403),
@@ -269,7 +269,7 @@ async fn without_a_shard_nothing_is_folded() {
     world.done(&[like("bob", "a", 1)]).await;
     let mut batch = event("s", &records(&world)).unwrap();
     batch.shard_id = None;
-    let error = world.projector.handle(batch, soon()).await.unwrap_err();
+    let error = world.fold(batch, soon()).await.unwrap_err();
     assert!(error.to_string().contains("tumbling window"), "{error}");
 }
 

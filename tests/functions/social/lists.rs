@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use function_http::Authorization;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::platform::values::{ActorId, ViewerId};
 use shared::social::follows::keys;
 use tests::{NOW, World, follow, unfollow};
-use timeline_reader::Authorization;
 
 use crate::platform::units::UnitCounter;
 
@@ -97,7 +97,7 @@ async fn both_lists_say_since_when_and_show_profiles() {
 async fn whom_a_viewer_follows_is_theirs_and_followers_are_for_all() {
     let mut world = World::new();
     world.done(&[follow("bob", "anna", NOW)]).await;
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     for (path, caller, status) in [
         (following("bob"), Some("bob"), 200),
         (following("bob"), Some("eve"), 403),

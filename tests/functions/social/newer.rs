@@ -315,12 +315,12 @@ async fn a_secret_is_changed() {
     published(&world, named("a", 9).zip(0..)).await;
     let page = world.get("/v1/timelines/bob", "").await.2;
     let both = secrets(9).also_opening(&[7; 32]).unwrap();
-    world.reader.seal = CursorSeal::new(&both);
+    world.reader.requests.seal = CursorSeal::new(&both);
     one(&world, "late", 60_000).await;
     let query = format!("cursor={}", text(&page["newer_cursor"]));
     let page = world.get("/v1/timelines/bob", &query).await.2;
     assert_eq!(page["items"].as_array().unwrap().len(), 1);
-    world.reader.seal = CursorSeal::new(&secrets(9));
+    world.reader.requests.seal = CursorSeal::new(&secrets(9));
     let query = format!("cursor={}", text(&page["newer_cursor"]));
     assert_eq!(world.ids("bob", &query).await, [""; 0]);
 }

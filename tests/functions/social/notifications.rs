@@ -3,9 +3,9 @@
 mod marks;
 mod moment;
 
+use function_http::Authorization;
 use serde_json::{Value, json};
 use tests::{World, delete, publish};
-use timeline_reader::Authorization;
 
 use crate::platform::projecting::{project, records};
 
@@ -278,7 +278,7 @@ async fn notifications_are_their_viewers_alone() {
             "{path}?{query}: {body}"
         );
     }
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     let (status, _, _) = world.get("/v1/notifications/anna", "").await;
     assert_ne!(status, 200);
 }

@@ -280,7 +280,7 @@ async fn a_cursor_is_of_one_actor_and_its_kinds() {
 async fn anybody_who_is_known_reads_it() {
     let mut world = World::new();
     world.done(&[publish("anna", "a", &at(1))]).await;
-    world.reader.authorization = timeline_reader::Authorization::Jwt;
+    world.set_authorization(function_http::Authorization::Jwt);
     for (caller, status) in [(Some("anna"), 200), (Some("bob"), 200), (None, 401)] {
         let answer = world.request("GET", "/v1/actors/anna/activities", "", caller).await;
         assert_eq!(answer.0, status, "{caller:?}");

@@ -236,7 +236,7 @@ async fn a_poll_of_five_million_votes_closes_early() {
         let records: Vec<_> = (batch * BATCH..(batch + 1) * BATCH).map(row).collect();
         let event =
             serde_json::from_value(json!({"shardId": "votes", "Records": records})).unwrap();
-        let answer = world.projector.handle(event, soon()).await.unwrap();
+        let answer = world.fold(event, soon()).await.unwrap();
         assert_eq!(answer.batch_item_failures, []);
     }
     assert_eq!(sums(&world, "p").await, [u64::from(VOTES / 2); 2]);

@@ -39,7 +39,7 @@ impl Arena {
         let world = &self.counter.world;
         let records = world.engine.stream_behind(0, usize::MAX).unwrap();
         let batch = stream_source::event("shard", &records[self.folded..]).unwrap();
-        let response = world.projector.handle(batch, soon()).await.unwrap();
+        let response = world.fold(batch, soon()).await.unwrap();
         assert_eq!(response.batch_item_failures, []);
         self.folded = records.len();
     }

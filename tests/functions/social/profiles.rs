@@ -36,11 +36,11 @@ async fn a_profile_is_what_its_latest_update_says() {
 
 #[tokio::test]
 async fn others_read_it_too_and_nobody_unknown() {
-    use timeline_reader::Authorization;
+    use function_http::Authorization;
 
     let mut world = World::new();
     world.done(&[update("bob", 1, 7)]).await;
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     for (caller, status) in [(Some("bob"), 200), (Some("anna"), 200), (None, 401)] {
         let answer = world.request("GET", "/v1/profiles/bob", "", caller).await;
         assert_eq!(answer.0, status, "{caller:?}");

@@ -1,10 +1,10 @@
 //! What somebody is tagged in: activities of anybody and of any age, in the order of time, page by page.
 
+use function_http::Authorization;
 use serde_json::{Value, json};
 use shared::ledger_item::LedgerItem;
 use shared::social::tags::TagItem;
 use tests::{World, delete, publish, unfollow};
-use timeline_reader::Authorization;
 
 fn instant(minute: usize) -> String {
     format!("2026-11-20T11:{minute:02}:00.000Z")
@@ -183,7 +183,7 @@ async fn cursors_are_of_one_list() {
 #[tokio::test]
 async fn everybody_with_a_token_reads_it() {
     let mut world = ten().await;
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     for (caller, status) in [(Some("bob"), 200), (Some("eve"), 200), (None, 401)] {
         let answer = world.request("GET", "/v1/viewers/bob/tagged", "", caller).await;
         assert_eq!(answer.0, status, "{caller:?}");

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use function_http::Authorization;
 use nagare_local::faults::Faulty;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::platform::ledger::FORGET_AT;
 use shared::platform::runtime::deadline::Deadline;
 use tests::{NOW, World, delete, event, message, publish, unfinished};
-use timeline_reader::Authorization;
 
 use crate::platform::overtaking::overtaken;
 
@@ -226,7 +226,7 @@ async fn untags_are_passed_over() {
 async fn everybody_with_a_token_reads_them() {
     let mut world = World::new();
     world.done(&[publish("anna", "img-1", AT), tag("img-1", "bob", 1)]).await;
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     for (path, caller, status) in [
         ("/v1/activities/img-1/tags", Some("bob"), 200),
         ("/v1/activities/img-1/tags", Some("eve"), 200),

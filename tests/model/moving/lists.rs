@@ -29,7 +29,7 @@ pub(super) async fn project(world: &World) {
         let records = world.engine.stream_of(&table, 0, usize::MAX).unwrap();
         for some in records.chunks(100) {
             let batch = event_of(&table, "a", some).unwrap();
-            let answer = world.projector.handle(batch, soon()).await.unwrap();
+            let answer = world.fold(batch, soon()).await.unwrap();
             assert_eq!(answer.batch_item_failures, []);
         }
     }

@@ -3,9 +3,9 @@
 use std::task::Poll;
 
 use fastrand::Rng;
+use function_stream::StreamResponse;
 use nagare_local::engine::stream::StreamRecord;
 use nagare_local::stream_source::event_of;
-use projector::StreamResponse;
 use serde_json::Value;
 use tests::{World, soon};
 
@@ -95,8 +95,8 @@ impl<'a> TableStream<'a> {
         }
         count("periods: changes delivered, up to seven");
         let batch = event_of(&self.table, "shard", &records).unwrap();
-        let projector = &self.world.projector;
-        let task = Task::new(async move { projector.handle(batch, soon()).await.unwrap() });
+        let world = self.world;
+        let task = Task::new(async move { world.fold(batch, soon()).await.unwrap() });
         self.delivered.extend(records.iter().map(keys));
         self.batch = Some((records, task));
     }

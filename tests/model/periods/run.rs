@@ -51,7 +51,7 @@ pub(super) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
             SharedHttpConnector::new(Scheduler { inside, waiting: waiting.clone(), may_befall })
         })
     });
-    world.reader.events = events(&world, plan.settings);
+    world.history_reader.events = events(&world, plan.settings);
     let truth = RefCell::new(Truth::new(plan.settings));
     runtime.block_on(tokio::task::unconstrained(async {
         let mut run = Run::new(&world, &truth, &plan, history, (&waiting, &log), seed);

@@ -68,7 +68,7 @@ pub(super) fn with(seed: u64, history: &[Sent], victim: Option<Victim>) -> Resul
             Some(victim) => World::within(&victim.limits(&plan), wrap),
         }
     });
-    world.reader.events = events(&world, plan.settings);
+    world.history_reader.events = events(&world, plan.settings);
     world.writer.events = events(&world, plan.settings);
     world.keeper.settings = plan.settings;
     world.clock.set(Timestamp::from_unix_millis(START));

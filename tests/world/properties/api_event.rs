@@ -1,10 +1,11 @@
 //! Events of API Gateway, as JSON, and what the reader answers.
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use function_http::Authorization;
 use serde_json::Value;
 use shared::platform::paging::List;
 use shared::platform::values::ViewerId;
-use timeline_reader::{Authorization, Reader};
+
 use tokio::runtime::{Builder, Runtime};
 
 use super::seal;
@@ -22,7 +23,7 @@ thread_local! {
 fn with_a_timeline() -> (Runtime, World) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let mut world = World::new();
-    world.reader.seal = seal();
+    world.reader.requests.seal = seal();
     runtime.block_on(async {
         world.done(&[follow("bob", "anna", "2026-11-20T10:00:00Z")]).await;
         for n in 0..7 {
@@ -58,7 +59,8 @@ pub fn api_event(data: &[u8]) {
 /// The page that is answered. None, if it is a problem.
 fn answered(authorization: Authorization, event: &ApiGatewayV2httpRequest) -> Option<Value> {
     let answer = READER.with(|(runtime, world)| {
-        let reader = Reader { authorization, ..world.reader.clone() };
+        let mut reader = world.reader.clone();
+        reader.requests.authorization = authorization;
         runtime.block_on(reader.handle(event, soon()))
     });
     if answer.status_code == 204 {

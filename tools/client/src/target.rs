@@ -5,9 +5,9 @@
 //! counts: no variable that begins with `AWS_` and no profile is read. So no command that is meant for the local stack reaches an
 //! account, and none that is meant for an account is sent to the local stack.
 
+use function_http::Authorization;
 use shared::platform::runtime::env;
 use shared::platform::values::Retention;
-use timeline_reader::Authorization;
 
 use crate::failure::Failure;
 use crate::running::{self, Note, Running};

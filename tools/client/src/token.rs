@@ -1,9 +1,9 @@
 //! Tokens for a local stack that demands them (`nagare up --auth`), made with the key that it prints.
 
+use function_http::Claims;
 use nagare_gateway::JwtAuthorizer;
 use shared::platform::runtime::env;
 use shared::platform::values::{TenantId, ViewerId};
-use timeline_reader::Claims;
 
 use super::clock;
 use super::target::Target;

@@ -4,7 +4,8 @@ use nagare_operator::cost::bill::Line;
 use nagare_operator::cost::prices::Prices;
 use nagare_operator::cost::work::DAYS;
 use nagare_telemetry::numbers::{
-    INTAKE, INVOCATIONS, Numbers, QUEUE_REQUESTS, READ_UNITS, READER, Total, WRITE_UNITS,
+    HISTORY_READER, INTAKE, INVOCATIONS, Numbers, QUEUE_REQUESTS, READ_UNITS, READER, Total,
+    WRITE_UNITS,
 };
 
 /// Of a month.
@@ -45,7 +46,7 @@ fn line((service, what): (&'static str, &'static str), price: f64, number: f64) 
 
 fn lines(prices: &Prices, total: impl Fn(&str, Option<&str>) -> Total) -> Vec<Line> {
     let sum = |name| total(name, None).sum;
-    let answered = [READER, INTAKE].map(|by| total(INVOCATIONS, Some(by)).sum);
+    let answered = [READER, HISTORY_READER, INTAKE].map(|by| total(INVOCATIONS, Some(by)).sum);
     vec![
         line(WRITES, prices.dynamodb_million_writes, sum(WRITE_UNITS)),
         line(READS, prices.dynamodb_million_reads, sum(READ_UNITS)),

@@ -27,6 +27,8 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use axum::body::{Body, to_bytes};
 use form_urlencoded::Serializer;
+use function_http::LogSampling;
+use function_http::reader::{RequestMetrics, Requests};
 use http::{Request, StatusCode};
 use nagare_client::clock;
 use nagare_client::consumed;
@@ -35,7 +37,7 @@ use nagare_client::read_only::{is_reading, operation};
 use nagare_client::remote::Remote;
 use nagare_client::signer::Signer;
 use nagare_gateway::random_secret;
-use nagare_gateway::{Authorization, Gateway, Limits};
+use nagare_gateway::{Answerer, Authorization, Gateway, Limits};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 use serde_json::Value;
@@ -46,7 +48,7 @@ use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::metrics::Metrics;
 use shared::social::follows::Parking;
-use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
+use timeline_reader::Reader;
 use tower::ServiceExt;
 
 /// What is escaped in a segment of a path.
@@ -155,35 +157,51 @@ impl Reads {
         let metered = metered(inside, Arc::clone(meter), self.signer.clone());
         let config = config.to_builder().http_client(metered).build();
         let tables = self.remote.tables(aws_sdk_dynamodb::Client::from_conf(config))?;
-        let reader = Reader {
-            ledger: tables.ledger,
-            facts: tables.facts,
-            views: tables.views,
-            timelines: tables.timelines,
-            objects: None,
-            records: Arc::default(),
-            counts: Arc::default(),
-            events: tables.events,
-            hold: Hold::default(),
+        let requests = Requests {
+            authorization: function_http::Authorization::Open,
+            claims: function_http::Claims::default(),
             seal: self.seal.clone(),
-            authorization: timeline_reader::Authorization::Open,
-            public_cache_seconds: 0,
-            claims: timeline_reader::Claims::default(),
-            retention: self.remote.retention()?,
-            parking: Parking::off(),
             metrics: RequestMetrics::new(Metrics::off()),
             // What the console reads is none of the stack's requests.
             log_sampling: self.silence,
             clock: clock::clock(),
         };
+        let history = history_reader::Reader {
+            ledger: tables.ledger.clone(),
+            views: tables.views.clone(),
+            events: tables.events,
+            objects: None,
+            requests: requests.clone(),
+        };
+        let reader = Reader {
+            ledger: tables.ledger,
+            facts: tables.facts,
+            views: tables.views,
+            timelines: tables.timelines,
+            records: Arc::default(),
+            counts: Arc::default(),
+            hold: Hold::default(),
+            public_cache_seconds: 0,
+            retention: self.remote.retention()?,
+            parking: Parking::off(),
+            requests,
+        };
         let handler = move |event: ApiGatewayV2httpRequest| -> Answering {
-            let reader = reader.clone();
+            let (reader, history) = (reader.clone(), history.clone());
             Box::pin(async move {
-                let deadline = Deadline::after(timeline_reader::PATIENCE);
-                Ok::<_, Infallible>(reader.handle(&event, deadline).await)
+                Ok::<_, Infallible>(match Answerer::of(&event) {
+                    Answerer::HistoryReader => {
+                        let deadline = Deadline::after(history_reader::PATIENCE);
+                        history.handle(&event, deadline).await
+                    }
+                    Answerer::TimelineReader | Answerer::EventIntake => {
+                        let deadline = Deadline::after(timeline_reader::PATIENCE);
+                        reader.handle(&event, deadline).await
+                    }
+                })
             })
         };
-        Ok(Gateway::new(handler, ROUTES, Authorization::Open, Limits::default()))
+        Ok(Gateway::new(handler, Authorization::Open, Limits::default()))
     }
 }
 

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use function_http::Claims;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Map, Value, json};
-use timeline_reader::Claims;
 
 use super::hs256;
 use super::problem::Problem;

@@ -8,6 +8,7 @@ use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use axum::extract::ConnectInfo;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use function_http::TENANTS_ROUTE;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method};
@@ -17,8 +18,31 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 const DEFAULT_ROUTE: &str = "$default";
+/// The routes that are read with `GET`, by reader.
+const GETS: [&[&str]; 2] = [timeline_reader::ROUTES, history_reader::ROUTES];
 /// Types of text besides those that begin with `text/`.
 const TEXTS: [&str; 3] = ["application/json", "application/javascript", "application/xml"];
+
+/// The function behind a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answerer {
+    TimelineReader,
+    HistoryReader,
+    EventIntake,
+}
+
+impl Answerer {
+    /// The function behind the route of an event.
+    #[must_use]
+    pub fn of(event: &ApiGatewayV2httpRequest) -> Self {
+        let prefix = TENANTS_ROUTE.split('{').next().unwrap_or_default();
+        match event.route_key.as_deref().and_then(|key| key.split_once(' ')) {
+            Some(("POST", _)) => Self::EventIntake,
+            Some((_, path)) if path.starts_with(prefix) => Self::HistoryReader,
+            _ => Self::TimelineReader,
+        }
+    }
+}
 
 /// The route that a request is for, and its path parameters.
 pub(super) struct Route<'a> {
@@ -28,20 +52,22 @@ pub(super) struct Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    /// The route of a request. Some routes are read with `GET`, others are sent to with `POST`.
-    pub(super) fn of(
-        head: &'a Parts,
-        gets: &'static [&'static str],
-        posts: &'static [&'static str],
-    ) -> Self {
-        let (method, routes): (_, &[_]) = match head.method {
-            Method::GET => ("GET", gets),
-            Method::POST => ("POST", posts),
-            _ => ("", &[]),
-        };
+    /// The route of a request. Some routes are read with `GET`, others are sent to with `POST`, and one takes all other requests
+    /// about tenants.
+    pub(super) fn of(head: &'a Parts, posts: &'static [&'static str]) -> Self {
         let path = head.uri.path();
-        let matched = routes.iter().find_map(|it| Some((*it, parameters(it, path)?)));
-        Self { method, matched }
+        let exact = |routes: &[&'static str]| {
+            routes.iter().find_map(|it| Some((*it, parameters(it, path)?)))
+        };
+        let (method, matched) = match head.method {
+            Method::GET => ("GET", GETS.into_iter().find_map(exact)),
+            Method::POST => ("POST", exact(posts)),
+            _ => ("", None),
+        };
+        match matched {
+            Some(_) => Self { method, matched },
+            None => Self { method: "ANY", matched: exact(&[TENANTS_ROUTE]) },
+        }
     }
 
     /// True if the handler gets the body.
@@ -128,7 +154,8 @@ fn is_text(headers: &HeaderMap) -> bool {
     is_text && !headers.contains_key(CONTENT_ENCODING)
 }
 
-/// The segments of a path at the parameters of a template: one for each parameter, and none of them empty.
+/// The segments of a path at the parameters of a template: one for each parameter, and none of them empty. A parameter with a plus
+/// takes the rest of the path.
 fn parameters<'h>(
     template: &'static str,
     path: &'h str,
@@ -142,6 +169,12 @@ fn parameters<'h>(
             _ => return None,
         };
         match name.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            Some(name) if name.ends_with('+') => {
+                let rest = [segment].into_iter().chain(segments).collect::<Vec<_>>().join("/");
+                let rest = percent_decode_str(&rest).decode_utf8_lossy().into_owned();
+                parameters.insert(name.trim_end_matches('+'), Cow::Owned(rest));
+                return (!parameters.values().any(|it| it.is_empty())).then_some(parameters);
+            }
             Some(name) if !segment.is_empty() => {
                 parameters.insert(name, percent_decode_str(segment).decode_utf8_lossy());
             }

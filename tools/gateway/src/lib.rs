@@ -1,7 +1,7 @@
-//! The local HTTP API: Amazon API Gateway, as far as the timeline reader can tell.
+//! The local HTTP API: Amazon API Gateway, as far as the functions behind it can tell.
 //!
-//! `nagare up` runs the same handler that the Lambda runs. In an AWS account an API Gateway HTTP API stands between a browser and
-//! that handler. In the local stack this module does, in one process and on one listener.
+//! `nagare up` runs the same handlers that the Lambdas run. In an AWS account an API Gateway HTTP API stands between a browser and
+//! those handlers. In the local stack this module does, in one process and on one listener.
 //!
 //! ```text
 //! request ─ head size ─ authorizer ─ (body) ─ admission ─ event (payload 2.0) ─ handler ─ response
@@ -10,8 +10,9 @@
 //!
 //! # What is emulated
 //!
-//! - **Routes**: those that are read with `GET`, those that are [sent to](Gateway::taking) with `POST`, and `$default`; all reach the
-//!   handler, which answers 404 and 405 itself.
+//! - **Routes**: those that are read with `GET`, those that are [sent to](Gateway::taking) with `POST`, one for every other request about
+//!   tenants, and `$default`. All reach the handler. It passes them to the function [behind the route](Answerer), which answers 404 and
+//!   405 itself.
 //! - **Payload format 2.0** of events and responses. An event is built as the JSON that AWS documents and read by the parser that the
 //!   Lambda runtime uses, so that the handler sees what it would see there.
 //! - **The JWT authorizer**, on every route: a bearer token, its signature, `exp`, `nbf`, `iat`. Like the real one it never compares
@@ -73,6 +74,7 @@ use crate::cors::Cors;
 use crate::ports::intake::Intake;
 
 pub use self::authorizer::{Authorization, JwtAuthorizer, MintError};
+pub use self::event::Answerer;
 pub use self::limits::Limits;
 pub use self::openapi::OPEN_PATHS;
 
@@ -92,7 +94,6 @@ pub fn random_secret() -> String {
 /// An HTTP API in front of one handler; see the [module](self).
 pub struct Gateway<H> {
     handler: H,
-    routes: &'static [&'static str],
     authorization: Authorization,
     limits: Limits,
     admission: Admission,
@@ -109,17 +110,11 @@ where
     F: Future<Output = Result<ApiGatewayV2httpResponse, E>> + Send + 'static,
     E: Display + Send + 'static,
 {
-    /// Puts an API with these routes, which are read with `GET`, in front of `handler`.
+    /// Puts an API with the routes of the readers in front of `handler`.
     #[must_use]
-    pub fn new(
-        handler: H,
-        routes: &'static [&'static str],
-        authorization: Authorization,
-        limits: Limits,
-    ) -> Self {
+    pub fn new(handler: H, authorization: Authorization, limits: Limits) -> Self {
         Self {
             handler,
-            routes,
             authorization,
             admission: Admission::new(&limits),
             limits,
@@ -166,7 +161,7 @@ where
 
     async fn answer(self: Arc<Self>, request: Request, id: Uuid) -> Result<Response, Problem> {
         let (head, body) = request.into_parts();
-        let route = Route::of(&head, self.routes, self.posts);
+        let route = Route::of(&head, self.posts);
         let mut body = body::Unread::new(body, &head.headers);
         let now = time_of(self.clock.now());
 

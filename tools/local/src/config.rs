@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use function_http::Claims;
 use nagare_client::failure::Failure;
 use nagare_gateway::cors::Cors;
 use nagare_gateway::ports::PortError;
@@ -13,7 +14,6 @@ use shared::platform::dead_letters::MAX_RECEIVES;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::values::Timestamp;
 use shared::social::follows::Parking;
-use timeline_reader::Claims;
 
 use super::data_dir::{DataDir, DataDirError};
 use super::engine::EngineError;

@@ -18,8 +18,8 @@ use super::stream_source::BATCH;
 const PATH: &str = "/2015-03-31/event-source-mappings/";
 /// The endpoint of Lambda for the functions of this process.
 pub const ENDPOINT: &str = "http://lambda.local";
-/// The name of the projector's function.
-const FUNCTION: &str = "projector";
+/// The name of the history projector's function.
+const FUNCTION: &str = "history-projector";
 
 /// An answer of Lambda.
 #[derive(Debug)]

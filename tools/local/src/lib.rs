@@ -1,10 +1,10 @@
-//! The local stack: tables, queues, the three handlers and the HTTP API in one process.
+//! The local stack: tables, queues, the functions' handlers and the HTTP API in one process.
 //!
 //! ```text
 //!   producers ──HTTP──▶ sqs_http ─▶  sqs  ─▶ event_source ─▶ fanout_writer ─┐
 //!                                     │ five receives                       ├─▶ connector ─▶ engine
 //!                                     └────▶  sqs  ─▶ event_source ─▶ dlq_alerter ─┤               ▲
-//!   viewers ────HTTP──▶ gateway ─▶ timeline_reader ─────────────────────────┘               │
+//!   viewers ────HTTP──▶ gateway ─▶ timeline_reader, history_reader ─────────┘               │
 //!   any SDK ────HTTP──▶ tables_http ────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -46,6 +46,6 @@ pub use bind::OpenStack;
 pub use config::{
     COMMANDS, DEAD_LETTER_RETENTION, DEAD_LETTERS, StackConfig, StackError, TEMPLATE_VISIBILITY,
 };
+pub use function_http::{ClaimName, Claims};
 pub use stack::Stack;
-pub use timeline_reader::{ClaimName, Claims};
 pub use wiring::FUNCTION_TIMEOUT;

@@ -10,9 +10,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use projector::{EventError, StreamEvent, StreamResponse};
+use function_stream::{EventError, StreamEvent, StreamResponse};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use shared::platform::projection::{Sequence, redriven};
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
 use tokio::sync::watch;
@@ -286,6 +287,29 @@ async fn pause(changed: impl Future<Output = ()>, failures: u32) {
         }
         n => tokio::time::sleep(SHORTEST.saturating_mul(1 << (n - 1).min(10)).min(LONGEST)).await,
     }
+}
+
+/// Gives a batch of the facts to two functions: all of it to the projector, and to that of history what the filter of its mapping
+/// delivers. On AWS each has a position of its own; here the answer names the earlier of the records that they name.
+///
+/// # Errors
+/// [`EventError`] of either.
+pub async fn to_both_projectors(
+    project: impl AsyncFnOnce(StreamEvent) -> Result<StreamResponse, EventError>,
+    project_history: impl AsyncFnOnce(StreamEvent) -> Result<StreamResponse, EventError>,
+    event: StreamEvent,
+) -> Result<StreamResponse, EventError> {
+    let brought_back = event.records.iter().filter(|it| it.begins_with(redriven::PREFIX));
+    let (records, shard_id) = (brought_back.cloned().collect(), event.shard_id.clone());
+    let brought_back = StreamEvent { records, shard_id };
+    let response = project(event).await?;
+    if brought_back.records.is_empty() {
+        return Ok(response);
+    }
+    let of_history = project_history(brought_back).await?;
+    let failed = [response.batch_item_failures, of_history.batch_item_failures].concat();
+    let first = failed.into_iter().min_by_key(|it| it.item_identifier.parse::<Sequence>().ok());
+    Ok(StreamResponse { batch_item_failures: first.into_iter().collect(), ..response })
 }
 
 /// The event that Lambda makes of records of a shard.

@@ -13,11 +13,14 @@ use axum::Router;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
 use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
+use function_http::LogSampling;
+use function_http::reader::{RequestMetrics, Requests};
+use function_stream::Projection;
 use futures::future::BoxFuture;
 use nagare_client::local_stack::{ACCESS_KEY, CLOCK_PATH};
 use nagare_client::tables::Tables;
-use nagare_gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
-use nagare_telemetry::numbers::{INTAKE, Numbers, READER};
+use nagare_gateway::{Answerer, Authorization, Gateway, JwtAuthorizer, Limits};
+use nagare_telemetry::numbers::{HISTORY_READER, INTAKE, Numbers, READER};
 use period_keeper::{Keeper, Mappings};
 use projector::Projector;
 use shared::command::InternalSeal;
@@ -41,7 +44,7 @@ use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::activities::changes::Copies;
 use shared::social::follows::Parking;
-use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
+use timeline_reader::Reader;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -61,7 +64,7 @@ use super::s3::{BUCKET, S3};
 use super::schema;
 use super::sqs::{QueueConfig, Queues, REGION, Wire};
 use super::stream_dead_letter::GivingUp;
-use super::stream_source::StreamSource;
+use super::stream_source::{StreamSource, to_both_projectors};
 
 /// How long one invocation may take, as the template sets it.
 pub const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -209,8 +212,8 @@ impl Wiring {
         config: &StackConfig,
     ) -> Router {
         let trusted = match authorizer {
-            Some(_) => timeline_reader::Authorization::Jwt,
-            None => timeline_reader::Authorization::Open,
+            Some(_) => function_http::Authorization::Jwt,
+            None => function_http::Authorization::Open,
         };
         let intake = Intake {
             commands: self.sender(COMMANDS),
@@ -222,44 +225,58 @@ impl Wiring {
             log_sampling: LogSampling::ALL,
             clock: self.clock.clone(),
         };
-        let reader = Reader {
-            ledger: self.tables.ledger.clone(),
-            facts: self.tables.facts.clone(),
-            views: self.tables.views.clone(),
-            timelines: self.tables.timelines.clone(),
-            objects: Some(self.archive.clone()),
-            records: Arc::default(),
-            counts: Arc::default(),
-            events: self.tables.events.clone(),
-            hold: Hold::default(),
-            seal: self.cursors.clone(),
-            public_cache_seconds: config.public_cache_seconds,
+        let requests = Requests {
             authorization: trusted,
             claims: config.claims.clone(),
-            retention: Retention::default(),
-            parking: self.parking.clone(),
+            seal: self.cursors.clone(),
             metrics: RequestMetrics::new(self.numbers.metrics()),
             // Whoever develops wants to see every request.
             log_sampling: LogSampling::ALL,
             clock: self.clock.clone(),
         };
+        let history = history_reader::Reader {
+            ledger: self.tables.ledger.clone(),
+            views: self.tables.views.clone(),
+            events: self.tables.events.clone(),
+            objects: Some(self.archive.clone()),
+            requests: requests.clone(),
+        };
+        let reader = Reader {
+            ledger: self.tables.ledger.clone(),
+            facts: self.tables.facts.clone(),
+            views: self.tables.views.clone(),
+            timelines: self.tables.timelines.clone(),
+            records: Arc::default(),
+            counts: Arc::default(),
+            hold: Hold::default(),
+            public_cache_seconds: config.public_cache_seconds,
+            retention: Retention::default(),
+            parking: self.parking.clone(),
+            requests,
+        };
         let numbers = self.numbers.clone();
         let handler = move |event: ApiGatewayV2httpRequest| {
-            let (intake, reader) = (intake.clone(), reader.clone());
-            // Routes that are sent to are the intake's, and the reader has all others.
-            let is_sent = event.route_key.as_deref().is_some_and(|key| key.starts_with("POST "));
-            numbers.invocation(if is_sent { INTAKE } else { READER }, 0);
+            let (intake, reader, history) = (intake.clone(), reader.clone(), history.clone());
+            let numbers = numbers.clone();
             async move {
-                let answer: BoxFuture<'_, _> = if is_sent {
-                    intake.handle(&event, Deadline::after(event_intake::PATIENCE))
-                } else {
-                    reader.handle(&event, Deadline::after(timeline_reader::PATIENCE))
+                let (name, answer): (_, BoxFuture<'_, _>) = match Answerer::of(&event) {
+                    Answerer::EventIntake => {
+                        (INTAKE, intake.handle(&event, Deadline::after(event_intake::PATIENCE)))
+                    }
+                    Answerer::HistoryReader => {
+                        let deadline = Deadline::after(history_reader::PATIENCE);
+                        (HISTORY_READER, history.handle(&event, deadline))
+                    }
+                    Answerer::TimelineReader => {
+                        (READER, reader.handle(&event, Deadline::after(timeline_reader::PATIENCE)))
+                    }
                 };
+                numbers.invocation(name, 0);
                 Ok::<_, Infallible>(invocation().scope(answer).await)
             }
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
-        let gateway = Gateway::new(handler, ROUTES, authorization, Limits::default());
+        let gateway = Gateway::new(handler, authorization, Limits::default());
         let gateway = gateway.taking(event_intake::ROUTES);
         gateway.with_clock(self.clock.clone()).with_cors(config.cors.clone()).router()
     }
@@ -330,24 +347,27 @@ impl Wiring {
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
         };
-        let projector = Projector {
+        let projection = Projection {
             facts: self.tables.facts.clone(),
             views: self.tables.views.clone(),
-            dead_letters: projector::DeadLetterQueue::new(
+            dead_letters: function_stream::DeadLetterQueue::new(
                 self.sender(DEAD_LETTERS),
                 self.internal.clone(),
                 self.letter_seal.clone(),
             ),
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
-            read_notifications: Retention::default(),
+            bus: self.bus.clone(),
+        };
+        let history = history_projector::Projector {
+            projection: projection.clone(),
             tables: self.tables.events.tables().clone(),
             rules: Rules::new(&self.tables.ledger, &self.tables.views).with_bus(&self.bus),
             refusals: Refusals::new(&self.tables.ledger),
-            bus: self.bus.clone(),
         };
-        let numbers = [(); 3].map(|()| self.numbers.clone());
-        let [by_writer, by_alerter, by_projector] = numbers;
+        let projector = Projector { projection, read_notifications: Retention::default() };
+        let numbers = [(); 4].map(|()| self.numbers.clone());
+        let [by_writer, by_alerter, by_projector, by_history] = numbers;
         let write = move |event: SqsEvent, deadline| {
             let writer = writer.clone();
             by_writer.invocation("fan-out writer", RECEIVE_AND_DELETE);
@@ -358,14 +378,22 @@ impl Wiring {
             by_alerter.invocation("dead-letter alerter", RECEIVE_AND_DELETE);
             async move { invocation().scope(alerter.handle(event, deadline)).await }
         };
-        let project = Arc::new(move |event, deadline| {
-            let projector = projector.clone();
+        let project_events = move |event, deadline| {
+            let history = history.clone();
+            by_history.invocation("history projector", 0);
+            async move { invocation().scope(history.handle(event, deadline)).await }
+        };
+        let brought_back = project_events.clone();
+        let project_facts = move |event, deadline| {
+            let (projector, brought_back) = (projector.clone(), brought_back.clone());
             by_projector.invocation("projector", 0);
-            async move { invocation().scope(projector.handle(event, deadline)).await }
-        });
-        let projecting = Arc::clone(&project);
-        let project_facts = move |event, deadline| project(event, deadline);
-        let project_events = move |event, deadline| projecting(event, deadline);
+            async move {
+                let project =
+                    async |event| invocation().scope(projector.handle(event, deadline)).await;
+                let project_history = async |event| brought_back(event, deadline).await;
+                to_both_projectors(project, project_history, event).await
+            }
+        };
         let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
         // Whoever held these messages is gone: a stack that was down has no other receivers.
         commands.release_in_flight()?;

@@ -4,7 +4,7 @@ use shared::platform::projection::{UnfoldedChange, redriven};
 
 use crate::{Context, Disposition, Failure};
 
-/// Records that a change comes back. The projector does the rest.
+/// Records that a change comes back. The projectors do the rest.
 pub(crate) async fn changed(cx: &Context, change: UnfoldedChange) -> Result<Disposition, Failure> {
     let letter = &cx.delivery.origin;
     redriven::bring_back(&change, letter, &cx.facts).await?;

@@ -1,18 +1,8 @@
-//! Applying commands: one file for each feature.
+//! Applying commands: one file for each feature, in the folder of its wing.
 
-mod activities;
-mod battles;
 mod changes;
-mod events;
-mod follows;
-mod likes;
-mod notifications;
-mod polls;
-mod profiles;
-mod rooms;
-mod segments;
-mod tags;
-mod tenants;
+mod history;
+mod social;
 
 use std::fmt;
 
@@ -20,6 +10,10 @@ use shared::command::Command;
 use shared::platform::facts::Claim;
 
 use crate::{Context, Disposition, Failure};
+use history::{events, tenants};
+use social::{
+    activities, battles, follows, likes, notifications, polls, profiles, rooms, segments, tags,
+};
 
 /// Applies one command. Commands are idempotent and order-independent.
 ///
@@ -44,14 +38,16 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Post(post) => Box::pin(rooms::post(cx, post)).await,
         Command::DeleteMessage(delete) => Box::pin(rooms::delete(cx, delete)).await,
         Command::Membership(change) => Box::pin(rooms::change_membership(cx, change)).await,
+        Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
+
         Command::RecordEvent(event) => Box::pin(events::record(cx, event)).await,
         Command::RecordEvents(events) => Box::pin(events::record_all(cx, events)).await,
         Command::UpdateCustomer(update) => Box::pin(tenants::update_customer(cx, update)).await,
         Command::Rule(change) => Box::pin(tenants::rule(cx, change)).await,
         Command::Score(change) => Box::pin(tenants::score(cx, change)).await,
         Command::ReadAlerts(read) => Box::pin(tenants::read_alerts(cx, read)).await,
+
         Command::Changed(change) => Box::pin(changes::changed(cx, change)).await,
-        Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {
             let (command, delivery) = cx.delivery.clone().open(command);
             Box::pin(apply(&Context { delivery, ..cx.clone() }, command)).await

@@ -1,4 +1,4 @@
-//! Maps the stream of a period's table to the projector, compares it with the archive, and unmaps it.
+//! Maps the stream of a period's table to the history projector, compares it with the archive, and unmaps it.
 //!
 //! The witness of a period is what its stream has brought: the number of events over all tenants, their bytes and the sum of their
 //! digests. The projector adds them up, and reads neither the table nor the archive. If the witness equals the archive's tally,

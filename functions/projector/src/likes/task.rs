@@ -7,8 +7,8 @@ use shared::platform::projection::{Change, Folded, Refused, State, View};
 use shared::platform::values::{ActivityId, ActorId};
 use shared::social::notifications::ActivityLikes;
 
-use crate::failure::Failure;
-use crate::outcome::Outcome;
+use crate::Outcome;
+use function_stream::Failure;
 
 /// Changes of one activity that are not folded yet.
 pub(super) struct Task<'a> {

@@ -7,9 +7,9 @@ use shared::social::activities::{Activities, Published};
 use shared::social::likes::LikeSummary;
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
 use crate::likes::of_activities;
+use function_http::Problem;
+use function_http::response::Answer;
 
 /// An activity as callers see it, wherever they do.
 #[derive(Serialize)]

@@ -8,12 +8,12 @@ use shared::social::activities::changes::Fingerprint;
 use shared::social::activities::{Activities, Published};
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::Shareable;
 use crate::page::{
     AskedLikes, ConsistentPageReader, Head, Kinds, Paging, Request, Rows, Target, answer,
     parameters,
 };
+use function_http::Problem;
+use function_http::response::Shareable;
 
 /// What an actor published.
 struct Outbox<'a> {

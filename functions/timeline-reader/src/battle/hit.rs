@@ -6,8 +6,8 @@ use shared::social::battles::{Hit, HitState};
 
 use super::battles;
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::response::Answer;
 
 #[derive(Serialize)]
 struct Body<'a> {

@@ -7,8 +7,8 @@ use shared::platform::values::{ActorId, BattleId, HitId, Payload, Timestamp, Vie
 use shared::social::battles::{Battle, Battles, Definition, Hit, Shown};
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::{Answer, Shareable};
+use function_http::Problem;
+use function_http::response::{Answer, Shareable};
 
 #[derive(Serialize)]
 struct Body<'a> {

@@ -5,9 +5,9 @@ use shared::social::follows::Follows;
 
 use super::{answer, read};
 use crate::Context;
-use crate::http::list::List;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::reader::list::List;
+use function_http::response::Answer;
 
 /// `GET /v1/actors/{actor_id}/followers`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {

@@ -13,9 +13,9 @@ use shared::social::follows::{ListPage, Listed};
 use shared::social::profiles::Profiles;
 
 use crate::Context;
-use crate::http::list::List;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::reader::list::List;
+use function_http::response::Answer;
 
 #[derive(Serialize)]
 struct Item<'a> {

@@ -12,9 +12,9 @@ use shared::social::likes::{Like, LikeCount, LikeCounts, LikeSummary, Likes};
 
 use crate::Context;
 use crate::activity::Activity;
-use crate::http::list::List;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::reader::list::List;
+use function_http::response::Answer;
 use listed::Listed;
 
 /// The like counts of these activities, at most [`BATCH_GET`](shared::platform::dynamo::BATCH_GET), and which of them this viewer likes. The count

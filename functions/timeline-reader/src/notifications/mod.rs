@@ -8,10 +8,10 @@ use shared::social::notifications::{
 };
 
 use crate::Context;
-use crate::http::list::{self, List, UNREAD};
-use crate::http::problem::Problem;
-use crate::http::query::Parameters;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::reader::list::{self, List, UNREAD};
+use function_http::reader::query::Parameters;
+use function_http::response::Answer;
 
 #[derive(Serialize)]
 struct Body<'a> {

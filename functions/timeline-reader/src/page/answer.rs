@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
+use function_http::Problem;
+use function_http::page::{Cursors, Page, Paging};
+use function_http::response::Answer;
 use serde::Serialize;
 use shared::platform::values::{ActivityId, ActorId, Timestamp, ViewerId};
 use shared::social::likes::LikeSummary;
 
 use super::rows::Shown;
-use super::{Cursors, Page, Paging};
 use crate::Context;
 use crate::activity::Activity;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
 
 /// The members of an answer that describe the list.
 #[derive(Debug, Serialize)]
@@ -41,7 +41,7 @@ pub(crate) async fn answer(
     likes: &HashMap<ActivityId, LikeSummary>,
     head: Head<'_>,
 ) -> Result<Answer, Problem> {
-    let seal = &cx.reader.seal;
+    let seal = &cx.requests().seal;
     let cursors = Cursors::of(paging, page, seal).await?;
     let items = page.items.iter().map(|(key, Shown { actor, content })| {
         let id = &key.activity_id;

@@ -39,6 +39,10 @@
 
 use std::collections::HashSet;
 
+use function_http::page::{
+    Filled, MAX_ROWS_PER_LOOKUP, MAX_ROWS_PER_READ, Page, Paging, ROUNDS, Source, fill,
+    fill_at_once,
+};
 use futures::future::{OptionFuture, try_join, try_join3};
 use shared::platform::dynamo::DynamoError;
 use shared::platform::paging::RowChunk;
@@ -49,10 +53,8 @@ use shared::social::timelines::{Hydration, Timelines, VisibilitySnapshot};
 use tokio::time::Instant;
 
 use super::doubt::{Between, Doubt};
-use super::filling::{Filled, MAX_ROWS_PER_LOOKUP, MAX_ROWS_PER_READ, ROUNDS, fill, fill_at_once};
 use super::likes::AskedLikes;
 use super::rows::{Rows, Shown, Target};
-use super::{Page, Paging, Source};
 use crate::{Context, Reader};
 
 /// The most rows whose edges and records are read at once, which saves a round trip. With more rows, edges are

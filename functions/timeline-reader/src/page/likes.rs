@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use function_http::page::Request;
 use shared::platform::dynamo::DynamoError;
 use shared::platform::values::ActivityId;
 use shared::social::likes::LikeSummary;
 
-use super::request::Request;
 use crate::Context;
 use crate::likes::of_activities;
 

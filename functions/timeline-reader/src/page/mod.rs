@@ -1,16 +1,14 @@
-//! Pages of lists that are in the order of time.
+//! Pages of activities, each as it was at one moment.
 //!
 //! ```text
-//! request   which page: everything is parsed here
-//! filling   rows -> what is known of them -> what is shown, until the page is full
-//! cursors   where to go on, and what was shown
-//! words     which kinds or names are asked for
 //! consistent pages of activities, each as it was at one moment
 //! rows      what a list of activities consists of
 //! doubt     what may have changed while a page was read
 //! likes     how many like what is on it
 //! answer    a page of activities as JSON, with its cursors
 //! ```
+//!
+//! What all lists in the order of time have in common is in [`function_http::page`].
 //!
 //! # One page, one moment
 //!
@@ -24,163 +22,18 @@
 //! | following, followers | *one query*: a row says all. If too few are in force, a longer query reads from the same start |
 //! | tags of an activity | *one query*, between two looks at the activity |
 //! | messages | *a bound*: messages that arrived after the last arrival at the start are left out |
-//! | events | *fixed rows*: a row never changes or moves. One query for each key of a period |
-//! | customers, names, alerts, refusals | *fixed keys*: a row never moves. A count is a view of its own; alerts are judged by the rules read before them |
-//! | archives | *fixed keys*: the row of a period says that its objects are complete, and is read before them |
 //!
 //! The contents that a list only refers to (profiles, and the activities of likes) are read after its rows, each as it is then.
-//!
-//! A list says where its rows are ([`Source`]) and what is shown of them. Everything else is the same for all lists: how far and
-//! in which direction a page reads, where it ends, and what a client has seen before.
 
 mod answer;
 mod consistent;
-mod cursors;
 mod doubt;
-mod filling;
 mod likes;
-mod request;
 mod rows;
-mod words;
 
 pub(crate) use answer::{Head, answer};
 pub(crate) use consistent::ConsistentPageReader;
-pub(crate) use cursors::Cursors;
-pub(crate) use filling::fill;
 pub(crate) use likes::AskedLikes;
-pub(crate) use request::{DEFAULT_LIMIT, Request, from, limit, order, parameters, to};
 pub(crate) use rows::{Rows, Target};
-pub(crate) use words::{Kinds, Names};
 
-use shared::platform::dynamo::DynamoError;
-use shared::platform::paging::{List, RowChunk, SeenSet, SeenSets};
-use shared::platform::values::{SortKey, Span, Timestamp};
-use tokio::sync::OnceCell;
-
-use crate::Context;
-
-/// Where the rows of a page are, and what is shown of them.
-pub(crate) trait Source {
-    type Row: Clone;
-    type Shown;
-
-    fn key(row: &Self::Row) -> &SortKey;
-
-    /// Reads up to `limit` rows of a span, after a stored key if one is given.
-    async fn read(
-        &mut self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<Self::Row>, DynamoError>;
-
-    /// True if it is known already that a row is not shown.
-    fn is_hidden(&self, row: &Self::Row) -> bool;
-
-    /// Looks up rows that are not known to be hidden. `is_first` is true for the first lookup of a page.
-    async fn look_up(&mut self, rows: &[Self::Row], is_first: bool) -> Result<(), DynamoError>;
-
-    /// What is shown of a row that was looked up; `None` if it is not shown.
-    fn shown(&self, row: &Self::Row) -> Option<Self::Shown>;
-
-    /// False if a lookup makes no calls.
-    fn looks_up_by_calls(&self) -> bool {
-        true
-    }
-
-    /// What looking up a row costs, in read units.
-    fn units_a_row(&self) -> usize {
-        0
-    }
-
-    /// How many more rounds of calls a page may make.
-    fn rounds_left(&self) -> usize {
-        filling::ROUNDS
-    }
-
-    /// False if a page that is not full has to end as it is.
-    fn may_go_on(&self) -> bool {
-        true
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Page<T> {
-    /// What is shown, and where it stands, in the order asked for.
-    pub(crate) items: Vec<(SortKey, T)>,
-    /// True if there is more beyond it.
-    pub(crate) more: bool,
-    /// The last row examined, if the page is short because too many rows were hidden.
-    pub(crate) end: Option<SortKey>,
-    /// The instant of the oldest row that was read for it, if any was.
-    pub(crate) oldest_read: Option<Timestamp>,
-}
-
-impl<T> Page<T> {
-    /// The sort keys of what it shows, in its order.
-    fn keys(&self) -> impl Iterator<Item = &SortKey> + Clone {
-        self.items.iter().map(|(key, _)| key)
-    }
-
-    /// True if all rows that it was made from are retained, with retention reaching back to this instant.
-    pub(crate) fn is_retained(&self, retained_from: Timestamp) -> bool {
-        self.oldest_read.is_none_or(|oldest| oldest >= retained_from)
-    }
-
-    /// Removes what retention has dropped since the page was read, which is the same for all actors on it.
-    pub(crate) fn retained(mut self, retained_from: Timestamp) -> Self {
-        self.items.retain(|(key, _)| key.published_at >= retained_from);
-        self
-    }
-
-    /// Ends the page before a row that is in doubt. If nothing is left, the next page begins where this one began.
-    fn until(mut self, doubtful: usize, rows: impl Iterator<Item = SortKey>) -> Self {
-        let before: Vec<_> = rows.take(doubtful).collect();
-        let there = self.items.len();
-        self.items.retain(|(key, _)| before.contains(key));
-        let is_full_before = self.items.len() == there && self.more && self.end.is_none();
-        if is_full_before { self } else { Self { more: true, end: None, ..self } }
-    }
-}
-
-/// What every page is read with.
-pub(crate) struct Paging<'a> {
-    pub(crate) list: &'a List,
-    pub(crate) request: &'a Request,
-    pub(crate) now: Timestamp,
-    /// What is older is not in the list.
-    pub(crate) retained_from: Timestamp,
-    seen_sets: SeenSets,
-    /// What was shown before. It never changes, so it is read once, together with the first rows.
-    seen: OnceCell<Option<SeenSet>>,
-}
-
-impl<'a> Paging<'a> {
-    /// For a request of a list that reaches back to `retained_from`.
-    pub(crate) fn new(
-        cx: &Context<'_>,
-        list: &'a List,
-        request: &'a Request,
-        now: Timestamp,
-        retained_from: Timestamp,
-    ) -> Self {
-        let seen_sets = SeenSets::new(&cx.reader.ledger);
-        Self { list, request, now, retained_from, seen_sets, seen: OnceCell::new() }
-    }
-
-    /// What was shown before, as far as this page may show it again or add to it.
-    async fn seen(&self) -> Result<Option<&SeenSet>, DynamoError> {
-        let read = async || {
-            let Some(seen) = self.request.window() else { return Ok(None) };
-            self.seen_sets.read(self.list, seen, self.now).await.map(Some)
-        };
-        self.seen.get_or_try_init(read).await.map(Option::as_ref)
-    }
-
-    /// The rows that a page may show: all of them, or for a poll those that were not shown before.
-    async fn unseen<S: Source>(&self, rows: &[S::Row]) -> Result<Vec<S::Row>, DynamoError> {
-        let seen = if self.request.is_newer() { self.seen().await? } else { None };
-        let was_shown = |key: &SortKey| seen.is_some_and(|seen| seen.holds(key));
-        Ok(rows.iter().filter(|row| !was_shown(S::key(row))).cloned().collect())
-    }
-}
+pub(crate) use function_http::page::{Kinds, Paging, Request, parameters};

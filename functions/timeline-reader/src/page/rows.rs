@@ -20,7 +20,7 @@ pub(crate) struct Shown {
 }
 
 /// A list of activities.
-pub(crate) trait Rows {
+pub(crate) trait Rows: Sync {
     /// Reads up to `limit` rows of a span, after a stored key if one is given.
     fn rows(
         &self,

@@ -5,8 +5,8 @@ use shared::platform::values::{ActorId, Choice, Payload, PollId, Timestamp};
 use shared::social::polls::{Definition, Poll, Polls, Rules};
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::{Answer, Shareable};
+use function_http::Problem;
+use function_http::response::{Answer, Shareable};
 
 #[derive(Serialize)]
 struct Body<'a> {

@@ -5,8 +5,8 @@ use shared::platform::values::{Payload, Timestamp, ViewerId};
 use shared::social::profiles::{Profile, Profiles};
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::response::Answer;
 
 #[derive(Serialize)]
 struct Body<'a> {

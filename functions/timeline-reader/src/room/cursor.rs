@@ -7,9 +7,9 @@ use shared::platform::values::{Order, RoomId, SortKey, Timestamp, ViewerId};
 use shared::social::rooms::ArrivalPosition;
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::query::Parameters;
-use crate::page::{from, order, to};
+use function_http::Problem;
+use function_http::page::{from, order, to};
+use function_http::reader::query::Parameters;
 
 /// What a cursor of a room is sealed for.
 const LIST: &str = "messages";
@@ -52,7 +52,7 @@ impl Cursor {
         let invalid = |error: CursorError| Problem::invalid("cursor", error.to_string());
         if let Some(text) = parameters.get("cursor") {
             parameters.without("cursor", &["order", "from", "to", super::AUTHOR])?;
-            let bytes = cx.reader.seal.open_in(LIST, room, text).map_err(invalid)?;
+            let bytes = cx.requests().seal.open_in(LIST, room, text).map_err(invalid)?;
             let read = Self::decode(&bytes).filter(|cursor| cursor.encode() == bytes);
             return read.ok_or_else(|| invalid(CursorError::Damaged));
         }
@@ -72,7 +72,7 @@ impl Cursor {
     /// The text of a cursor for the same messages.
     pub(super) fn seal(&self, cx: &Context<'_>, room: &RoomId, position: Position) -> String {
         let cursor = Self { position, ..self.clone() };
-        cx.reader.seal.seal_in(LIST, room, &cursor.encode())
+        cx.requests().seal.seal_in(LIST, room, &cursor.encode())
     }
 
     /// Flags, range, position, key, author, as far as present.

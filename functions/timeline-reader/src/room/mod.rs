@@ -18,11 +18,11 @@ use shared::platform::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId}
 use shared::social::rooms::{ArrivalPosition, Message, Rooms};
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::query::Parameters;
-use crate::http::response::{Answer, Shareable};
-use crate::page::{DEFAULT_LIMIT, limit};
 use cursor::{Cursor, Position};
+use function_http::Problem;
+use function_http::page::{DEFAULT_LIMIT, limit};
+use function_http::reader::query::Parameters;
+use function_http::response::{Answer, Shareable};
 
 const AUTHOR: &str = "author";
 const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", AUTHOR];

@@ -16,7 +16,7 @@ use shared::social::rooms::{Arrival, ArrivalPosition, ArrivalRow, ArrivalState, 
 
 use super::cursor::{Cursor, Position};
 use super::{Found, RoomRequest};
-use crate::http::problem::Problem;
+use function_http::Problem;
 
 const QUERIES: usize = 5;
 const UNITS: usize = 60;

@@ -27,7 +27,7 @@ use shared::social::rooms::{
 
 use super::cursor::{Cursor, Position};
 use super::{Found, RoomRequest};
-use crate::http::problem::Problem;
+use function_http::Problem;
 
 /// Reads a page in an order, after a message if one is given.
 pub(super) async fn page(

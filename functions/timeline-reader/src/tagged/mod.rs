@@ -11,12 +11,12 @@ use shared::social::activities::Published;
 use shared::social::tags::Tags;
 
 use crate::Context;
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
 use crate::page::{
     AskedLikes, ConsistentPageReader, Head, Kinds, Paging, Request, Rows, Target, answer,
     parameters,
 };
+use function_http::Problem;
+use function_http::response::Answer;
 
 /// What somebody is tagged in.
 struct Listings<'a> {

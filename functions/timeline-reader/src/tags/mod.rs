@@ -22,9 +22,9 @@ use shared::social::tags::{Tag, Tags};
 use tokio::time::Instant;
 
 use crate::Context;
-use crate::http::list::{self, List};
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use function_http::Problem;
+use function_http::reader::list::{self, List};
+use function_http::response::Answer;
 
 /// The tags that a query reads at least, and another one from the same start if too many are skipped: about forty read units.
 const LOOKS: [usize; 2] = [0, 1_000];

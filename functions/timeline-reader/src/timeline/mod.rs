@@ -11,12 +11,13 @@ use shared::platform::values::{Span, Timestamp, ViewerId};
 use shared::social::follows::{Follows, Presence, Standing};
 use shared::social::timelines::{EntryRow, Reconciler, Return, Timelines, VisibilitySnapshot};
 
-use crate::http::problem::Problem;
-use crate::http::response::Answer;
 use crate::page::{
     AskedLikes, ConsistentPageReader, Head, Paging, Request, Rows, Target, answer, parameters,
 };
 use crate::{Context, Reader};
+use function_http::Problem;
+use function_http::reader::Requests;
+use function_http::response::Answer;
 
 /// How often a page is read because something on it has left retention meanwhile, or because the viewer was parked.
 const READINGS: usize = 2;
@@ -55,7 +56,7 @@ impl Rows for Entries<'_> {
 
 /// `GET /v1/timelines/{viewer_id}`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
-    let Reader { timelines, retention, clock, .. } = cx.reader;
+    let Reader { timelines, retention, requests: Requests { clock, .. }, .. } = cx.reader;
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     cx.caller.may_read(&viewer)?;
     let list = List::timeline(&viewer);
@@ -97,10 +98,10 @@ struct Attendance<'a> {
 impl Attendance<'_> {
     /// A poll that finds nothing reads no view, so it asks before.
     async fn before_poll(&self) -> Result<(), Problem> {
-        let Reader { ledger, parking, clock, .. } = self.reader;
+        let Reader { ledger, parking, requests, .. } = self.reader;
         if parking.is_on() {
             let presence = Follows::new(ledger).presence(self.viewer).await?;
-            self.is_complete(Some(presence), clock.now()).await?;
+            self.is_complete(Some(presence), requests.clock.now()).await?;
         }
         Ok(())
     }
@@ -122,9 +123,9 @@ impl Attendance<'_> {
     }
 
     async fn bring_back(&self, presence: &Presence) -> Result<(), Problem> {
-        let Reader { ledger, timelines, retention, clock, hold, parking, .. } = self.reader;
+        let Reader { ledger, timelines, retention, hold, parking, requests, .. } = self.reader;
         let reconciler =
-            Reconciler::new(ledger, timelines.clone(), *retention, clock.clone(), *hold);
+            Reconciler::new(ledger, timelines.clone(), *retention, requests.clock.clone(), *hold);
         let deadline = timelines.table().deadline();
         let checkpoint_at = deadline.within(deadline.remaining().saturating_sub(RESERVE));
         let returned = reconciler.bring_back(parking, self.viewer, presence, checkpoint_at).await?;

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! An event is put once into the table of its period, and never changed ([`crate::history::events`]). The stream of that table carries it to the
-//! projector, which adds it to three views: that of its customer, that of its name, and the witness of its period.
+//! history projector, which adds it to three views: that of its customer, that of its name, and the witness of its period.
 //!
 //! # Why each event is counted once
 //!

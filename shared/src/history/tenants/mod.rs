@@ -32,7 +32,7 @@
 //!
 //! Counts are decided on two sides, and each writes before it reads:
 //!
-//! 1. the projector writes the view of a customer, then reads the tenant's rules, strongly consistent, and decides;
+//! 1. the history projector writes the view of a customer, then reads the tenant's rules, strongly consistent, and decides;
 //! 2. the writer writes a rule, then reads the views of the tenant's customers, strongly consistent, and decides for each.
 //!
 //! A rule that has decided on all customers says so in its row, so a command that is repeated costs two reads, however many customers there are.

@@ -1,6 +1,6 @@
 //! The message attributes of a dead letter.
 //!
-//! The writer itself sends a command that failed permanently to the dead-letter queue, with the reason, and the projector a change that
+//! The writer itself sends a command that failed permanently to the dead-letter queue, with the reason, and a projector a change that
 //! cannot be folded. A command that the queue moved there by its receive count has none of these attributes. The functions seal what
 //! they send ([`LetterSeal`](super::LetterSeal)). Without their seal, attributes are claims of the sender, so their form
 //! ([`is_message_id`](crate::platform::values::is_message_id), [`is_reason`]) and length ([`cut`]) are checked.

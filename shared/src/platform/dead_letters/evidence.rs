@@ -5,7 +5,7 @@
 //!
 //! - SQS moved it from the queue of commands, by an attribute of its own that no sender can set ([`SOURCE`]). The other attributes are
 //!   the producer's.
-//! - The writer or the projector sealed it ([`LetterSeal`]): its body and its attributes. A copy of a sealed letter has the same origin,
+//! - The writer or a projector sealed it ([`LetterSeal`]): its body and its attributes. A copy of a sealed letter has the same origin,
 //!   so it is the same letter.
 //!
 //! A letter without evidence is kept and shown like any other, and is only redriven if its id is named.
@@ -27,7 +27,7 @@ const SEALED: [&str; 5] = [REASON, DETAIL, ORIGIN, RECEIVES, SENT];
 pub enum Evidence {
     /// From the queue of commands: SQS moved it.
     Redrive,
-    /// From the writer or the projector: they sealed it.
+    /// From the writer or a projector: they sealed it.
     Seal,
 }
 
@@ -48,7 +48,7 @@ impl Evidence {
     }
 }
 
-/// Seals letters and recognizes them. The writer, the projector and the alerter have the secret.
+/// Seals letters and recognizes them. The writer, the projectors and the alerter have the secret.
 #[derive(Debug, Clone)]
 pub struct LetterSeal(Seal);
 

@@ -14,7 +14,7 @@
 //! follow.created       fan-out writer   the edge is in force, and the timeline agrees with it
 //! poll.closed          fan-out writer   the actor's own end is on record, and comes before the poll's time
 //! battle.defeated      projector        the view with the last hit is written
-//! alert.raised         projector, fan-out writer, period keeper: the alert is claimed and listed
+//! alert.raised         history projector, fan-out writer, period keeper: the alert is claimed and listed
 //! ```
 //!
 //! No event is sent for a poll that ends because its time is over: no function runs at that instant. Readers compare the end with their

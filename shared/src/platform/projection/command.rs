@@ -1,4 +1,4 @@
-//! The command that a change becomes if a view could not fold it. It is not for producers: the projector seals it in a
+//! The command that a change becomes if a view could not fold it. It is not for producers: a projector seals it in a
 //! dead letter, and the writer accepts it once that is redriven.
 
 use serde::{Deserialize, Serialize};

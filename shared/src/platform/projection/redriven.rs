@@ -4,7 +4,7 @@
 //! projector   a change that a view cannot fold    a dead letter, whose body is a sealed `fact.changed`
 //! operator    redrives it                         the same body, on the queue of commands
 //! writer      records it                          a row of the facts, once however often it is redriven
-//! projector   opens that row                      the change that it was, for that view alone
+//! projectors  open that row                       the change that it was, for that view alone
 //! ```
 //!
 //! The row is new, so its own change is in the stream once, and is folded exactly once by its sequence number there
@@ -21,7 +21,7 @@ use crate::platform::message::{Body, CommandPayload, Members, Names};
 use crate::platform::values::Origin;
 
 /// The prefix of the partition keys of such rows. The partition key of the row that changed follows.
-const PREFIX: &str = "changed#";
+pub const PREFIX: &str = "changed#";
 /// The attribute with the change, as in the command.
 pub const CHANGE: &str = "change";
 /// The id of the dead letter.

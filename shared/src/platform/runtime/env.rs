@@ -46,7 +46,7 @@ pub const EVENT_SETTINGS: [&str; 4] =
     [EVENT_PERIOD, EVENT_LATENESS_DAYS, EVENT_DAYS, EVENT_ARCHIVE_DAYS];
 /// How the table of the current period is paid for: `on-demand` or `provisioned`.
 pub const EVENT_CAPACITY: &str = "NAGARE_EVENT_CAPACITY";
-/// The mapping of the stream of a period's table to the projector: a request of Lambda's `CreateEventSourceMapping` without the stream,
+/// The mapping of the stream of a period's table to the history projector: a request of Lambda's `CreateEventSourceMapping` without the stream,
 /// in JSON.
 pub const STREAM_MAPPING: &str = "NAGARE_STREAM_MAPPING";
 /// The bucket that events are archived in.

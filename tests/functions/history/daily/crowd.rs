@@ -106,7 +106,7 @@ impl Crowd {
         let records = self.world().engine.stream_of(TABLE, self.folded, usize::MAX).unwrap();
         for some in records.chunks(1_000) {
             let batch = event_of(TABLE, "shard", some).unwrap();
-            let answer = self.world().projector.handle(batch, soon()).await.unwrap();
+            let answer = self.world().fold(batch, soon()).await.unwrap();
             assert_eq!(answer.batch_item_failures, []);
         }
         self.folded = records.last().map_or(self.folded, |record| record.number);

@@ -95,7 +95,7 @@ async fn a_silent_customer_costs_few_rounds() {
         EventSettings { length: PeriodLength::Day, lateness_days: 60, ..EventSettings::default() };
     counter.world.writer.events.settings = settings;
     // To readers most of these days are closed.
-    counter.world.reader.events.settings = EventSettings { lateness_days: 7, ..settings };
+    counter.world.history_reader.events.settings = EventSettings { lateness_days: 7, ..settings };
     let days = (1..=30).map(|day| format!("2026-10-{day:02}"));
     let days: Vec<_> = days.chain((1..=20).map(|day| format!("2026-11-{day:02}"))).collect();
     counter

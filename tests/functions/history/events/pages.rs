@@ -25,7 +25,7 @@ async fn daily() -> World {
     let settings =
         EventSettings { length: PeriodLength::Day, lateness_days: 60, ..EventSettings::default() };
     world.writer.events.settings = settings;
-    world.reader.events.settings = settings;
+    world.history_reader.events.settings = settings;
     for day in 1..=31 {
         world.make_period(&format!("2026-10-{day:02}")).await;
     }

@@ -51,7 +51,7 @@ async fn lived_until(world: &World, instant: &str) -> BTreeSet<String> {
         recorded.insert(event.line());
     }
     let records = world.engine.stream_of(&table(), 0, usize::MAX).unwrap();
-    let answer = world.projector.handle(event_of(&table(), "one", &records).unwrap(), soon()).await;
+    let answer = world.fold(event_of(&table(), "one", &records).unwrap(), soon()).await;
     assert_eq!(answer.unwrap().batch_item_failures, []);
     for at in [SEALED, DROPPED] {
         if at <= instant {

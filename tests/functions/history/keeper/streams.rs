@@ -23,7 +23,7 @@ async fn fold(world: &World) {
     for table in world.engine.streams_left().unwrap() {
         for records in world.engine.stream_of(&table, 0, usize::MAX).unwrap().chunks(20) {
             let batch = stream_source::event_of(&table, "shard", records).unwrap();
-            let answer = world.projector.handle(batch, soon()).await.unwrap();
+            let answer = world.fold(batch, soon()).await.unwrap();
             assert_eq!(answer.batch_item_failures, []);
         }
     }
@@ -48,7 +48,7 @@ async fn a_stream_is_mapped_with_its_table_and_unmapped_when_it_is_folded() {
     assert_eq!((mapped(&world), row(&world).folded), (vec![table()], false));
     let request = world.engine.mappings().unwrap().remove(0).request;
     let request: Value = serde_json::from_str(&request).unwrap();
-    assert_eq!(request["FunctionName"], "projector");
+    assert_eq!(request["FunctionName"], "history-projector");
     assert_eq!(request["StartingPosition"], "TRIM_HORIZON");
     record(&world, 0..30);
     world.set_clock(SEALED);

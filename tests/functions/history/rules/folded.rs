@@ -30,7 +30,7 @@ async fn record(world: &World, events: &[Value]) {
 async fn fold(world: &World) {
     let records = world.engine.stream_of(TABLE, 0, usize::MAX).unwrap();
     let batch = event_of(TABLE, "shard", &records).unwrap();
-    let answer = world.projector.handle(batch, soon()).await.unwrap();
+    let answer = world.fold(batch, soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures, []);
 }
 

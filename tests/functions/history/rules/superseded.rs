@@ -147,7 +147,8 @@ async fn the_projector_removes_what_it_finds_of_an_earlier_definition() {
     let counted = summary(&["2026-11-02T00:00:00Z", "2026-11-03T00:00:00Z"]);
     for minute in ["11:00", "11:01"] {
         world.done(&[defined("a", minute, &logins(1, "day"))]).await;
-        let (rules, on) = (&world.projector.rules, super::on(&super::customer("c-9"), &counted));
+        let (rules, on) =
+            (&world.history_projector.rules, super::on(&super::customer("c-9"), &counted));
         for rule in rules.counting(&tenant(), &super::login()).await.unwrap() {
             let decided = rules.decide(&rule, &on, world.clock.now()).await.unwrap();
             assert_eq!(decided, Decided::Done);

@@ -26,7 +26,7 @@ fn named(number: usize) -> impl Iterator<Item = Sent> {
 }
 
 fn narrow(mut world: World, most: u64) -> World {
-    world.projector.refusals = Refusals::new(&world.tables.ledger).keeping(most);
+    world.history_projector.refusals = Refusals::new(&world.tables.ledger).keeping(most);
     world
 }
 

@@ -66,7 +66,7 @@ fn records(world: &World) -> Vec<(&'static str, Vec<StreamRecord>)> {
 
 async fn fold(world: &World, period: &str, records: &[StreamRecord]) {
     let batch = event_of(&format!("nagare-events-{period}"), "one", records).unwrap();
-    let answer = world.projector.handle(batch, soon()).await.unwrap();
+    let answer = world.fold(batch, soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures, []);
 }
 

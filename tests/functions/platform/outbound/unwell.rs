@@ -35,7 +35,7 @@ async fn who_takes_the_bus_away_stops_nothing_for_good() {
     world.done(&[open_battle("b", 1), hit("b", "h", 1)]).await;
     let fold = async || {
         let batch = event("a", &records(&world)).unwrap();
-        world.projector.handle(batch, soon()).await.unwrap().batch_item_failures.len()
+        world.fold(batch, soon()).await.unwrap().batch_item_failures.len()
     };
     assert_eq!(fold().await, 1, "it comes again");
     world.set_clock("2036-11-20T12:16:00Z");

@@ -61,7 +61,7 @@ async fn an_answer_is_of_one_moment_wherever_the_projector_dies() {
         world.done(&hits).await;
         let all = records(&world);
         left.store(calls, Ordering::Relaxed);
-        let answer = world.projector.handle(event("a", &all).unwrap(), soon()).await;
+        let answer = world.fold(event("a", &all).unwrap(), soon()).await;
         let failed = !answer.is_ok_and(|answer| answer.batch_item_failures.is_empty());
         left.store(usize::MAX, Ordering::Relaxed);
         for (viewer, others) in [("bob", 4), ("eve", 5), ("dan", 9)] {
@@ -72,7 +72,7 @@ async fn an_answer_is_of_one_moment_wherever_the_projector_dies() {
             let landed = if known == 9 { "landed" } else { "pending" };
             assert_eq!(state(&world, "b", "h8").await, landed, "after {calls} calls");
         }
-        world.projector.handle(event("a", &all).unwrap(), soon()).await.unwrap();
+        world.fold(event("a", &all).unwrap(), soon()).await.unwrap();
         let shown = battle(&world, "b", "viewer=bob").await;
         assert_eq!(
             (&shown["hits"], &shown["viewer"]),

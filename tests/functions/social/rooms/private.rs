@@ -1,8 +1,8 @@
 //! Private rooms: whoever is not in it reads nothing, by no cursor.
 
+use function_http::Authorization;
 use serde_json::json;
 use tests::World;
-use timeline_reader::Authorization;
 
 use super::{ids_of, instant, join, leave, page, post};
 
@@ -13,7 +13,7 @@ async fn status(world: &World, caller: &str, query: &str) -> i64 {
 
 fn guarded() -> World {
     let mut world = World::new();
-    world.reader.authorization = Authorization::Jwt;
+    world.set_authorization(Authorization::Jwt);
     world
 }
 

@@ -19,6 +19,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use function_http::Authorization;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
@@ -27,7 +28,6 @@ use serde::de::DeserializeOwned;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::env;
 use shared::platform::values::TenantId;
-use timeline_reader::Authorization;
 
 use super::signer::Signer;
 use super::target::Target;

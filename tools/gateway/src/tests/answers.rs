@@ -4,7 +4,6 @@ use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use aws_lambda_events::encodings::Body;
 use axum::Router;
 use http::HeaderMap;
-use timeline_reader::ROUTES;
 
 use super::{Answer, Authorization, Gateway, Limits, get, send};
 
@@ -13,7 +12,6 @@ type HandlerResult = Result<ApiGatewayV2httpResponse, &'static str>;
 async fn answer_of(handler: fn() -> HandlerResult) -> Answer {
     let api: Router = Gateway::new(
         move |_event| async move { handler() },
-        ROUTES,
         Authorization::Open,
         Limits::default(),
     )

@@ -8,7 +8,6 @@ use http::{Method, StatusCode};
 use super::{Answer, Authorization, Limits, echo, echo_handler, get, send};
 use crate::cors::Cors;
 use crate::{Gateway, JwtAuthorizer};
-use timeline_reader::ROUTES;
 
 const PAGE: &str = "https://app.example";
 const TIMELINE: &str = "/v1/timelines/bob";
@@ -18,7 +17,7 @@ fn api(origins: &[&str]) -> Router {
     let authorization =
         Authorization::Jwt(JwtAuthorizer::with_key("a key of thirty-two characters.."));
     let origins = origins.iter().map(|origin| origin.parse().unwrap()).collect();
-    let gateway = Gateway::new(echo_handler, ROUTES, authorization, Limits::default());
+    let gateway = Gateway::new(echo_handler, authorization, Limits::default());
     gateway.with_cors(Cors::of(origins)).router()
 }
 

@@ -5,6 +5,7 @@ use axum::extract::Request;
 use serde_json::{Value, json};
 
 use super::{Authorization, Limits, NOW, echo, get, send};
+use crate::Answerer;
 
 /// Sends the request and compares members of the event, each named by a JSON pointer; `null` stands for
 /// absent.
@@ -57,6 +58,47 @@ async fn routes() {
     check_route("GET", "/elsewhere", None).await;
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"] {
         check_route(method, "/v1/timelines/bob", None).await;
+    }
+}
+
+/// Which function a request reaches, by its route.
+#[tokio::test]
+async fn all_that_is_about_tenants_reaches_the_functions_of_history() {
+    let any = "ANY /v1/tenants/{proxy+}";
+    for (method, path, route, proxy, answerer) in [
+        (
+            "GET",
+            "/v1/timelines/bob",
+            "GET /v1/timelines/{viewer_id}",
+            None,
+            Answerer::TimelineReader,
+        ),
+        ("GET", "/v1/tenants", "$default", None, Answerer::TimelineReader),
+        ("GET", "/v1/tenants/", "$default", None, Answerer::TimelineReader),
+        (
+            "GET",
+            "/v1/tenants/acme/alerts",
+            "GET /v1/tenants/{tenant_id}/alerts",
+            None,
+            Answerer::HistoryReader,
+        ),
+        ("PUT", "/v1/tenants/acme/alerts", any, Some("acme/alerts"), Answerer::HistoryReader),
+        ("GET", "/v1/tenants/acme/elsewhere", any, Some("acme/elsewhere"), Answerer::HistoryReader),
+        ("GET", "/v1/tenants/acme/events", any, Some("acme/events"), Answerer::HistoryReader),
+        (
+            "POST",
+            "/v1/tenants/acme/events",
+            "POST /v1/tenants/{tenant_id}/events",
+            None,
+            Answerer::EventIntake,
+        ),
+    ] {
+        let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+        let answer = send(&echo(Authorization::Open, Limits::default()), request).await.json();
+        assert_eq!(answer["routeKey"], route, "{method} {path}");
+        assert_eq!(answer["pathParameters"]["proxy"], json!(proxy), "{method} {path}");
+        let event = serde_json::from_value(answer).unwrap();
+        assert_eq!(Answerer::of(&event), answerer, "{method} {path}");
     }
 }
 

@@ -6,7 +6,7 @@ use ring::hmac::{HMAC_SHA256, HMAC_SHA384, Key, sign};
 use serde_json::{Value, json};
 
 use super::{Authorization, Limits, NOW, echo, get, send};
-use timeline_reader::Claims;
+use function_http::Claims;
 
 use crate::JwtAuthorizer;
 

@@ -12,7 +12,6 @@ mod sizes;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::values::Timestamp;
 use std::convert::Infallible;
-use timeline_reader::ROUTES;
 
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use axum::Router;
@@ -70,7 +69,7 @@ fn get(target: &str) -> Request {
 
 /// An API whose handler answers with the event that it got.
 fn echo(authorization: Authorization, limits: Limits) -> Router {
-    Gateway::new(echo_handler, ROUTES, authorization, limits)
+    Gateway::new(echo_handler, authorization, limits)
         .taking(event_intake::ROUTES)
         .with_clock(Clock::manual(Timestamp::from_unix_millis(NOW * 1000)))
         .router()

@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use timeline_reader::ROUTES;
 
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use axum::Router;
@@ -38,7 +37,7 @@ impl Gated {
                 }
             }
         };
-        let api = Gateway::new(handler, ROUTES, Authorization::Open, limits).router();
+        let api = Gateway::new(handler, Authorization::Open, limits).router();
         Self { api, gate, started }
     }
 

@@ -59,12 +59,17 @@ async fn a_body_is_handed_on_where_there_is_a_route_for_it() {
         assert_eq!(event["pathParameters"]["tenant_id"], "acme");
         assert_eq!((&event["body"], &event["isBase64Encoded"]), (&body.into(), &is_base64.into()));
     }
-    for (method, path) in [("PUT", EVENTS), ("GET", EVENTS), ("POST", "/v1/timelines/bob")] {
+    let of_tenants = "ANY /v1/tenants/{proxy+}";
+    for (method, path, route) in [
+        ("PUT", EVENTS, of_tenants),
+        ("GET", EVENTS, of_tenants),
+        ("POST", "/v1/timelines/bob", "$default"),
+    ] {
         let request = Request::builder().method(method).uri(path).body(Body::from("{}")).unwrap();
         let event = send(&api, request).await.json();
         assert_eq!(
             (&event["routeKey"], event.get("body").is_some_and(|it| !it.is_null())),
-            (&"$default".into(), false)
+            (&route.into(), false)
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The mappings of streams of tables of events to the projector. A stream without a mapping is not read.
+//! The mappings of streams of tables of events to the history projector. A stream without a mapping is not read.
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;

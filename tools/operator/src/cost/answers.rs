@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use timeline_reader::COMPRESSED_FROM;
+use function_http::encoding::COMPRESSED_FROM;
 
 use super::sizes::Activity;
 

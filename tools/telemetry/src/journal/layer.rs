@@ -8,10 +8,12 @@ use tracing_subscriber::layer::Context;
 use super::{Journal, Line};
 
 /// The crates of the functions. Code that they share logs as part of the function that calls it.
-pub const FUNCTIONS: [&str; 6] = [
+pub const FUNCTIONS: [&str; 8] = [
     "fanout_writer",
     "timeline_reader",
+    "history_reader",
     "projector",
+    "history_projector",
     "dlq_alerter",
     "event_intake",
     "period_keeper",

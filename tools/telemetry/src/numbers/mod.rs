@@ -68,6 +68,8 @@ pub const INVOCATIONS: &str = "Invocations";
 /// The functions whose invocations are the API's requests.
 pub const READER: &str = "timeline reader";
 /// See [`READER`].
+pub const HISTORY_READER: &str = "history reader";
+/// See [`READER`].
 pub const INTAKE: &str = "event intake";
 /// Requests to the queues: those of producers, of functions, and those of Lambda for them.
 pub const QUEUE_REQUESTS: &str = "QueueRequests";

@@ -1,0 +1,189 @@
+//! The common part of the projectors: a batch of one shard in, the first record to be delivered again out.
+//!
+//! ```text
+//! stream_record  what Lambda hands over
+//! outcome        the outcome of the changes of one subject
+//! dead_letters   what a view cannot fold goes to the dead-letter queue
+//! failure        why changes have to be delivered again
+//! metrics        the metrics of a batch
+//! ```
+//!
+//! A projector groups the changes of a batch by [`Subject`] and folds them. Everything after that is here: [`Projection::answer`] sends
+//! the dead letters, notes the checkpoint, counts, and answers Lambda. Why a change is folded exactly once, however often it comes, is
+//! argued in [`shared::platform::projection`].
+
+mod dead_letters;
+mod failure;
+mod metrics;
+mod outcome;
+mod stream_record;
+
+use std::sync::Arc;
+
+use shared::platform::dead_letters::UNFOLDABLE;
+use shared::platform::dynamo::Dynamo;
+use shared::platform::facts::Facts;
+use shared::platform::outbound::Bus;
+use shared::platform::projection::{Change, Sequence, Shard, Unfolded, Views};
+use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::metrics::Metrics;
+use tracing::{error, warn};
+
+pub use dead_letters::{DeadLetterQueue, LetterOf};
+pub use failure::Failure;
+use metrics::Batch;
+pub use metrics::metric_names;
+pub use outcome::{Outcome, Subject};
+pub use stream_record::{EventError, Failed, Record, StreamEvent, StreamResponse};
+
+/// Where a projector reads and writes, and where it counts.
+#[derive(Debug, Clone)]
+pub struct Projection {
+    pub facts: Facts,
+    pub views: Views,
+    /// The queue for changes that cannot be folded.
+    pub dead_letters: DeadLetterQueue,
+    /// Where changes are counted.
+    pub metrics: Metrics,
+    pub clock: Clock,
+    pub bus: Bus,
+}
+
+impl Projection {
+    /// The same, whose tables know the deadline of one batch.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        let (facts, views) = (self.facts.over(dynamo), self.views.over(dynamo));
+        Self { facts, views, ..self.clone() }
+    }
+
+    #[must_use]
+    pub fn deadline(&self) -> Deadline {
+        self.views.table().deadline()
+    }
+
+    /// The response to a batch, after the dead letters were sent. `log` logs what became of the changes of a subject, as the
+    /// function: see [`log_outcome!`].
+    pub async fn answer<S: Subject>(
+        &self,
+        shard: Shard,
+        changes: &[Change],
+        outcomes: Vec<Outcome<S>>,
+        log: impl Fn(&Outcome<S>),
+    ) -> StreamResponse {
+        let outcomes = self.set_aside(shard, changes, outcomes).await;
+        outcomes.iter().for_each(log);
+        self.report(changes, &outcomes);
+        let first = first_failed(&outcomes);
+        if first.is_none() {
+            self.checkpoint(shard, changes, &outcomes).await;
+        }
+        let failed = first.map(|sequence| Failed { item_identifier: sequence.to_string() });
+        StreamResponse {
+            batch_item_failures: failed.into_iter().collect(),
+            ..StreamResponse::default()
+        }
+    }
+
+    /// The changes to fold. A row that brings a change back is replaced by that change.
+    #[must_use]
+    pub fn open(&self, changes: Vec<Change>) -> Vec<Change> {
+        let facts = self.facts.table().name();
+        let opened = changes.into_iter().filter_map(|change| {
+            let sequence = change.sequence;
+            // Only the writer writes such rows. An unreadable one stays where it is, among the facts.
+            let opened = change.open(facts);
+            opened.inspect_err(|failure| error!(%sequence, "not brought back: {failure}")).ok()?
+        });
+        opened.collect()
+    }
+
+    /// Sends dead letters for what views have set aside. If that fails, the changes have to come again.
+    async fn set_aside<S: Subject>(
+        &self,
+        shard: Shard,
+        changes: &[Change],
+        outcomes: Vec<Outcome<S>>,
+    ) -> Vec<Outcome<S>> {
+        let mut kept = Vec::with_capacity(outcomes.len());
+        for outcome in outcomes {
+            let (view, unfolded) = (outcome.subject.view(), &outcome.unfolded);
+            let sent = match unfolded.is_empty() {
+                true => Ok(()),
+                false => {
+                    let letters = unfolded.iter().filter_map(|Unfolded { sequence, why }| {
+                        let change = changes.iter().find(|change| change.sequence == *sequence)?;
+                        Some(LetterOf { change, reason: UNFOLDABLE, why })
+                    });
+                    self.dead_letters.send(&view, shard, letters, self.deadline()).await
+                }
+            };
+            kept.push(match sent {
+                Ok(()) => outcome,
+                Err(failure) => outcome.failed(Arc::new(failure.into())),
+            });
+        }
+        kept
+    }
+
+    /// Notes the checkpoint of the shard, if a view needs it. If that fails, marks stay.
+    async fn checkpoint<S>(&self, shard: Shard, changes: &[Change], outcomes: &[Outcome<S>]) {
+        let is_wanted = outcomes.iter().any(|outcome| outcome.wants_checkpoint);
+        let last = changes.iter().map(|change| change.sequence).max();
+        let Some(last) = last.filter(|_| is_wanted) else { return };
+        let noted = self.views.note_checkpoint(shard, last, self.clock.now());
+        if let Err(failure) = noted.await {
+            warn!(%shard, "no checkpoint: {failure}");
+        }
+    }
+
+    fn report<S>(&self, changes: &[Change], outcomes: &[Outcome<S>]) {
+        let now = self.clock.now();
+        // A change that comes back is late anyway.
+        let first = changes.iter().filter(|change| change.redriven.is_none());
+        let oldest = first.map(|change| change.at).min();
+        let mut batch =
+            Batch { outbound_refused: self.bus.take_refused().into(), ..Batch::default() };
+        if let Some(at) = oldest.filter(|at| *at <= now) {
+            batch.projection_lag.add(now.since(at));
+        }
+        for outcome in outcomes {
+            let Outcome { folded, unfolded, conflicts, failure, .. } = outcome;
+            batch.view_conflicts += *conflicts;
+            batch.changes_folded += *folded as u64;
+            match failure {
+                Some(_) => batch.views_failed += 1,
+                None => batch.changes_set_aside += unfolded.len() as u64,
+            }
+        }
+        self.metrics.record(&batch, now);
+    }
+}
+
+/// The sequence number of the first change that is not folded.
+#[must_use]
+pub fn first_failed<S>(outcomes: &[Outcome<S>]) -> Option<Sequence> {
+    let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some());
+    failed.filter_map(|outcome| outcome.first).min()
+}
+
+/// Logs what was set aside of the changes of a subject, and why they are not folded, as lines of the function that calls this.
+#[macro_export]
+macro_rules! log_outcome {
+    ($outcome:expr) => {{
+        let outcome: &$crate::Outcome<_> = $outcome;
+        let subject = &outcome.subject;
+        for one in &outcome.unfolded {
+            $crate::tracing::warn!(view = %subject, sequence = %one.sequence, "set aside: {}", one.why);
+        }
+        if let Some(failure) = &outcome.failure {
+            let (changes, reason) = (outcome.changes, failure.reason());
+            $crate::tracing::error!(%subject, changes, reason, "not folded: {failure}");
+        }
+    }};
+}
+
+/// For [`log_outcome!`], wherever it is used.
+#[doc(hidden)]
+pub use tracing;
