@@ -249,26 +249,6 @@ async fn a_person_beyond_their_share_goes_back_to_the_queue() {
     assert_eq!(world.take_commands().await.len(), 0);
 }
 
-/// Of several votes of one viewer in a poll, which write one row, two are applied at once. The others return a second later.
-#[tokio::test]
-async fn votes_about_one_row_are_two_at_a_time() {
-    let mut world = World::new();
-    world.writer.shares = Shares::new(50);
-    let vote = |n: usize| {
-        let at = format!("2026-11-20T11:00:0{n}.000Z");
-        json!({"type": "vote.cast", "poll_id": "mvp", "viewer_id": "bob", "choice": "red", "at": at}).to_string()
-    };
-    let bodies: Vec<_> = (0..6).map(vote).collect();
-    let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
-    assert_eq!(world.write(&bodies, 1).await, [0_usize; 0]);
-    assert_eq!(world.take_commands().await.len(), 0, "they are delayed");
-    world.set_clock("2026-11-20T12:00:01.000Z");
-    let back = world.take_commands().await;
-    assert_eq!(back.iter().map(group).collect::<Vec<_>>(), [Some("bob"); 4]);
-    let bodies_back: Vec<_> = back.iter().map(|it| it.body.as_deref().unwrap()).collect();
-    assert_eq!(bodies_back, &bodies[2..], "as they came");
-}
-
 /// A copy of what is refused is refused by itself, so that each message has its dead letter.
 #[tokio::test]
 async fn each_copy_of_what_is_refused_is_a_dead_letter() {

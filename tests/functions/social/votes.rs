@@ -109,6 +109,19 @@ async fn a_vote_that_has_no_room_says_so() {
     );
 }
 
+/// A batch with many votes of one viewer writes their row once, whichever of them are there already.
+#[tokio::test]
+async fn votes_of_one_row_are_recorded_together() {
+    let world = World::new();
+    for (at, rows, votes) in [(0..10, 1, 10), (5..15, 2, 15), (0..15, 2, 15)] {
+        let bodies: Vec<_> = at.map(|n| vote("bob", n).to_string()).collect();
+        let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
+        assert_eq!(world.write(&bodies, 1).await, [0_usize; 0]);
+        assert_eq!(records(&world).len(), rows);
+        assert_eq!(row(&world, "bob").await["votes"].as_ss().unwrap().len(), votes);
+    }
+}
+
 /// Whoever writes at the same time, nothing in flight comes on top.
 #[tokio::test]
 async fn votes_at_the_same_time_keep_to_the_bound() {

@@ -72,7 +72,7 @@ impl Polls {
         let element = |vote: &NewVote| vote_encoding::write(vote.at, &vote.cast);
         let Some(now) = votes.iter().map(|vote| vote.now).max() else { return Ok(Vec::new()) };
         let mut left: BTreeMap<_, _> = votes.iter().map(|vote| (element(vote), *vote)).collect();
-        let mut fitting: Vec<_> = left.keys().cloned().collect();
+        let mut fitting = fitting_into(most, &left);
         let mut attempts = 0..ATTEMPTS;
         while !left.is_empty() {
             attempts.next().ok_or(DynamoError::Contended)?;
@@ -83,7 +83,7 @@ impl Polls {
             let row = match table.change(key.clone().into_item(), add).await? {
                 Changed::Done(_) => {
                     left.retain(|element, _| !fitting.contains(element));
-                    fitting = left.keys().cloned().collect();
+                    fitting = fitting_into(most, &left);
                     continue;
                 }
                 Changed::Refused(item) => Row { table: table.name(), item },
@@ -93,16 +93,12 @@ impl Polls {
             left.retain(|_, NewVote { at, cast, .. }| {
                 erased_at.is_none_or(|erased_at| *at > erased_at) && !history.has(*at, cast)
             });
-            let mut bytes = ballot::bytes(&row.item);
+            let bytes = ballot::bytes(&row.item);
             if row.item.get(BYTES) != Some(&number(bytes)) {
                 table.update(key.clone().into_item(), correction(&row.item, bytes)).await?;
             }
             // Those beyond have no room once these are written, unless others leave some.
-            let fits = |element: &&String| {
-                bytes += element.len();
-                bytes <= most
-            };
-            fitting = left.keys().take_while(fits).cloned().collect();
+            fitting = fitting_into(most.saturating_sub(bytes), &left);
         }
         let outcome = |vote: &&NewVote| match left.contains_key(&element(vote)) {
             true => Recorded::Full(most),
@@ -110,6 +106,16 @@ impl Polls {
         };
         Ok(votes.iter().map(outcome).collect())
     }
+}
+
+/// The first of some votes, as many as a room of this many bytes takes.
+fn fitting_into(room: usize, votes: &BTreeMap<String, &NewVote>) -> Vec<String> {
+    let mut bytes = 0;
+    let fits = |element: &&String| {
+        bytes += element.len();
+        bytes <= room
+    };
+    votes.keys().take_while(fits).cloned().collect()
 }
 
 /// An addition of votes, the earliest of this instant, unless one is there, the row is full, or the earliest was erased since.
