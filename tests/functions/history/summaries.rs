@@ -147,6 +147,22 @@ async fn check_witnesses(world: &World) {
     }
 }
 
+/// A view that many shards change keeps few marks, because their checkpoints say as much.
+#[tokio::test]
+async fn what_many_shards_bring_counts_once() {
+    let (world, events) = (World::new(), some(120));
+    filled(&world, &events).await;
+    for _ in 0..2 {
+        for period in ["2026-10", "2026-11"] {
+            for (n, record) in records(&world, period).iter().enumerate() {
+                let (shard, one) = (format!("shard {n}"), std::slice::from_ref(record));
+                assert_eq!(fold(&world, period, &shard, one).await.batch_item_failures, []);
+            }
+        }
+        check(&world, &events).await;
+    }
+}
+
 #[tokio::test]
 async fn what_is_folded_is_what_was_taken_whatever_comes_again() {
     let (world, events) = (World::new(), some(120));

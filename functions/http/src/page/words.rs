@@ -72,7 +72,7 @@ impl<W: Word> Words<W> {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 

@@ -72,7 +72,7 @@ impl Rows for Outbox<'_> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<RowChunk<Target>, DynamoError> {
-        match self.kinds.len() {
+        match self.kinds.count() {
             1 => self.of_its_kinds(span, after, limit).await,
             _ => self.of_all_kinds(span, after, limit).await,
         }
@@ -80,7 +80,7 @@ impl Rows for Outbox<'_> {
 
     fn may_have_moved(&self, changed: Option<&[Fingerprint]>) -> bool {
         let left = Fingerprint::of_lists(self.actor);
-        self.kinds.len() > 1 && changed.is_none_or(|changed| changed.contains(&left))
+        self.kinds.count() > 1 && changed.is_none_or(|changed| changed.contains(&left))
     }
 
     fn shows(&self, published: &Published) -> bool {

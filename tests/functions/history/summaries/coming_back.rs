@@ -19,7 +19,7 @@ const CUSTOMER: &str = "likes#c-1";
 async fn folded(world: &World) -> u64 {
     let (summaries, customer) = (Summaries::new(&world.tables.views), CUSTOMER.parse().unwrap());
     let summary = summaries.customer(&customer).await.unwrap();
-    summary.map_or(0, |summary| summary.events() as u64)
+    summary.map_or(0, |summary| summary.events())
 }
 
 async fn liked(world: &World) -> u64 {
