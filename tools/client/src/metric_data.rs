@@ -129,7 +129,7 @@ async fn once(url: &Url, signer: &Signer, input: &Value) -> Result<Output, Failu
         let unreadable = |e| Failure::Unreachable(format!("CloudWatch: unexpected answer: {e}"));
         return serde_json::from_slice(&body).map_err(unreadable);
     }
-    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let said: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let code = said["__type"].as_str().unwrap_or_default().rsplit('#').next().unwrap_or_default();
     let message =
         said["message"].as_str().or(said["Message"].as_str()).unwrap_or("no reason given");
