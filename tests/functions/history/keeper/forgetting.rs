@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nagare_local::faults::Fault;
 use nagare_local::stream_source::event_of;
 use nagare_operator::audit::EventsAuditor;
-use nagare_operator::erasure::events::{ErasedEvents, EventErasure, EventErasureError};
+use nagare_operator::erasure::history::events::{ErasedEvents, EventErasure, EventErasureError};
 use nagare_operator::event_scope::EventScope;
 use serde_json::{Value, json};
 use shared::history::events::archive::{self, Line};

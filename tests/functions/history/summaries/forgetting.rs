@@ -1,8 +1,8 @@
 //! A tenant, or one of its customers, is removed from all that is counted, wherever that dies and whatever is folded meanwhile.
 
 use nagare_local::faults::Fault;
-use nagare_operator::erasure::events::{EventErasure, EventErasureError};
-use nagare_operator::erasure::tenant::{self, ErasedTenant};
+use nagare_operator::erasure::history::events::{EventErasure, EventErasureError};
+use nagare_operator::erasure::history::tenant::{self, ErasedTenant};
 use nagare_operator::event_scope::EventScope;
 use serde_json::json;
 use shared::history::events::PeriodState;

@@ -3,8 +3,9 @@
 use std::task::Poll;
 
 use nagare_client::tables::Tables;
-use nagare_operator::erasure::events::EventErasure;
-use nagare_operator::erasure::{letters, tenant};
+use nagare_operator::erasure::history::events::EventErasure;
+use nagare_operator::erasure::history::tenant;
+use nagare_operator::erasure::letters;
 use shared::history::events::{EventSettings, Events};
 use shared::platform::objects::Objects;
 use tests::World;

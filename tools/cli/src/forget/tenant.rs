@@ -3,8 +3,9 @@
 use nagare_client::clock;
 use nagare_client::compaction::compact;
 use nagare_client::remote::Remote;
-use nagare_operator::erasure::events::EventErasure;
-use nagare_operator::erasure::{letters, tenant};
+use nagare_operator::erasure::history::events::EventErasure;
+use nagare_operator::erasure::history::tenant;
+use nagare_operator::erasure::letters;
 use nagare_operator::event_scope::EventScope;
 use serde::Serialize;
 use shared::platform::values::{CustomerId, TenantId};

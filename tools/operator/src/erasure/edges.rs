@@ -10,7 +10,7 @@ use shared::social::follows::FollowChange;
 
 use super::marks::Tombstone;
 use super::{AT_ONCE, Erasure, for_each};
-use crate::audit::{delete_unaccounted, followees, stored_entries};
+use crate::audit::social::{delete_unaccounted, followees, stored_entries};
 use crate::{Result, progress};
 
 impl Erasure {

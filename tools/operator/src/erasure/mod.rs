@@ -8,14 +8,12 @@
 
 mod activities;
 mod edges;
-pub mod events;
 mod facts;
+pub mod history;
 pub mod letters;
 pub mod marks;
 mod strays;
-pub(crate) mod summaries;
 mod tags;
-pub mod tenant;
 pub mod traces;
 mod views;
 
@@ -35,7 +33,8 @@ use shared::social::rooms::Rooms;
 use shared::social::timelines::Reconciler;
 use shared::social::timelines::Timelines;
 
-use crate::audit::{AuditError, projected};
+use crate::audit::AuditError;
+use crate::audit::social::projected;
 use crate::{Result, progress};
 use marks::{Marks, Tombstone};
 

@@ -49,8 +49,8 @@ use shared::platform::runtime::clock::Clock;
 use shared::platform::values::{AlertId, CustomerId, EventName, TenantId, spread};
 use tokio::time::Instant;
 
-use super::Found;
 use super::recount::{Counted, Recount, is_base};
+use crate::audit::Found;
 use crate::event_scope::EventScope;
 use crate::{Result, progress};
 

@@ -15,7 +15,7 @@ use shared::platform::values::{EventName, TenantId};
 
 use super::super::events::{ErasedEvents, EventErasure};
 use super::{ErasedSummaries, PATIENCE};
-use crate::audit::summaries::names::{parts_of_witness, sum_of_names, sum_of_witness};
+use crate::audit::history::summaries::names::{parts_of_witness, sum_of_names, sum_of_witness};
 use crate::scan::{filtered, partition, scan};
 use crate::{Result, progress};
 

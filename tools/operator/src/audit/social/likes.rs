@@ -11,8 +11,9 @@ use shared::social::activities::owner::{self, Owner};
 use shared::social::likes::{self, Recorded};
 use shared::social::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
 
-use super::views::{AuditError, Compared, Found, ViewsAuditor};
+use super::views::{AuditError, Compared, ViewsAuditor};
 use crate::Result;
+use crate::audit::Found;
 use crate::scan::scan;
 
 /// A view that differs from a recount of its facts.

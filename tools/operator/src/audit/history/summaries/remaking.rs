@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use super::names::{parts_of_witness, sum_of_witness};
 use super::{Audited, PATIENCE, PAUSE, SummariesAuditor, Suspect};
 use crate::Result;
-use crate::audit::recount::Counted;
-use crate::erasure::summaries::EMPTIED_KEPT;
+use crate::audit::history::recount::Counted;
+use crate::erasure::history::summaries::EMPTIED_KEPT;
 use crate::event_scope::EventScope;
 
 impl Audited<'_> {

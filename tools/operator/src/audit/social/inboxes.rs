@@ -14,8 +14,9 @@ use shared::social::likes;
 use shared::social::notifications::keys::{self, NotificationKey};
 use shared::social::notifications::{ActivityLikes, Inbox, Listed, Listing};
 
-use super::views::{AuditError, Compared, Found, ViewsAuditor};
+use super::views::{AuditError, Compared, ViewsAuditor};
 use crate::Result;
+use crate::audit::Found;
 use crate::scan::scan;
 
 /// Items beside the inbox in one transaction, which takes a hundred.

@@ -19,8 +19,9 @@ use shared::platform::projection::{BarrierProgress, View};
 use shared::platform::values::PollId;
 use shared::social::polls::{EventDigest, History, PollRow, PollTally, Recount, Rules, Sums, keys};
 
-use super::views::{AuditError, Compared, Found, ViewsAuditor};
+use super::views::{AuditError, Compared, ViewsAuditor};
 use crate::Result;
+use crate::audit::Found;
 use crate::erasure::marks::marking;
 use crate::scan::{filtered, partition, scan};
 

@@ -16,6 +16,7 @@ use shared::platform::projection::{Barrier, BarrierProgress, State, View, Views}
 use shared::platform::runtime::clock::Clock;
 
 use crate::Result;
+use crate::audit::Found;
 
 /// How long to wait until the facts are folded.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,17 +26,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 const WITHOUT_BARRIER: Duration = Duration::from_secs(2);
 /// How often views are compared that keep changing.
 const ROUNDS: usize = 8;
-
-/// What an audit has found.
-#[derive(Debug)]
-pub struct Found<D, I> {
-    /// What differed.
-    pub differences: Vec<D>,
-    /// How many of these are repaired.
-    pub mended: usize,
-    /// What kept changing, so that it could not be compared.
-    pub busy: Vec<I>,
-}
 
 /// The result of comparing a view that does not say what it should.
 pub(super) enum Compared<D> {

@@ -19,8 +19,9 @@ use shared::social::battles::{
     ViewerHits, log, numbered, read_number,
 };
 
-use super::views::{AuditError, Compared, Found, ViewsAuditor};
+use super::views::{AuditError, Compared, ViewsAuditor};
 use crate::Result;
+use crate::audit::Found;
 use crate::scan::{filtered, scan};
 
 /// What differs in a battle.

@@ -25,7 +25,7 @@ use shared::platform::dynamo::item::{Key, Row};
 use shared::platform::objects::{ObjectError, Objects};
 use shared::platform::values::TenantId;
 
-use super::Found;
+use crate::audit::Found;
 use crate::event_scope::EventScope;
 use crate::{Result, object_deadline, progress};
 
