@@ -154,7 +154,7 @@ def test_status_of_a_stack_that_is_gone():
         assert report["answers"] is False
         for part in ("api", "commands", "dead_letters"):
             assert report[part]["error"], part
-        assert run(["status"], env).stdout.count(" does not answer: ") == 5
+        assert run(["status"], env).stdout.count(" does not answer: ") == 6
 
 
 # What it says of itself ---------------------------------------------------------------------------

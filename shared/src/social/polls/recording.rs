@@ -94,7 +94,7 @@ impl Polls {
                 erased_at.is_none_or(|erased_at| *at > erased_at) && !history.has(*at, cast)
             });
             let bytes = ballot::bytes(&row.item);
-            if row.item.get(BYTES) != Some(&number(bytes)) {
+            if !left.is_empty() && row.item.get(BYTES) != Some(&number(bytes)) {
                 table.update(key.clone().into_item(), correction(&row.item, bytes)).await?;
             }
             // Those beyond have no room once these are written, unless others leave some.
