@@ -25,7 +25,7 @@ pub enum Failure {
     Taken { member: &'static str, id: String },
     /// A viewer has too many votes in one poll; all of them are kept.
     #[error(
-        "viewer {viewer_id} has changed their mind in poll {poll_id} so often that no vote fits any more: \
+        "viewer {viewer_id} has changed their mind in poll {poll_id} so often that this vote does not fit: \
          all of them together have room for {most} bytes"
     )]
     Full {

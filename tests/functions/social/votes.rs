@@ -104,7 +104,7 @@ async fn a_vote_that_has_no_room_says_so() {
     assert_eq!(attribute("nagare.reason"), "too-many-votes");
     assert_eq!(
         attribute("nagare.detail"),
-        "viewer bob has changed their mind in poll p so often that no vote fits any more: all of them together have \
+        "viewer bob has changed their mind in poll p so often that this vote does not fit: all of them together have \
          room for 288 bytes"
     );
 }
@@ -120,6 +120,28 @@ async fn votes_of_one_row_are_recorded_together() {
         assert_eq!(records(&world).len(), rows);
         assert_eq!(row(&world, "bob").await["votes"].as_ss().unwrap().len(), votes);
     }
+}
+
+/// A withdrawal has room where no vote for a choice has any, also in a batch with those.
+#[tokio::test]
+async fn a_short_vote_has_room_beside_long_ones() {
+    let world = small();
+    let withdrawal = |n: usize| {
+        let mut withdrawn = vote("bob", n);
+        withdrawn["type"] = json!("vote.withdrawn");
+        withdrawn.as_object_mut().unwrap().remove("choice");
+        withdrawn
+    };
+    world.done(&[withdrawal(100)]).await;
+    // Six for red and seventeen for blue: nine bytes are left.
+    let votes = (0..12).step_by(2).chain((1..34).step_by(2));
+    assert_eq!(refused(&world, "bob", votes).await, [0_usize; 0]);
+    assert_eq!(row(&world, "bob").await["bytes"].as_n().unwrap(), "279");
+    let withdrawn = withdrawal(101);
+    let bodies = [vote("bob", 40), withdrawn, vote("bob", 42)].map(|it| it.to_string());
+    world.write(&bodies.each_ref().map(String::as_str), 1).await;
+    assert_eq!(world.take_dead_letters().await.len(), 2);
+    assert_eq!(row(&world, "bob").await["bytes"].as_n().unwrap(), "288");
 }
 
 /// Whoever writes at the same time, nothing in flight comes on top.

@@ -97,7 +97,7 @@ impl Polls {
             if !left.is_empty() && row.item.get(BYTES) != Some(&number(bytes)) {
                 table.update(key.clone().into_item(), correction(&row.item, bytes)).await?;
             }
-            // Those beyond have no room once these are written, unless others leave some.
+            // The others are judged by what the row is then.
             fitting = fitting_into(most.saturating_sub(bytes), &left);
         }
         let outcome = |vote: &&NewVote| match left.contains_key(&element(vote)) {
@@ -108,14 +108,17 @@ impl Polls {
     }
 }
 
-/// The first of some votes, as many as a room of this many bytes takes.
+/// Some votes that have room together, the earlier ones first. There is one if any of them has room alone.
 fn fitting_into(room: usize, votes: &BTreeMap<String, &NewVote>) -> Vec<String> {
-    let mut bytes = 0;
-    let fits = |element: &&String| {
-        bytes += element.len();
-        bytes <= room
+    let mut left = room;
+    let fits = |element: &&String| match left.checked_sub(element.len()) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
     };
-    votes.keys().take_while(fits).cloned().collect()
+    votes.keys().filter(fits).cloned().collect()
 }
 
 /// An addition of votes, the earliest of this instant, unless one is there, the row is full, or the earliest was erased since.
