@@ -141,6 +141,24 @@ async fn what_is_in_the_stream_is_counted_nowhere_in_the_end() {
     }
 }
 
+/// A customer who has sent more names than there is room for, alone and with the whole tenant.
+#[tokio::test(start_paused = true)]
+async fn who_had_no_room_for_a_name_is_gone_too() {
+    for scope in [scope("acme", Some("c-0")), scope("acme", None)] {
+        let world = World::within(&shrunk(1_024), |inside| inside);
+        let at = |n: usize| format!("2026-11-01T00:{:02}:{:02}.000Z", n / 60, n % 60);
+        let named = (0..240).map(|n| ("acme", "c-0".to_owned(), format!("{n:064}"), at(n)));
+        let beside =
+            ["acme", "other"].map(|of| (of, "c-1".to_owned(), format!("{:064}", 7), at(9)));
+        let events: Vec<Sent> = named.chain(beside).collect();
+        filled(&world, &events).await;
+        fold_all(&world, 100).await;
+        world.take_dead_letters().await;
+        erase(&world, &scope).await.unwrap();
+        check_erased(&world, &events, &scope).await;
+    }
+}
+
 /// Nothing folds: it says so, and is completed later.
 #[tokio::test(start_paused = true)]
 async fn what_is_never_folded_is_waited_for_and_said() {

@@ -47,7 +47,7 @@ impl CustomerView {
     }
 
     /// Takes events of these days away. Blocks that have the name were read. What is removed before it is folded counts less
-    /// than nothing, until it is.
+    /// than nothing, until it is. A name that has no room is not counted: the view has refused its events, or will.
     ///
     /// # Errors
     /// What was expected instead.
@@ -56,6 +56,9 @@ impl CustomerView {
         name: &EventName,
         days: &Days,
     ) -> Result<(), &'static str> {
+        if !self.has_room(name) {
+            return Ok(());
+        }
         self.add(name, NameTally::fewer(days.events()))?;
         let recent = self.recent.entry(name.clone()).or_default();
         recent.subtract(days);

@@ -20,6 +20,12 @@
 //! that is delivered again is recognised. A change that is delivered for the first time was sent after the erasure. It is counted,
 //! and the view stays.
 //!
+//! An event that its customer's view has [refused](shared::history::refusals) is not counted there, and taking it out leaves a count
+//! of less than nothing. Nothing makes up for it. So when a view still counts something after a minute, the tenant's events are
+//! counted again, and compared with the witnesses, which are folded last: where they are equal, nothing from before is in the stream.
+//! If none of the events is this customer's, what the view counts is not there, and the view is emptied, unless it has changed since it
+//! was read before that.
+//!
 //! A customer's first or last event may also have been the first or last of its name. Then the
 //! views of all other customers say which event is that now. The name first forgets its instants,
 //! so that whatever comes from then on counts, and then takes the instants of the others. What it
@@ -36,18 +42,20 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::history::events::{Customer, Period};
+use shared::history::events::{Customer, Event, Period, Tally};
 use shared::history::summaries::{
-    CustomerView, Day, MOST_NAMES, NamedDays, Removal, RemovalOutcome, SummaryItem, SummaryState,
-    SummaryView, keys, start_of,
+    CustomerView, Day, Days, MOST_NAMES, NamedDays, Removal, RemovalOutcome, SummaryItem,
+    SummaryState, SummaryView, keys, start_of,
 };
-use shared::platform::dynamo::item::{Key, text};
+use shared::platform::dynamo::item::{Key, Row, text};
 use shared::platform::projection::{View, Write};
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::retry::Backoff;
 use shared::platform::values::Timestamp;
 
 use super::events::{ErasedEvents, EventErasure};
+use crate::audit::history::summaries::names::{parts_of_witness, sum_of_witness};
+use crate::event_scope::EventScope;
 use crate::scan::{filtered, partition, scan};
 use crate::{Result, progress};
 
@@ -57,6 +65,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const EMPTIED_KEPT: Duration = Duration::from_secs(3 * 86_400);
 /// Customers that are erased at once.
 const AT_ONCE: usize = 8;
+/// Rounds in which views are settled. In the first, those are marked whose names lose an instant.
+const ROUNDS: usize = 3;
 
 #[derive(Debug, Default, Clone, Copy)]
 pub struct ErasedSummaries {
@@ -66,6 +76,15 @@ pub struct ErasedSummaries {
     pub names: u64,
     /// Views that still count something, which is not folded yet or has come meanwhile.
     pub left: u64,
+}
+
+impl ErasedSummaries {
+    /// Adds the numbers of a later run, which says what is left.
+    pub(super) fn add(&mut self, later: Self) {
+        self.customers += later.customers;
+        self.names += later.names;
+        self.left = later.left;
+    }
 }
 
 impl ErasedEvents {
@@ -177,7 +196,58 @@ impl EventErasure {
         }
     }
 
-    /// Empties the view of a customer that counts nothing.
+    /// Empties the views of customers that count only what is not there. (The head of this module argues why they do.)
+    pub(super) async fn settle(&self, of: &ErasedEvents) -> Result<()> {
+        for _ in 0..ROUNDS {
+            let mut left = Vec::new();
+            for customer in self.customers().await? {
+                let (view, counts, blocks) = self.summaries.stored(&customer).await?;
+                if !counts.days().is_empty() {
+                    left.push((customer, view, counts, blocks));
+                }
+            }
+            if left.is_empty() || !self.is_settled(of).await? {
+                return Ok(());
+            }
+            for (customer, view, counts, blocks) in left {
+                let is_later = |day| of.is_later(start_of(day));
+                if counts.days().values().flat_map(Days::iter).any(|(day, _)| is_later(day)) {
+                    continue;
+                }
+                if self.scope.customer_id.is_none()
+                    || self.instants(&customer, view.clone(), counts.tallies()).await?
+                {
+                    self.empty(&customer, view, &blocks).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// True if the events of the tenant in open periods are what their witnesses have counted, and none of them is to be erased.
+    async fn is_settled(&self, of: &ErasedEvents) -> Result<bool> {
+        let tenant_id = self.scope.tenant_id.clone();
+        let tenant = EventScope { tenant_id: tenant_id.clone(), customer_id: None };
+        for period in &of.open {
+            let Some(row) = self.events.periods().row(*period).await? else { return Ok(false) };
+            let (mut there, mut is_theirs) = (Tally::default(), false);
+            let count = async |rows: Vec<Row<'_>>| {
+                for event in rows.iter().filter_map(|row| Event::read(row).ok()) {
+                    is_theirs |= self.scope.has(&event.key.customer);
+                    there.add(Tally::of_line(&event.line()));
+                }
+                Ok(())
+            };
+            tenant.in_table(self.events.tables(), &row, "events", count).await?;
+            let parts = parts_of_witness(&self.summaries, &tenant_id, *period).await?;
+            if is_theirs || sum_of_witness(&parts) != there {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Empties the view of a customer that counts nothing, or what is not there.
     async fn empty(
         &self,
         customer: &Customer,

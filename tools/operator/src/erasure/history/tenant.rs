@@ -69,11 +69,16 @@ pub async fn erase(events: &EventErasure) -> Result<ErasedTenant, EventErasureEr
     let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
     let left = loop {
         let found = events.run().await?;
-        let counted = events.uncount(&found).await?;
+        let mut counted = events.uncount(&found).await?;
+        erased.summaries.add(counted);
+        let is_over = counted.left == 0 || backoff.wait(deadline).await.is_err();
+        if is_over && counted.left > 0 {
+            events.settle(&found).await?;
+            counted = events.uncount(&found).await?;
+            erased.summaries.add(counted);
+        }
         erased.events.add(found);
-        erased.summaries.customers += counted.customers;
-        erased.summaries.names += counted.names;
-        if counted.left == 0 || backoff.wait(deadline).await.is_err() {
+        if is_over {
             break counted.left;
         }
     };
