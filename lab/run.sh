@@ -11,7 +11,7 @@ bench=$PWD/../target/release/nagare-bench
 run() {
     local begun=$SECONDS
     printf '%s' "${*/#$bench/nagare-bench}"
-    timeout 120 "$@" >../target/lab.log 2>&1 || { echo; cat ../target/lab.log; exit 1; }
+    timeout 600 "$@" >../target/lab.log 2>&1 || { echo; cat ../target/lab.log; exit 1; }
     echo ": $((SECONDS - begun)) s"
 }
 
