@@ -122,6 +122,21 @@ async fn votes_of_one_row_are_recorded_together() {
     }
 }
 
+/// However many wait, a write takes sixty-four of them.
+#[tokio::test]
+async fn a_write_takes_so_many_votes() {
+    let world = World::new();
+    let sent = (0..80).map(|n| {
+        let message = message("m", &vote("bob", n).to_string(), 1);
+        world.writer.handle(event(vec![message]), soon())
+    });
+    for answer in futures::future::join_all(sent).await {
+        assert_eq!(unfinished(&answer.unwrap()), [0_usize; 0]);
+    }
+    assert_eq!(records(&world).len(), 2);
+    assert_eq!(row(&world, "bob").await["votes"].as_ss().unwrap().len(), 80);
+}
+
 /// A withdrawal has room where no vote for a choice has any, also in a batch with those.
 #[tokio::test]
 async fn a_short_vote_has_room_beside_long_ones() {

@@ -74,12 +74,11 @@ impl Polls {
         let mut left: BTreeMap<_, _> = votes.iter().map(|vote| (element(vote), *vote)).collect();
         let mut fitting = fitting_into(most, &left);
         let mut attempts = 0..ATTEMPTS;
-        while !left.is_empty() {
+        // Elements are in the order of time.
+        while let Some(earliest) = fitting.first().and_then(|first| left.get(first)) {
             attempts.next().ok_or(DynamoError::Contended)?;
-            let earliest = fitting.iter().filter_map(|it| left.get(it)).map(|vote| vote.at).min();
-            let Some(earliest) = earliest else { break };
             let add = Addition::of(&fitting);
-            let add = add.update([earliest, now], most);
+            let add = add.update([earliest.at, now], most);
             let row = match table.change(key.clone().into_item(), add).await? {
                 Changed::Done(_) => {
                     left.retain(|element, _| !fitting.contains(element));
