@@ -71,10 +71,11 @@ pub async fn of_last_minutes(
     let input = json!({
         "StartTime": until - minutes * SECONDS_OF_A_MINUTE, "EndTime": until, "MetricDataQueries": queries,
     });
+    let client = proxy::http_client()?;
     let deadline = Deadline::after(call_timeout());
     let mut backoff = Backoff::default();
     let output: Output = loop {
-        match once(&url, &signer, &input).await {
+        match once(&client, &url, &signer, &input).await {
             Err(error @ Failure::Unreachable(_)) => {
                 backoff.wait(deadline).await.map_err(|_| error)?;
             }
@@ -111,16 +112,20 @@ impl Metric<'_> {
     }
 }
 
-async fn once(url: &Url, signer: &Signer, input: &Value) -> Result<Output, Failure> {
+async fn once(
+    client: &reqwest::Client,
+    url: &Url,
+    signer: &Signer,
+    input: &Value,
+) -> Result<Output, Failure> {
     let body = input.to_string().into_bytes();
     let headers = [("content-type", CONTENT_TYPE), ("x-amz-target", TARGET)];
     let now = Clock::system().now();
     let signature = signer.headers("POST", url, &headers, &body, now).await;
     let signature = signature.map_err(|e| Failure::Usage(format!("CloudWatch: {e}")))?;
-    let mut request = proxy::http_client()?.post(url.clone()).headers(signature).body(body);
-    for (name, value) in headers {
-        request = request.header(name, value);
-    }
+    let request = client.post(url.clone()).headers(signature).body(body);
+    let request =
+        headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
     let silent = |e| Failure::Unreachable(format!("CloudWatch: {}", unanswered(e)));
     let answer = request.send().await.map_err(silent)?;
     let status = answer.status();
