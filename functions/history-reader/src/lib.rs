@@ -34,8 +34,6 @@ mod names;
 mod refusals;
 mod router;
 
-use std::time::Duration;
-
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use function_http::reader::{self, Answering, RequestLine, Requests, Routes};
 use function_http::{EVENTS_ROUTE, Route};
@@ -47,10 +45,8 @@ use shared::platform::objects::Objects;
 use shared::platform::projection::Views;
 use shared::platform::runtime::deadline::Deadline;
 
+pub use function_http::reader::PATIENCE;
 pub use router::ROUTES;
-
-/// How long a caller waits at most. A page takes milliseconds; a caller that has waited this long should retry.
-pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The reader. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]

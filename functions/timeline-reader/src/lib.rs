@@ -41,7 +41,6 @@ mod tags;
 mod timeline;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use function_http::Route;
@@ -59,10 +58,8 @@ use shared::social::follows::Parking;
 use shared::social::likes::LikeCountCache;
 use shared::social::timelines::Timelines;
 
+pub use function_http::reader::PATIENCE;
 pub use router::ROUTES;
-
-/// How long a caller waits at most. A page takes milliseconds; a caller that has waited this long should retry.
-pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The reader. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]

@@ -15,6 +15,8 @@ mod log;
 mod metrics;
 pub mod query;
 
+use std::time::Duration;
+
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
 use shared::platform::dynamo::Dynamo;
@@ -35,6 +37,9 @@ use crate::sampling::LogSampling;
 pub use log::{Answered, RequestLine};
 pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics, metric_names};
 use query::Parameters;
+
+/// How long a caller waits at most. A page takes milliseconds; a caller that has waited this long should retry.
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a reader treats its requests, whatever their routes are.
 #[derive(Debug, Clone)]
