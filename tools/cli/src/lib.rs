@@ -5,6 +5,7 @@
 //! what became of it in the same way (`submit`).
 
 mod audit;
+mod backlog;
 mod bus;
 mod console;
 mod dead_letters;

@@ -277,7 +277,7 @@ fn attention(unseen: &Part<u64>, backlog: &Part<Backlog>) -> Vec<String> {
 async fn backlog(remote: &Remote) -> Result<Backlog, Failure> {
     match remote.is_local() {
         true => Backlog::of_local(remote).await,
-        false => nagare_console::backlog(remote).await,
+        false => super::backlog::on_aws(remote).await,
     }
 }
 

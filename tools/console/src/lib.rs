@@ -23,7 +23,6 @@
 mod access;
 mod assets;
 mod audit;
-mod backlog;
 mod commands;
 mod cost;
 mod fields;
@@ -65,7 +64,6 @@ use uuid::Uuid;
 pub use access::Access;
 use assets::{ICON, SCRIPT, STYLE, asset};
 use axum::routing::{any, get, post};
-pub use backlog::backlog;
 use commands::Sent;
 use inside::{faults, log, plots};
 use letters::Depths;
@@ -258,7 +256,8 @@ impl Console {
 
 impl Account {
     /// `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME`; at any other host, the region is the one that calls are signed for.
-    fn of_queue(url: &str, region: Option<&str>) -> Option<Self> {
+    #[must_use]
+    pub fn of_queue(url: &str, region: Option<&str>) -> Option<Self> {
         let mut parts = url.strip_prefix("https://")?.split('/');
         let (host, id) = (parts.next()?, parts.next()?);
         let (region, domain) = match host.strip_prefix("sqs.") {

@@ -4,11 +4,10 @@ use nagare_client::backlog::Backlog;
 use nagare_client::failure::Failure;
 use nagare_client::metric_data::{Metric, of_last_minutes};
 use nagare_client::remote::Remote;
+use nagare_console::Account;
 use nagare_telemetry::numbers::COMMANDS;
 use shared::platform::runtime::env;
 use shared::platform::runtime::metrics::{NAMESPACE, STAGE};
-
-use crate::Account;
 
 /// The last minutes in which something has to have been counted. SQS stops counting for a queue
 /// that has been idle for hours.
@@ -19,7 +18,7 @@ const SECONDS_OF_A_MINUTE: f64 = 60.0;
 ///
 /// # Errors
 /// [`Failure`] if CloudWatch does not answer.
-pub async fn backlog(remote: &Remote) -> Result<Backlog, Failure> {
+pub(crate) async fn on_aws(remote: &Remote) -> Result<Backlog, Failure> {
     let queue = remote.target().required(env::QUEUE_URL)?;
     let stage = remote.target().required(env::STAGE)?;
     let region = remote.config().and_then(|config| config.region()).map(ToString::to_string);
