@@ -283,7 +283,7 @@ def test_the_status_says_how_far_behind_the_stack_is_and_its_check_fails(owner, 
     assert (behind["oldest_command_seconds"], behind["projection_lag_seconds"]) == (95, 12.5)
     said = owner.cli("status", "--check", code=1).stderr
     assert "a command has waited for 95 s" in said and "views are 12 s behind" in said, said
-    # Whoever may not know is not told that nothing waits.
+    # Without the permission, the answer is not "nothing waits".
     assert "cloudwatch:GetMetricData" in stack.cli("status", "--check", code=3).stdout
 
 

@@ -100,7 +100,7 @@ pub struct Writer {
     pub clock: Clock,
     /// The change log that tells readers of edits. Shared by all deliveries of a process.
     pub change_log: ChangeLog,
-    /// What waits to be written with others of its kind. Shared by all deliveries of a process, as well.
+    /// The work that waits for a group commit. Shared by all deliveries of a process, too.
     pub queues: WriteQueues,
     pub events: Events,
     /// How long a batch waits before it is acknowledged; the same as the readers' hold.

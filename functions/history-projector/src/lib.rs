@@ -7,11 +7,10 @@
 //!   metrics         decisions that could not be made
 //! ```
 //!
-//! The period keeper maps the streams of the tables of events to it. Of the stream of the facts it is given the rows that
+//! The period keeper maps the streams of the tables of events to it. It also receives the rows of the facts' stream that
 //! [bring back](shared::platform::projection::redriven) a change that a view could not fold, and folds those of its own views.
 //!
-//! What it shares with the projector of the facts, from the records of a batch to dead letters and the answer, is the library
-//! `function-stream`. Both read the stream of the facts. This one is given a part of it, so it knows the shards there by other names than
+//! The library `function-stream` has the part that it shares with the projector of the facts: records of a batch, dead letters, the answer. Both read the stream of the facts. This one is given a part of it, so it knows the shards there by other names than
 //! the projector, and neither takes marks or checkpoints of the other for its own.
 //!
 //! An event that its customer has no room for is refused: it is counted with the write of its view, and the first of a day become
@@ -120,7 +119,7 @@ impl Projector {
     }
 }
 
-/// The changes that come back for views of history. They are recognised by their view alone, because a tenant may be named like a kind of
+/// The redriven changes of views of history. Their view identifies them: their key does not, because a tenant may be named like a kind of
 /// fact.
 fn brought_back(changes: &[Change]) -> ByView<'_> {
     let mut by_view = ByView::new();

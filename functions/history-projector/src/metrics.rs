@@ -1,4 +1,4 @@
-//! What is counted besides the changes of a batch: customers on whom rules could not decide.
+//! The metric besides those of every projector: customers for whom rules could not decide.
 
 use serde::Serialize;
 use shared::platform::runtime::metrics::{Count, MetricNames, Record};

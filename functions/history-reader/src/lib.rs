@@ -12,7 +12,7 @@
 //!   log         the log lines of requests
 //! ```
 //!
-//! What it shares with the timeline reader, from callers to pages, is the library `function-http`.
+//! The library `function-http` has the part that it shares with the timeline reader, from callers to pages.
 //!
 //! # One page, one moment
 //!

@@ -9,8 +9,8 @@
 //!   single        folds into views without anything beside them
 //! ```
 //!
-//! What it shares with the projector of history, from the records of a batch to dead letters and the answer, is the library
-//! `function-stream`. Changes that come back for a view of history are that projector's, and are skipped here.
+//! The library `function-stream` has the part that it shares with the projector of history: records of a batch, dead letters, the answer.
+//! Redriven changes of a view of history belong to that projector, and are skipped here.
 //!
 //! Why a change is folded exactly once, however often it comes, is argued in [`shared::platform::projection`].
 //!

@@ -99,7 +99,7 @@ impl Projection {
         opened.collect()
     }
 
-    /// Sends dead letters for what views have set aside. If that fails, the changes have to come again.
+    /// Sends dead letters for changes that views have set aside. If that fails, the changes have to be delivered again.
     async fn set_aside<S: Subject>(
         &self,
         shard: Shard,

@@ -9,7 +9,7 @@ use shared::platform::projection::{Change, Folded, Sequence, Unfolded};
 
 use crate::failure::Failure;
 
-/// What changes are about: those of one subject are folded together.
+/// The subject of changes: changes of one subject are folded together.
 pub trait Subject: fmt::Display {
     /// The key of its view.
     fn view(&self) -> Key;

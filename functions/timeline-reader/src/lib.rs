@@ -18,7 +18,7 @@
 //!   log         the log lines of requests
 //! ```
 //!
-//! What it shares with the reader of history, from callers to pages, is the library `function-http`.
+//! The library `function-http` has the part that it shares with the reader of history, from callers to pages.
 //!
 //! The cost of a page does not grow with the number of follows: an ordinary page is one Query for the entries, a parallel
 //! BatchGetItem for who is hidden and what has changed, and at most one for the activities that are not cached.

@@ -29,7 +29,7 @@ pub mod rooms;
 pub mod tags;
 pub mod timelines;
 
-/// What waits in a process to be written with others of its kind. Clones share it.
+/// The work of a process that waits for a group commit. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct WriteQueues {
     /// Messages, by room.

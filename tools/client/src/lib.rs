@@ -8,7 +8,7 @@
 //! remote   its tables and queues
 //! tables   all tables over one client
 //! backlog  how far behind it is
-//! metric_data  what CloudWatch has counted
+//! metric_data  values of CloudWatch's metrics
 //! call_timeout  the deadline of each call
 //! read_only the same clients, without the means to write
 //! consumed what calls of the tables consume

@@ -1,4 +1,4 @@
-//! What CloudWatch has counted lately, by signed calls of `GetMetricData`. Its SDK would take two minutes of the processor to compile.
+//! CloudWatch's values of the last minutes, by signed calls of `GetMetricData`. CloudWatch's SDK would take two minutes of the processor to compile.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const TARGET: &str = "GraniteServiceVersion20100801.GetMetricData";
 const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
 const SECONDS_OF_A_MINUTE: i64 = 60;
 
-/// A metric, and what is asked of it for each minute.
+/// A metric, with the statistic of each minute.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric<'a> {
     pub namespace: &'a str,
@@ -82,7 +82,7 @@ pub async fn of_last_minutes(
             settled => break settled?,
         }
     };
-    // What is not known looks like what did not happen.
+    // A missing value would look like a minute without any event.
     let is_whole =
         |found: &MetricDataResult| matches!(found.status_code.as_deref(), None | Some("Complete"));
     if output.next_token.is_some() || !output.metric_data_results.iter().all(is_whole) {

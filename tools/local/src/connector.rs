@@ -48,8 +48,8 @@ impl InProcess {
         Self { bus: Some(bus), ..self }
     }
 
-    /// The same, whose callers give way to each other at each call: none of the calls waits, and so a batch of a thousand would keep
-    /// its thread from everybody else.
+    /// A connector whose callers yield at each call. None of the calls waits, so without that a batch of a thousand calls would block its
+    /// thread.
     #[must_use]
     pub(crate) fn taking_turns(self) -> Self {
         Self { takes_turns: true, ..self }

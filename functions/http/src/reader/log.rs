@@ -76,13 +76,13 @@ impl Answered<'_> {
     }
 }
 
-/// The line of a request. Of what the caller sent it has the name of a wrong parameter, but no cursor, no token and no text.
+/// The line of a request. It has the name of a wrong parameter, but no cursor, token or text that the caller sent.
 #[derive(Debug)]
 pub struct RequestLine<'a> {
     pub request_id: Option<&'a str>,
     /// `None` if there is no such path.
     pub path: Option<&'a Path<'a>>,
-    /// True if somebody has to look at it.
+    /// True if an operator has to look at it.
     pub is_failure: bool,
     pub status: u16,
     pub reason: Option<&'static str>,

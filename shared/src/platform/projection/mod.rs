@@ -27,7 +27,7 @@
 //!   is [set aside](SetAside): the view notes it in the write that raises its mark above it, and the batch is
 //!   acknowledged only once its dead letter was sent. So a change is either folded, or a dead letter that can be
 //!   [redriven], never both.
-//! * A mark and a checkpoint say what one function has folded, so each function knows a shard by a name of its own. The projector is
+//! * A mark and a checkpoint record the progress of one function, so each function knows a shard by a name of its own. The projector is
 //!   given all of the facts' stream, and knows its shards by their ids. The history projector is given the streams of events, and
 //!   of that of the facts only [rows that bring changes back](redriven): it knows shards by their stream and id.
 //! * A mark is kept for [two days](high_water::KEPT), twice as long as the stream keeps changes, whatever

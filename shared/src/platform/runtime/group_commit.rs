@@ -1,9 +1,8 @@
-//! Group commit: what the calls of one process would write into one row one after another is written together.
+//! Group commit: calls of one process that write into one row share a write.
 //!
-//! Whoever has something to write joins the group of its row and waits for its turn. Whose turn it is writes everything that
-//! waits, and tells each what became of it. A writer that fails, or is given up, tells nobody: what it took is then written
-//! at a later turn, by the call that waits for it. So nothing counts as written before it is, and no call waits for more than
-//! the turns of those before it.
+//! A call joins the group of its row and waits for its turn. The call whose turn it is writes all work that waits, and gives each
+//! call its outcome. A call that fails, or is dropped, gives no outcome: the calls whose work it took put their work back, and write
+//! it at their own turn. So no work counts as written before it is, and no call waits for more than the turns of earlier calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,20 +14,20 @@ use tokio::sync::{Mutex as Turns, OwnedMutexGuard, oneshot};
 
 use super::deadline::{Deadline, DeadlineExceeded};
 
-/// What waits in a process, by row. Clones share it. A row is listed while something waits.
+/// The waiting work of a process, by row. Clones share it. A row is listed while work waits.
 ///
-/// `K` names a row, `W` is what one call has to write and `O` what becomes of it; `S` is what whose turn it is leaves to the next.
+/// `K` names a row, `W` is the work of one call, `O` its outcome, and `S` the state that one turn leaves to the next.
 pub struct GroupCommit<K, W, O, S = ()>(Arc<Mutex<Groups<K, W, O, S>>>);
 
 type Groups<K, W, O, S> = HashMap<K, Arc<Group<W, O, S>>>;
 
-/// What waits for one row.
+/// The calls of one row.
 struct Group<W, O, S> {
     turn: Arc<Turns<S>>,
     waiting: Mutex<VecDeque<Waiting<W, O>>>,
 }
 
-/// What somebody waits for.
+/// Work whose call waits for the outcome.
 pub struct Waiting<W, O> {
     pub work: W,
     done: oneshot::Sender<O>,
@@ -57,14 +56,14 @@ impl<K: Hash + Eq, W: Clone, O, S> Place<K, W, O, S> {
     /// Waits until it is this call's turn.
     ///
     /// # Errors
-    /// [`DeadlineExceeded`]: it is not known what became of its work.
+    /// [`DeadlineExceeded`]: its work may or may not be written.
     pub async fn turn(&self, deadline: Deadline) -> Result<OwnedMutexGuard<S>, DeadlineExceeded> {
-        // Those that came with it in one batch join first.
+        // Other calls of the same batch join first.
         tokio::task::yield_now().await;
         deadline.bound(Arc::clone(&self.group.turn).lock_owned()).await
     }
 
-    /// What became of the work of this call, once that is known. What a failed writer took waits again.
+    /// The outcome of the work of this call, once there is one. Work that a failed call took is put back.
     pub fn outcome(&mut self) -> Option<O> {
         match self.told.try_recv() {
             Ok(outcome) => Some(outcome),
@@ -76,7 +75,7 @@ impl<K: Hash + Eq, W: Clone, O, S> Place<K, W, O, S> {
         }
     }
 
-    /// Takes what waits, the earliest first, as long as it fits to what was taken. The first always does.
+    /// Takes waiting work, the earliest first, as long as it fits with the work that was taken. The first always does.
     pub fn take(
         &self,
         taken: &mut Vec<Waiting<W, O>>,
@@ -101,7 +100,7 @@ impl<W, O, S> Group<W, O, S> {
 }
 
 impl<W, O> Waiting<W, O> {
-    /// Tells who waits, who may have given up.
+    /// Gives the call its outcome. It may have been dropped meanwhile.
     pub fn tell(self, outcome: O) {
         let _ = self.done.send(outcome);
     }

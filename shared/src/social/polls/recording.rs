@@ -96,7 +96,7 @@ impl Polls {
             if !left.is_empty() && row.item.get(BYTES) != Some(&number(bytes)) {
                 table.update(key.clone().into_item(), correction(&row.item, bytes)).await?;
             }
-            // The others are judged by what the row is then.
+            // The row after that write decides about the others.
             fitting = fitting_into(most.saturating_sub(bytes), &left);
         }
         let outcome = |vote: &&NewVote| match left.contains_key(&element(vote)) {
@@ -107,7 +107,7 @@ impl Polls {
     }
 }
 
-/// Some votes that have room together, the earlier ones first. There is one if any of them has room alone.
+/// Votes that fit into this many bytes together, the earlier ones first: at least one, if any vote fits.
 fn fitting_into(room: usize, votes: &BTreeMap<String, &NewVote>) -> Vec<String> {
     let mut left = room;
     let fits = |element: &&String| match left.checked_sub(element.len()) {

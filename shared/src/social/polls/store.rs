@@ -38,7 +38,7 @@ impl Polls {
         Self { facts: facts.clone(), views: views.clone(), queues: VoteQueues::default() }
     }
 
-    /// The same polls, whose votes wait in these queues.
+    /// These polls with votes that wait in these queues.
     #[must_use]
     pub fn queueing(self, queues: &VoteQueues) -> Self {
         Self { queues: queues.clone(), ..self }

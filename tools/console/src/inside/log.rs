@@ -137,7 +137,7 @@ fn number<N: std::str::FromStr>(fields: &Fields, name: &str) -> Option<N> {
     fields.get(name)?.parse().ok()
 }
 
-/// What narrows the lines.
+/// The form that narrows the lines.
 fn form(fields: &Fields) -> Markup {
     let field = |name, label| layout::input(name, label, fields.get(name), false);
     html! {

@@ -1,7 +1,7 @@
 //! What goes on in a stack: what its functions say, what was counted, and what goes wrong on purpose.
 //!
 //! A console in the process of its stack has a [`LocalTelemetry`](nagare_telemetry::LocalTelemetry), which is asked at no cost. Any other
-//! says where to look: on AWS, CloudWatch has the same lines and numbers.
+//! names the place to look at: on AWS, CloudWatch has the same lines and numbers.
 
 pub(super) mod faults;
 pub(super) mod log;
@@ -13,7 +13,7 @@ use nagare_client::failure::Failure;
 
 use super::{Account, Console, PATH};
 
-/// What is said by a console that is not in the process of its stack.
+/// The message of a console that is not in the process of its stack.
 pub(super) fn elsewhere(console: &Console) -> Failure {
     Failure::No(match &console.account {
         Some(Account { region, .. }) => format!(

@@ -1,4 +1,4 @@
-//! Audits: comparing what is derived with what it is derived from, and repairing it.
+//! Audits: comparing derived items with their sources, and repairing them.
 //!
 //! ```text
 //! social    timelines, pages and lists with the ledger; views with the facts that they are folded from
@@ -18,13 +18,13 @@ pub use social::{
     ViewsAuditor,
 };
 
-/// What an audit has found.
+/// The result of an audit.
 #[derive(Debug)]
 pub struct Found<D, I> {
-    /// What differed.
+    /// The differences.
     pub differences: Vec<D>,
     /// How many of these are repaired.
     pub mended: usize,
-    /// What kept changing, so that it could not be compared.
+    /// Items that kept changing, so that they could not be compared.
     pub busy: Vec<I>,
 }

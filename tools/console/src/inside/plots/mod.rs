@@ -61,7 +61,7 @@ pub(crate) async fn view(State(console): Here) -> Page {
     layout::page(&console, Place::Numbers, "Metrics", content)
 }
 
-/// The region alone.
+/// The region without the page around it.
 pub(crate) async fn now(State(console): Here) -> Response {
     match &console.telemetry {
         Some(inside) => layout::region(region(&counted::report(&inside.numbers))).into_response(),

@@ -17,8 +17,8 @@ pub(super) struct Fault {
 impl Fault {
     pub(super) fn unknown_operation(target: &str) -> Self {
         let sentence = format!(
-            "The local stack does not serve {target:?}. It takes messages (SendMessage, SendMessageBatch), says what queues there are and what \
-             waits in them (ListQueues, GetQueueUrl, GetQueueAttributes), and empties them (PurgeQueue); its functions receive the messages."
+            "The local stack does not serve {target:?}. It takes messages (SendMessage, SendMessageBatch), lists queues and counts their \
+             messages (ListQueues, GetQueueUrl, GetQueueAttributes), and empties them (PurgeQueue); its functions receive the messages."
         );
         Self::protocol("UnknownOperationException", sentence)
     }

@@ -20,11 +20,11 @@
 //! that is delivered again is recognised. A change that is delivered for the first time was sent after the erasure. It is counted,
 //! and the view stays.
 //!
-//! An event that its customer's view has [refused](shared::history::refusals) is not counted there, and taking it out leaves a count
-//! of less than nothing. Nothing makes up for it. So when a view still counts something after a minute, the tenant's events are
-//! counted again, and compared with the witnesses, which are folded last: where they are equal, nothing from before is in the stream.
-//! If none of the events is this customer's, what the view counts is not there, and the view is emptied, unless it has changed since it
-//! was read before that.
+//! An event that its customer's view has [refused](shared::history::refusals) was never counted there, so its removal leaves a negative
+//! count for good. When a view still counts something after a minute, the erasure therefore adds up the tenant's events and compares
+//! them with the witnesses, which are folded last. If they are equal, no earlier change is left in the stream. If none of these events is
+//! the customer's, the counts of the view belong to no event, and the view is emptied, on the condition that it has not changed since it
+//! was read, before the events were.
 //!
 //! A customer's first or last event may also have been the first or last of its name. Then the
 //! views of all other customers say which event is that now. The name first forgets its instants,
@@ -79,7 +79,7 @@ pub struct ErasedSummaries {
 }
 
 impl ErasedSummaries {
-    /// Adds the numbers of a later run, which says what is left.
+    /// Adds the numbers of a later run. `left` becomes that of the later run.
     pub(super) fn add(&mut self, later: Self) {
         self.customers += later.customers;
         self.names += later.names;
@@ -196,7 +196,7 @@ impl EventErasure {
         }
     }
 
-    /// Empties the views of customers that count only what is not there. (The head of this module argues why they do.)
+    /// Empties the views of customers whose counts belong to no event. (The head of this module has the argument.)
     pub(super) async fn settle(&self, of: &ErasedEvents) -> Result<()> {
         for _ in 0..ROUNDS {
             let mut left = Vec::new();
@@ -247,7 +247,7 @@ impl EventErasure {
         Ok(true)
     }
 
-    /// Empties the view of a customer that counts nothing, or what is not there.
+    /// Empties the view of a customer that counts nothing, or no event that exists.
     async fn empty(
         &self,
         customer: &Customer,
