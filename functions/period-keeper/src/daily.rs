@@ -106,9 +106,13 @@ impl Keeper {
             let tenant = &progress.tenant_id;
             let definitions = self.daily.definitions(tenant).await?;
             let Some(due) = progress.next(definitions, last_due) else {
-                self.daily.note(progress.done(last_due)).await?;
+                self.daily.note(progress.idle(last_due)).await?;
                 return Ok(());
             };
+            if progress.wakes(&due) {
+                let Some(awake) = self.daily.note(progress.awake()).await? else { return Ok(()) };
+                progress = awake;
+            }
             let DueDay { tenant_id: tenant, day, given_up, .. } = &due;
             let day = start_of(*day);
             if *given_up > 0 {
@@ -146,7 +150,7 @@ impl Keeper {
                 self.decide_page(due, &deciders, ids, counts).await?;
             }
             if is_last {
-                return Ok(self.daily.note(progress.done(*day)).await?);
+                return Ok(self.daily.note(progress.done(due)).await?);
             }
             if slice.has_passed() {
                 let come = progress.behind(*day, position.clone());

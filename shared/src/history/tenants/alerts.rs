@@ -222,7 +222,7 @@ pub(super) fn id_of_rule(
     id_of(customer, &AlertSource::Rule(rule.clone()), defined_at, &when.to_string(), of)
 }
 
-fn id_of(
+pub(super) fn id_of(
     customer: &Customer,
     source: &AlertSource,
     defined_at: Timestamp,
@@ -312,6 +312,18 @@ impl Alerts {
             }
         }
         Ok(there)
+    }
+
+    /// The alert that is listed at an instant, if it was put in this life of its customer's view.
+    pub(super) async fn at(
+        &self,
+        tenant: &TenantId,
+        (at, alert): &(Timestamp, AlertId),
+        life: u64,
+    ) -> Result<Option<Alert>, DynamoError> {
+        let row = self.ledger.get(keys::alert(tenant, at, alert)).await?;
+        let alert = row.as_ref().map(Alert::read).transpose()?;
+        Ok(alert.filter(|alert| alert.life == life))
     }
 
     /// Removes an alert of this life of its customer's view. Its claim is deleted last, so a

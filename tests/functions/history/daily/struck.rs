@@ -8,7 +8,7 @@ use fastrand::Rng;
 use nagare_local::faults::Fault;
 use tests::{World, soon};
 
-use super::{Month, at, event, lines, score, silent};
+use super::{Month, at, deleted, event, lines, score, silent};
 use crate::platform::blows::{Blow, Steps};
 use crate::platform::yielding::Yielding;
 
@@ -135,4 +135,41 @@ async fn what_is_folded_between_two_walks_of_a_day_changes_no_decision() {
         stayed += usize::from(there.iter().any(|line| told.contains(line)));
     }
     assert!(stayed > 5, "{stayed}");
+}
+
+/// The keeper is struck at a call of its first tick. Before the next, the rule is deleted or defined
+/// again, and so is the score. Returns the calls before and after the tick.
+async fn redefined(blow: Option<(usize, Blow)>, is_deleted: bool) -> (usize, usize) {
+    let steps = Steps::with(blow);
+    let month = begin(World::with_bus(|inside| steps.before(inside))).await;
+    let before = steps.taken();
+    month.world.set_clock(&at(4, "02:00:00"));
+    tokio::select! {
+        _ = month.world.keeper.tick(soon()) => {}
+        () = steps.died() => {}
+    }
+    let (after, now) = (steps.taken(), at(4, "02:01:00"));
+    month.world.set_clock(&now);
+    let defined_again = match is_deleted {
+        true => [deleted("rule", "gone", &now), deleted("score", "health", &now)],
+        false => [silent("gone", &now, 2), score("health", &now, 20)],
+    };
+    month.world.done(&defined_again).await;
+    for day in 4..9 {
+        month.ticks(day, "02:02:00").await;
+    }
+    assert_eq!(told(&month.world), month.said().await, "{blow:?}, deleted: {is_deleted}");
+    (before, after)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_listed_is_told_whatever_becomes_of_its_definition() {
+    for is_deleted in [false, true] {
+        let (before, after) = redefined(None, is_deleted).await;
+        for call in before..after {
+            for blow in BLOWS {
+                redefined(Some((call, blow)), is_deleted).await;
+            }
+        }
+    }
 }

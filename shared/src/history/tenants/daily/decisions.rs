@@ -12,7 +12,7 @@ use crate::history::summaries::{CustomerSummary, Day};
 use crate::history::tenants::{Alert, LIFE};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::{Item, Row, number};
-use crate::platform::values::{Packer, Timestamp, Unpacker};
+use crate::platform::values::{AlertId, Packer, Timestamp, Unpacker};
 
 /// The last decisions on a customer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,11 +28,18 @@ pub struct Decisions {
 /// The last change of whether a definition holds for the customer, and the day of that change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Decision {
-    fingerprint: [u8; 16],
+    /// The alert that it gives, or would. It tells the definition from others under the same name.
+    alert_id: AlertId,
     holds: bool,
     day: Day,
     decided_at: Timestamp,
     events: u64,
+}
+
+impl Decision {
+    fn is_of(&self, definition: &DailyDefinition, customer: &Customer) -> bool {
+        self.alert_id == definition.alert_id(customer, self.day)
+    }
 }
 
 impl Decisions {
@@ -55,6 +62,7 @@ impl Decisions {
     pub(super) fn decide(
         &self,
         definitions: &[DailyDefinition],
+        customer: &Customer,
         summary: &CustomerSummary,
         day: Day,
         now: Timestamp,
@@ -62,8 +70,8 @@ impl Decisions {
         let (mut next, mut is_changed) = (BTreeMap::new(), false);
         for definition in definitions {
             let name = definition.source.to_string();
-            let (fingerprint, there) = (definition.fingerprint(), self.by_definition.get(&name));
-            let there = there.filter(|there| there.fingerprint == fingerprint);
+            let there = self.by_definition.get(&name);
+            let there = there.filter(|there| there.is_of(definition, customer));
             let holds = definition.holds(summary, day);
             let decided = there.is_some_and(|there| there.day >= day);
             if decided || there.is_some_and(|there| there.holds) == holds {
@@ -71,8 +79,8 @@ impl Decisions {
                 next.extend(kept.map(|kept| (name, kept.clone())));
                 continue;
             }
-            let events = summary.events();
-            let decision = Decision { fingerprint, holds, day, decided_at: now, events };
+            let (alert_id, events) = (definition.alert_id(customer, day), summary.events());
+            let decision = Decision { alert_id, holds, day, decided_at: now, events };
             next.insert(name, decision);
             is_changed = true;
         }
@@ -89,8 +97,7 @@ impl Decisions {
     ) -> Vec<Alert> {
         let given = definitions.iter().filter_map(|definition| {
             let there = self.by_definition.get(&definition.source.to_string())?;
-            let is_given =
-                there.holds && there.day == day && there.fingerprint == definition.fingerprint();
+            let is_given = there.holds && there.day == day && there.is_of(definition, customer);
             let (at, events) = (there.decided_at, there.events);
             let of = (customer, self.life);
             is_given.then(|| Alert::of_day(definition, of, period(day), events, at))
@@ -98,13 +105,28 @@ impl Decisions {
         given.collect()
     }
 
+    /// The alerts of days after `told` by definitions that are not among these: where they are
+    /// listed. The walk of such a day did not end, so they may not have been sent.
+    pub(super) fn left_behind(
+        &self,
+        definitions: &[DailyDefinition],
+        customer: &Customer,
+        told: Day,
+    ) -> Vec<(Timestamp, AlertId)> {
+        let is_current = |decision: &Decision| {
+            definitions.iter().any(|definition| decision.is_of(definition, customer))
+        };
+        let left = self.by_definition.values();
+        let left = left.filter(|it| it.holds && it.day > told && !is_current(it));
+        left.map(|it| (it.decided_at, it.alert_id.clone())).collect()
+    }
+
     pub(super) fn attributes(&self) -> Item {
         let mut packer = Packer::default();
         for (name, decision) in &self.by_definition {
-            let Decision { fingerprint, holds, day, decided_at, events } = decision;
+            let Decision { alert_id, holds, day, decided_at, events } = decision;
             packer.text(name);
-            let (first, last) = fingerprint.split_at(8);
-            [first, last].into_iter().for_each(|half| packer.number(half_of(half)));
+            packer.text(alert_id.as_str());
             packer.number(u64::from(*holds));
             packer.number(u64::from(*day));
             packer.instant(*decided_at);
@@ -126,18 +148,11 @@ impl Decisions {
     }
 }
 
-fn half_of(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
 fn unpack(bytes: &[u8]) -> Option<BTreeMap<String, Decision>> {
     let (mut unpacker, mut found) = (Unpacker::new(bytes), BTreeMap::new());
     while !unpacker.is_empty() {
         let name = unpacker.text()?.to_owned();
-        let mut fingerprint = [0; 16];
-        for half in fingerprint.chunks_mut(8) {
-            half.copy_from_slice(&unpacker.number()?.to_be_bytes());
-        }
+        let alert_id = unpacker.text()?.parse().ok()?;
         let holds = match unpacker.number()? {
             0 => false,
             1 => true,
@@ -145,7 +160,7 @@ fn unpack(bytes: &[u8]) -> Option<BTreeMap<String, Decision>> {
         };
         let day = Day::try_from(unpacker.number()?).ok()?;
         let (decided_at, events) = (unpacker.instant()?, unpacker.number()?);
-        found.insert(name, Decision { fingerprint, holds, day, decided_at, events });
+        found.insert(name, Decision { alert_id, holds, day, decided_at, events });
     }
     Some(found)
 }
@@ -190,7 +205,7 @@ mod tests {
                         summary.count(&name, start_of(day));
                     }
                     let now = start_of(day + 1);
-                    if let Some(next) = decisions.decide(&one, &summary, day, now) {
+                    if let Some(next) = decisions.decide(&one, &customer(), &summary, day, now) {
                         prop_assert_eq!(next.version, decisions.version + 1);
                         decisions = next;
                     }
@@ -213,11 +228,12 @@ mod tests {
 
         #[test]
         fn decisions_survive_being_stored(
-            of in prop::collection::btree_map("rule#[a-z]{1,9}", (any::<[u8; 16]>(), any::<bool>(), any::<u32>(), any::<u32>()), 0..9),
+            of in prop::collection::btree_map("rule#[a-z]{1,9}", (any::<u128>(), any::<bool>(), any::<u32>(), any::<u32>()), 0..9),
         ) {
-            let by_definition = of.into_iter().map(|(name, (fingerprint, holds, day, events))| {
+            let by_definition = of.into_iter().map(|(name, (id, holds, day, events))| {
                 let decided_at = Timestamp::from_unix_millis(i64::from(day));
-                (name, Decision { fingerprint, holds, day, decided_at, events: u64::from(events) })
+                let (alert_id, events) = (AlertId::of_digest(id), u64::from(events));
+                (name, Decision { alert_id, holds, day, decided_at, events })
             });
             let decisions = Decisions { version: 3, life: 1, by_definition: by_definition.collect() };
             let stored = decisions.attributes();
@@ -233,7 +249,7 @@ mod tests {
         summary.count(&name, start_of(FIRST - 9));
         let (old, new) = ([silent(1)], [silent(2)]);
         let decide = |decisions: &Decisions, by: &[_], day| {
-            decisions.decide(by, &summary, day, start_of(day + 1))
+            decisions.decide(by, &customer(), &summary, day, start_of(day + 1))
         };
         let first = decide(&Decisions::default(), &old, FIRST).expect("it holds");
         assert_eq!(decide(&first, &old, FIRST + 1), None);

@@ -1,11 +1,10 @@
 //! What is decided once for each UTC day.
 
-use ring::digest::{SHA256, digest};
-
-use crate::history::events::{Period, PeriodLength};
+use crate::history::events::{Customer, Period, PeriodLength};
 use crate::history::summaries::{CustomerSummary, Day, day_of, start_of};
+use crate::history::tenants::alerts::{AlertWhen, id_of};
 use crate::history::tenants::{AlertSource, InForce, Score, When};
-use crate::platform::values::Timestamp;
+use crate::platform::values::{AlertId, Timestamp};
 
 /// A rule or a score that is decided once for each UTC day.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,12 +54,10 @@ impl DailyDefinition {
         rules.chain(scores).collect()
     }
 
-    /// What tells this very definition from every other of its id.
-    pub(super) fn fingerprint(&self) -> [u8; 16] {
-        let text = format!("{}#{}#{}", self.source, self.at, self.says);
-        let mut first = [0; 16];
-        first.copy_from_slice(&digest(&SHA256, text.as_bytes()).as_ref()[..16]);
-        first
+    /// The alert that it gives about a customer for a day. No other definition gives it.
+    pub(super) fn alert_id(&self, customer: &Customer, day: Day) -> AlertId {
+        let when = AlertWhen::Day(period(day));
+        id_of(customer, &self.source, self.at, &self.says, when)
     }
 
     /// The first of the days that it looks at, to decide for one.

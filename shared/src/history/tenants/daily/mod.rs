@@ -54,7 +54,7 @@ use std::collections::BTreeMap;
 use super::{Alerts, DecideError, Definitions, keys};
 use crate::history::events::Customer;
 use crate::history::summaries::{CustomerView, Day, Snapshot, Summaries, day_of, start_of};
-use crate::platform::dynamo::item::{Item, number, text};
+use crate::platform::dynamo::item::{Item, number, text, truth};
 use crate::platform::dynamo::{Changed, Condition, Dynamo, DynamoError, Put, Query, Update};
 use crate::platform::ledger::Ledger;
 use crate::platform::outbound::Bus;
@@ -117,6 +117,7 @@ impl Daily {
     pub async fn register(&self, tenant: &TenantId, now: Timestamp) -> Result<(), DynamoError> {
         let item = Item::from([
             ("decided".to_owned(), number(day_of(now).saturating_sub(1))),
+            ("idle".to_owned(), truth(true)),
             ("version".to_owned(), number(0)),
         ]);
         let absent = Condition::new("attribute_not_exists(pk)");
@@ -167,15 +168,16 @@ impl Daily {
         let next = DailyProgress { version: progress.version + 1, ..progress };
         let mut values = vec![
             (":decided", number(next.decided)),
+            (":idle", truth(next.is_idle)),
             (":seen", number(next.version - 1)),
             (":version", number(next.version)),
         ];
         let expression = match &next.behind {
             Some((day, behind)) => {
                 values.extend([(":day", number(*day)), (":behind", text(behind.as_str()))]);
-                "SET decided = :decided, version = :version, #day = :day, behind = :behind"
+                "SET decided = :decided, idle = :idle, version = :version, #day = :day, behind = :behind"
             }
-            None => "SET decided = :decided, version = :version REMOVE #day, behind",
+            None => "SET decided = :decided, idle = :idle, version = :version REMOVE #day, behind",
         };
         let condition = Some("version = :seen");
         let update = Update { expression, condition, names: vec![("#day", "day")], values };
@@ -237,7 +239,8 @@ impl Daily {
     }
 
     /// Decides on a customer for a day now, and gives the alerts. `before` are the decisions as
-    /// they were read. Decides nothing if the customer was erased since the snapshot.
+    /// they were read; what a walk that did not end has left behind is sent before they are written
+    /// over. Decides nothing if the customer was erased since the snapshot.
     ///
     /// # Errors
     /// [`DecideError`]; some may have been given. Deciding again completes it.
@@ -248,10 +251,17 @@ impl Daily {
         before: Decisions,
         now: Timestamp,
     ) -> Result<(), DecideError> {
-        let DueDay { day, definitions, .. } = due;
+        let DueDay { tenant_id: tenant, day, definitions, told, .. } = due;
         let Some(mut before) = before.in_life(*life) else { return Ok(()) };
+        let alerts = Alerts::new(&self.ledger);
         for _ in 0..MOST_ROUNDS {
-            let Some(next) = before.decide(definitions, summary, *day, now) else { break };
+            for left in before.left_behind(definitions, customer, *told) {
+                if let Some(alert) = alerts.at(tenant, &left, *life).await? {
+                    alerts.raise(&self.bus, tenant, &[alert]).await?;
+                }
+            }
+            let next = before.decide(definitions, customer, summary, *day, now);
+            let Some(next) = next else { break };
             match self.write(customer, &next).await? {
                 None => {
                     before = next;
@@ -263,8 +273,8 @@ impl Daily {
                 },
             }
         }
-        let alerts = before.alerts(definitions, customer, *day);
-        Alerts::new(&self.ledger).raise(&self.bus, &customer.tenant_id, &alerts).await
+        let given = before.alerts(definitions, customer, *day);
+        alerts.raise(&self.bus, tenant, &given).await
     }
 
     /// Writes decisions over the version before. Returns the current ones if the version differs.
