@@ -45,6 +45,8 @@ mod receipts;
 mod refusal;
 mod shares;
 
+use std::collections::HashMap;
+
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::{BoxFuture, join_all};
 use shared::command::Command;
@@ -153,8 +155,11 @@ impl Writer {
         deadline: Deadline,
     ) -> Vec<Handled> {
         let now = self.clock.now();
-        let read = |m: &SqsMessage| self.commands.parse(m.body.as_deref().unwrap_or(""), now);
-        let read: Vec<_> = messages.iter().map(read).collect();
+        let (mut by_body, mut read) = (HashMap::new(), Vec::with_capacity(messages.len()));
+        for body in messages.iter().map(|message| message.body.as_deref().unwrap_or("")) {
+            let parsed = by_body.entry(body).or_insert_with(|| self.commands.parse(body, now));
+            read.push(parsed.clone());
+        }
         let commands: Vec<_> = read.iter().map(|read| read.as_ref().ok()).collect();
         let stand_ins = stand_ins(messages, &commands);
         let admitted =
