@@ -54,7 +54,7 @@ pub(super) async fn at_rest(
         }
         count_alerts(&alerts);
         if facts.erasing.is_telling() {
-            facts.announced.check(tenant, &alerts)?;
+            facts.announced.check(world, tenant, &alerts)?;
         }
         let counts = alerts.iter().filter(|it| it.get("period").is_some()).count();
         if counts > listed.len() {
