@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
@@ -13,6 +11,7 @@ use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use period_keeper::CloudWatch;
 use serde_json::{Map, Value, json};
+use shared::platform::signed::Services;
 use shared::platform::values::Timestamp;
 
 use crate::COMMANDS;
@@ -43,10 +42,9 @@ impl Measurements {
     pub fn client(&self) -> CloudWatch {
         let connector = SharedHttpConnector::new(MeasurementsConnector(self.clone()));
         let observed = Observed::of("period-keeper", &connector);
-        let keys = Credentials::new("key", "secret", None, None, "test");
         let queue = format!("arn:aws:sqs:us-east-1:123456789012:{COMMANDS}");
-        let keys = SharedCredentialsProvider::new(keys);
-        CloudWatch::over(observed, keys, "us-east-1", "http://monitoring.local", &queue)
+        let services = Services::unchecked(observed, "us-east-1");
+        CloudWatch::new(&services.at(Some("http://monitoring.local".to_owned())), &queue)
     }
 
     /// Notes what was measured of a table or a queue from an instant on.

@@ -26,15 +26,11 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
-use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
-use function_http::reader::{RequestMetrics, Requests};
-use function_http::{Authorization, Claims, LogSampling};
-use function_stream::{EventError, Projection, StreamEvent, StreamResponse};
+use event_intake::Intake;
+use fanout_writer::{CommandQueue, Shares, Writer};
+use function_stream::{EventError, StreamEvent, StreamResponse};
 use nagare_client::sender::Sender;
 use nagare_client::tables::{TableNames, Tables};
 use nagare_local::bus::{self as local_bus, LocalBus};
@@ -44,30 +40,24 @@ use nagare_local::lambda;
 use nagare_local::schema;
 use nagare_local::sqs::{QueueConfig, Queues, Wire};
 use nagare_local::stream_source;
-use period_keeper::{Keeper, KeeperLimits, Mappings};
+use period_keeper::Keeper;
 use projector::Projector;
 use serde_json::Value;
 use shared::command::InternalSeal;
-use shared::history::events::{Archives, EventSettings, EventTables, Keepers, Periods};
-use shared::history::refusals::Refusals;
-use shared::history::summaries::Summaries;
-use shared::history::tenants::{Daily, Rules};
 use shared::platform::crypto::seal::Secrets;
 use shared::platform::dead_letters::LetterSeal;
 use shared::platform::dynamo::{Dynamo, Limits};
-use shared::platform::objects::Objects;
-use shared::platform::outbound::Bus;
-use shared::platform::paging::CursorSeal;
+use shared::platform::environment::Environment;
 use shared::platform::queue;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::{self, Variables};
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::lease::Leases;
 use shared::platform::runtime::metrics::Metrics;
-use shared::platform::values::{Retention, Timestamp};
-use shared::social::WriteQueues;
+use shared::platform::signed::Services;
+use shared::platform::values::Timestamp;
 use shared::social::activities::ChangeLog;
-use shared::social::follows::Parking;
 use shared::social::likes::LikeCountCache;
 use timeline_reader::Reader;
 
@@ -122,6 +112,37 @@ pub fn internal_seal() -> InternalSeal {
 #[must_use]
 pub fn letter_seal() -> LetterSeal {
     LetterSeal::new(&secrets(8))
+}
+
+/// What the functions of a world are told.
+fn variables(
+    names: &TableNames,
+    wire: &Wire,
+    is_telling: bool,
+) -> impl Iterator<Item = (&'static str, String)> {
+    let secret = |byte: u8| char::from(byte).to_string().repeat(32);
+    let bus = is_telling.then(|| (env::EVENT_BUS_NAME, local_bus::NAME.to_owned()));
+    let names = names.clone();
+    let all = [
+        (env::TIMELINES_TABLE, names.timelines),
+        (env::LEDGER_TABLE, names.ledger),
+        (env::FACTS_TABLE, names.facts),
+        (env::VIEWS_TABLE, names.views),
+        (env::DEAD_LETTERS_TABLE, names.dead_letters),
+        (env::EVENTS_TABLE_PREFIX, EVENTS_TABLE_PREFIX.to_owned()),
+        (env::QUEUE_URL, wire.queue_url(COMMANDS)),
+        (env::QUEUE_ARN, COMMAND_QUEUE_ARN.to_owned()),
+        (env::DEAD_LETTER_QUEUE_URL, wire.queue_url(DEAD_LETTERS)),
+        (env::CURSOR_SECRETS[0], secret(7)),
+        (env::INTERNAL_SECRETS[0], secret(8)),
+        (env::AUTHORIZATION, "open".to_owned()),
+        (env::ARCHIVE_BUCKET, bucket::NAME.to_owned()),
+        (env::S3_ENDPOINT, bucket::ENDPOINT.to_owned()),
+        (env::LAMBDA_ENDPOINT, lambda::ENDPOINT.to_owned()),
+        (env::EVENTBRIDGE_ENDPOINT, local_bus::ENDPOINT.to_owned()),
+        (env::STREAM_MAPPING, lambda::mapping_request()),
+    ];
+    all.into_iter().chain(bus)
 }
 
 /// Secrets that consist of one byte.
@@ -239,172 +260,49 @@ impl World {
         let leases = Leases::by(Clock::starting_at(clock.now()));
         let over = |connector| {
             let dynamo = Dynamo::new(connector::dynamodb(connector)).with_limits(*limits);
-            Tables::of(dynamo.with_leases(leases.clone()), names)
+            dynamo.with_leases(leases.clone())
         };
-        let tables = over(inside.clone());
-        let of = |function| over(Observed::of(function, &inside));
-        let (retention, output) = (Retention::default(), Output::default());
-        let metrics = Metrics::to(output.clone(), "test");
-        let sender = Sender::new(connector::sqs(inside.clone()), wire.queue_url(COMMANDS));
-        let sender_of = |function, name| {
-            let sqs = connector::sqs(Observed::of(function, &inside));
-            queue::Sender::new(sqs, wire.queue_url(name))
+        let (tables, output) = (Tables::of(over(inside.clone()), names), Output::default());
+        let variables = Variables::given(variables(names, &wire, is_telling));
+        let of = |function| {
+            let observed = Observed::of(function, &inside);
+            Environment {
+                variables: variables.clone(),
+                dynamo: over(observed.clone()),
+                sqs: connector::sqs(observed.clone()),
+                services: Services::unchecked(observed, "us-east-1"),
+                metrics: Metrics::to(output.clone(), "test"),
+                clock: clock.clone(),
+            }
         };
-        let to = |name| sender_of("fanout-writer", name);
-        let (writers, readers) = (of("fanout-writer"), of("timeline-reader"));
-        let history_readers = of("history-reader");
-        let requests = Requests {
-            authorization: Authorization::Open,
-            claims: Claims::default(),
-            seal: CursorSeal::new(&secrets(7)),
-            metrics: RequestMetrics::new(metrics.clone()),
-            log_sampling: LogSampling::ALL,
-            clock: clock.clone(),
-        };
-        let (projectors, history_projectors) = (of("projector"), of("history-projector"));
-        let (commands, dead_letters) = (
-            CommandQueue::new(to(COMMANDS), internal_seal()),
-            DeadLetterQueue::new(to(DEAD_LETTERS), letter_seal()),
-        );
-        let to_commands = to(COMMANDS);
-        let keepers = of("period-keeper");
-        let observed = Observed::of("period-keeper", &inside);
-        let keeper_dynamo = Dynamo::new(connector::dynamodb(observed.clone()));
-        let keeper_dynamo = keeper_dynamo.with_leases(leases.clone());
-        let keys =
-            SharedCredentialsProvider::new(Credentials::new("key", "secret", None, None, "test"));
-        let told = |function| match is_telling {
-            true => Bus::over(
-                Observed::of(function, &inside),
-                keys.clone(),
-                "us-east-1",
-                local_bus::ENDPOINT,
-                local_bus::NAME,
-                clock.clone(),
-            ),
-            false => Bus::off(),
-        };
-        let [by_writer, by_projector, by_history, by_keeper] =
-            ["fanout-writer", "projector", "history-projector", "period-keeper"].map(told);
-        let projection = |function, tables: &Tables, bus| Projection {
-            facts: tables.facts.clone(),
-            views: tables.views.clone(),
-            dead_letters: function_stream::DeadLetterQueue::new(
-                sender_of(function, DEAD_LETTERS),
-                internal_seal(),
-                letter_seal(),
-            ),
-            metrics: metrics.clone(),
-            clock: clock.clone(),
-            bus,
-        };
-        let of_history = &history_projectors;
-        let rules = Rules::new(&of_history.ledger, &of_history.views).with_bus(&by_history);
-        let keeper_observed = observed.clone();
-        let objects =
-            Objects::over(observed, keys.clone(), "us-east-1", bucket::ENDPOINT, bucket::NAME);
-        let reader_objects = objects.clone();
-        let mappings = Mappings::over(
-            keeper_observed,
-            keys,
-            "us-east-1",
-            lambda::ENDPOINT,
-            lambda::mapping_request(),
-        );
-        let (limits, keeper_metrics) = (FanOutLimits::default(), metrics.clone());
+        let writers = of("fanout-writer");
+        let mut reader = Reader::of(&of("timeline-reader")).unwrap();
+        // Tests read what was folded just now.
+        reader.counts = Arc::new(LikeCountCache::keeping_for(Duration::ZERO));
+        // Whatever a page takes: one thing happens after the other, unless a test says so.
+        reader.hold = Hold::new(Duration::MAX);
         Self {
             writer: Writer {
-                ledger: writers.ledger,
-                facts: writers.facts,
-                views: writers.views,
-                timelines: writers.timelines,
-                commands,
-                dead_letters,
-                limits,
-                retention,
-                parking: Parking::off(),
-                metrics: metrics.clone(),
-                clock: clock.clone(),
                 change_log: ChangeLog::default(),
-                queues: WriteQueues::default(),
-                events: writers.events,
                 hold: Hold::NONE,
-                bus: by_writer,
                 shares: Shares::unbounded(),
+                ..Writer::of(&writers).unwrap()
             },
-            reader: Reader {
-                ledger: readers.ledger,
-                facts: readers.facts,
-                views: readers.views,
-                timelines: readers.timelines,
-                records: Arc::default(),
-                // Tests read what was folded just now.
-                counts: Arc::new(LikeCountCache::keeping_for(Duration::ZERO)),
-                // Whatever a page takes: one thing happens after the other, unless a test says so.
-                hold: Hold::new(Duration::MAX),
-                public_cache_seconds: 0,
-                retention,
-                parking: Parking::off(),
-                requests: requests.clone(),
-            },
-            history_reader: history_reader::Reader {
-                ledger: history_readers.ledger,
-                views: history_readers.views,
-                events: history_readers.events,
-                objects: Some(reader_objects),
-                requests,
-            },
-            intake: Intake {
-                commands: sender_of("event-intake", COMMANDS),
-                authorization: Authorization::Open,
-                claims: Claims::default(),
-                rates: TenantRates::default(),
-                events: EventSettings::default(),
-                metrics: metrics.clone(),
-                log_sampling: LogSampling::ALL,
-                clock: clock.clone(),
-            },
-            alerter: Alerter {
-                letters: of("dlq-alerter").dead_letters,
-                seal: letter_seal(),
-                command_queue_arn: COMMAND_QUEUE_ARN.to_owned(),
-                metrics: metrics.clone(),
-                clock: clock.clone(),
-            },
-            projector: Projector {
-                projection: projection("projector", &projectors, by_projector),
-                read_notifications: retention,
-            },
-            history_projector: history_projector::Projector {
-                projection: projection("history-projector", of_history, by_history),
-                tables: of_history.events.tables().clone(),
-                rules,
-                refusals: Refusals::new(&of_history.ledger),
-            },
-            keeper: Keeper {
-                periods: Periods::new(&keepers.ledger),
-                archives: Archives::new(&keepers.ledger),
-                keepers: Keepers::new(&keepers.ledger),
-                tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
-                objects,
-                mappings,
-                cloud_watch: None,
-                daily: Daily::new(&keepers.ledger).with_bus(&by_keeper),
-                bus: by_keeper,
-                summaries: Summaries::new(&keepers.views),
-                settings: EventSettings::default(),
-                limits: KeeperLimits::default(),
-                metrics: keeper_metrics,
-                clock: clock.clone(),
-            },
+            reader,
+            history_reader: history_reader::Reader::of(&of("history-reader")).unwrap(),
+            intake: Intake::of(&of("event-intake")).unwrap(),
+            alerter: Alerter::of(&of("dlq-alerter")).unwrap(),
+            projector: Projector::of(&of("projector")).unwrap(),
+            history_projector: history_projector::Projector::of(&of("history-projector")).unwrap(),
+            keeper: Keeper::of(&of("period-keeper")).unwrap(),
+            sender: Sender::new(connector::sqs(inside), wire.queue_url(COMMANDS)),
+            to_commands: writers.sender(env::QUEUE_URL).unwrap(),
             bucket,
             tables,
             clock,
             engine,
             metrics: output,
-            sender,
             bus,
-            to_commands,
             queues,
         }
     }

@@ -1,7 +1,5 @@
 //! The tables and the bucket, as an operator's command reaches them.
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_client::tables::Tables;
 use nagare_local::connector::{self, InProcess};
@@ -9,6 +7,7 @@ use nagare_local::schema;
 use nagare_local::sqs::Wire;
 use shared::platform::dynamo::Dynamo;
 use shared::platform::objects::Objects;
+use shared::platform::signed::Services;
 
 use crate::observed::Modelled;
 use crate::{World, bucket};
@@ -25,10 +24,8 @@ impl World {
         let connector =
             behind(SharedHttpConnector::new(bucket::BucketConnector { bucket, inside }));
         let connector = SharedHttpConnector::new(Modelled(connector));
-        let keys = Credentials::new("key", "secret", None, None, "test");
-        let keys = SharedCredentialsProvider::new(keys);
-        let objects =
-            Objects::over(connector.clone(), keys, "us-east-1", bucket::ENDPOINT, bucket::NAME);
+        let services = Services::unchecked(connector.clone(), "us-east-1");
+        let objects = Objects::new(&services.at(Some(bucket::ENDPOINT.to_owned())), bucket::NAME);
         let of = self.writer.ledger.table().dynamo();
         let dynamo = Dynamo::new(connector::dynamodb(connector));
         let dynamo = dynamo.with_limits(*of.limits()).with_leases(of.leases().clone());

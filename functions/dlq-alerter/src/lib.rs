@@ -24,9 +24,11 @@ use shared::command::Command;
 use shared::log_subject;
 use shared::platform::dead_letters::{DeadLetter, DeadLetters, LetterSeal, known_reason};
 use shared::platform::dynamo::DynamoError;
+use shared::platform::environment::Environment;
 use shared::platform::queue::{BatchError, message_ids};
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::EnvError;
 use shared::platform::runtime::metrics::Metrics;
 use tracing::error;
 
@@ -44,6 +46,21 @@ pub struct Alerter {
 }
 
 impl Alerter {
+    /// As its environment says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let Environment { variables, metrics, clock, .. } = environment;
+        Ok(Self {
+            letters: DeadLetters::new(environment.table(env::DEAD_LETTERS_TABLE)?),
+            seal: LetterSeal::new(&variables.secrets(env::INTERNAL_SECRETS)?),
+            command_queue_arn: variables.required(env::QUEUE_ARN)?,
+            metrics: metrics.clone(),
+            clock: clock.clone(),
+        })
+    }
+
     /// Keeps a batch of dead letters. The answer names those that have to be delivered again.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.

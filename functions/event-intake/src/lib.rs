@@ -43,9 +43,11 @@ use function_http::response::{self, Caching};
 use function_http::{Authorization, Claims, EVENTS_ROUTE, LogSampling, Path, Problem, Route};
 use futures::future::BoxFuture;
 use shared::history::events::EventSettings;
+use shared::platform::environment::Environment;
 use shared::platform::queue::Sender;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::EnvError;
 use shared::platform::runtime::metrics::Metrics;
 use shared::platform::values::TenantId;
 use tokio::time::Instant;
@@ -80,6 +82,25 @@ pub struct Intake {
 }
 
 impl Intake {
+    /// As its environment says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let Environment { variables, metrics, clock, .. } = environment;
+        let instants = [env::EVENT_PERIOD, env::EVENT_LATENESS_DAYS];
+        Ok(Self {
+            commands: environment.sender(env::QUEUE_URL)?,
+            authorization: variables.parsed_or(env::AUTHORIZATION, Authorization::default())?,
+            claims: Claims::among(variables, env::CLAIMS)?,
+            rates: variables.parsed_or(env::TENANT_EVENTS_PER_SECOND, TenantRates::default())?,
+            events: EventSettings::among(variables, &instants)?,
+            metrics: metrics.clone(),
+            log_sampling: variables.parsed_or(env::LOG_ONE_IN, LogSampling::ALL)?,
+            clock: clock.clone(),
+        })
+    }
+
     /// Handles the events of one request. Every problem is an answer.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.

@@ -49,8 +49,11 @@ use std::collections::HashMap;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::{BoxFuture, join_all};
-use shared::command::Command;
-use shared::history::events::Events;
+use shared::command::{Command, InternalSeal};
+use shared::history::events::{EventSettings, EventTables, Events};
+use shared::platform::dead_letters::LetterSeal;
+use shared::platform::dynamo::PacedTable;
+use shared::platform::environment::Environment;
 use shared::platform::facts::Facts;
 use shared::platform::ledger::Ledger;
 use shared::platform::outbound::Bus;
@@ -59,11 +62,13 @@ use shared::platform::queue::{BatchError, Message, message_ids};
 use shared::platform::receipts::RECEIPT;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::EnvError;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::metrics::Metrics;
 use shared::platform::values::Retention;
 use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
+use shared::social::activities::changes::Copies;
 use shared::social::follows::Parking;
 use shared::social::timelines::Timelines;
 
@@ -113,6 +118,44 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// As its environment says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let Environment { variables, dynamo, metrics, clock, .. } = environment;
+        let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
+        let timelines = PacedTable::new(environment.table(env::TIMELINES_TABLE)?);
+        let events = EventTables::new(dynamo, &variables.required(env::EVENTS_TABLE_PREFIX)?);
+        let settings = EventSettings::among(variables, &env::EVENT_SETTINGS)?;
+        let secrets = variables.secrets(env::INTERNAL_SECRETS)?;
+        let letters = environment.sender(env::DEAD_LETTER_QUEUE_URL)?;
+        Ok(Self {
+            timelines: Timelines::new(timelines, &ledger),
+            facts: Facts::new(environment.table(env::FACTS_TABLE)?),
+            views: Views::new(environment.table(env::VIEWS_TABLE)?),
+            commands: CommandQueue::new(
+                environment.sender(env::QUEUE_URL)?,
+                InternalSeal::new(&secrets),
+            ),
+            dead_letters: DeadLetterQueue::new(letters, LetterSeal::new(&secrets)),
+            limits: FanOutLimits::default(),
+            retention: variables.days(env::RETENTION_DAYS)?,
+            parking: variables.parsed_or(env::IDLE_DAYS, Parking::off())?,
+            metrics: metrics.clone(),
+            clock: clock.clone(),
+            change_log: ChangeLog::new(
+                variables.parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?,
+            ),
+            queues: WriteQueues::default(),
+            events: Events::new(settings, &events, &ledger),
+            hold: Hold::default(),
+            bus: environment.bus(env::EVENT_BUS_NAME),
+            shares: Shares::default(),
+            ledger,
+        })
+    }
+
     /// Applies a batch of messages, each on its own. The response names those that have to be
     /// delivered again; all others are done, or kept as dead letters. It is returned a
     /// [hold](shared::platform::runtime::hold) after the last write that timelines show, so that pages are of

@@ -31,8 +31,11 @@ use shared::history::refusals::Refusals;
 use shared::history::summaries::SummaryView;
 use shared::history::tenants::Rules;
 use shared::platform::dynamo::item::Key;
+use shared::platform::environment::Environment;
+use shared::platform::ledger::Ledger;
 use shared::platform::projection::Change;
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::EnvError;
 use tracing::error;
 
 pub use metrics::metric_names;
@@ -76,6 +79,22 @@ impl Subject for Counted {
 }
 
 impl Projector {
+    /// As its environment says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let (projection, dynamo) = (Projection::of(environment)?, &environment.dynamo);
+        let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
+        let prefix = environment.variables.required(env::EVENTS_TABLE_PREFIX)?;
+        Ok(Self {
+            tables: EventTables::new(dynamo, &prefix),
+            rules: Rules::new(&ledger, &projection.views).with_bus(&projection.bus),
+            refusals: Refusals::new(&ledger),
+            projection,
+        })
+    }
+
     /// Folds a batch. The response names the first record that has to be delivered again.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.
@@ -102,7 +121,7 @@ impl Projector {
     }
 
     async fn fold(&self, event: StreamEvent) -> Result<StreamResponse, EventError> {
-        let read = event.of_streams();
+        let read = self.projection.batch(event).of_streams();
         let (table, shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
         let period = table.and_then(|name| self.tables.period_of(&name));
         let changes = match period {

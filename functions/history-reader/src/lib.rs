@@ -38,12 +38,14 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 use function_http::reader::{self, Answering, RequestLine, Requests, Routes};
 use function_http::{EVENTS_ROUTE, Route};
 use futures::future::BoxFuture;
-use shared::history::events::Events;
+use shared::history::events::{EventSettings, EventTables, Events};
 use shared::platform::dynamo::Dynamo;
+use shared::platform::environment::Environment;
 use shared::platform::ledger::Ledger;
 use shared::platform::objects::Objects;
 use shared::platform::projection::Views;
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::EnvError;
 
 pub use function_http::reader::PATIENCE;
 pub use router::ROUTES;
@@ -63,6 +65,24 @@ pub struct Reader {
 pub(crate) type Context<'a> = reader::Context<'a, Reader>;
 
 impl Reader {
+    /// As its environment says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let Environment { variables, dynamo, .. } = environment;
+        let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
+        let tables = EventTables::new(dynamo, &variables.required(env::EVENTS_TABLE_PREFIX)?);
+        let settings = EventSettings::among(variables, &env::EVENT_SETTINGS)?;
+        Ok(Self {
+            events: Events::new(settings, &tables, &ledger),
+            ledger,
+            views: Views::new(environment.table(env::VIEWS_TABLE)?),
+            objects: Some(environment.objects(env::ARCHIVE_BUCKET)?),
+            requests: Requests::of(environment)?,
+        })
+    }
+
     /// Answers one request. Every problem is an answer.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.

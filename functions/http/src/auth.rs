@@ -8,7 +8,7 @@
 use std::str::FromStr;
 
 use aws_lambda_events::event::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest};
-use shared::platform::runtime::env::{self, EnvError};
+use shared::platform::runtime::env::{EnvError, Variables};
 use shared::platform::values::{TenantId, ViewerId};
 
 use crate::problem::Problem;
@@ -68,14 +68,17 @@ impl Claims {
         if is_of_viewers { Err(ClaimsError) } else { Ok(Self { viewer, tenant }) }
     }
 
-    /// The claims that these two variables name. Without them, the default ones.
+    /// The claims that two variables name. Without them, the default ones.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.
-    pub fn of_environment([viewer, tenant]: [&'static str; 2]) -> Result<Self, EnvError> {
+    pub fn among(
+        variables: &Variables,
+        [viewer, tenant]: [&'static str; 2],
+    ) -> Result<Self, EnvError> {
         let default = Self::default();
-        let names = (env::parsed_or(viewer, default.viewer)?, default.tenant);
-        let claims = Self::new(names.0, env::parsed_or(tenant, names.1)?);
+        let names = (variables.parsed_or(viewer, default.viewer)?, default.tenant);
+        let claims = Self::new(names.0, variables.parsed_or(tenant, names.1)?);
         claims.map_err(|e| EnvError::Invalid { name: tenant, problem: e.to_string() })
     }
 

@@ -6,17 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_config::SdkConfig;
-use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::history::events::capacity::{AHEAD_MILLIS, Measured, Usage, WEEKS};
 use shared::history::events::{EventSettings, EventTables};
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::env;
 use shared::platform::runtime::retry;
-use shared::platform::signed::{self, Answer, Call, SignedError, SignedHttp};
+use shared::platform::signed::{Answer, Call, Services, SignedError, SignedHttp};
 use shared::platform::values::Timestamp;
 
 use crate::service::{ServiceError, failure, refusal};
@@ -80,28 +76,11 @@ struct MetricDataResult {
 }
 
 impl CloudWatch {
-    /// The metrics of a queue with this ARN, with the endpoint of the environment.
+    /// The metrics of a queue with this ARN.
     #[must_use]
-    pub fn new(config: &SdkConfig, queue_arn: &str) -> Self {
-        let endpoint = signed::endpoint(config, env::CLOUDWATCH_ENDPOINT);
-        Self::of(SignedHttp::new(SERVICE, config), endpoint.as_deref(), queue_arn)
-    }
-
-    /// The same over a connector, with an endpoint.
-    #[must_use]
-    pub fn over(
-        connector: SharedHttpConnector,
-        credentials: SharedCredentialsProvider,
-        region: &str,
-        endpoint: &str,
-        queue_arn: &str,
-    ) -> Self {
-        let http = SignedHttp::over(SERVICE, connector, credentials, region);
-        Self::of(http, Some(endpoint), queue_arn)
-    }
-
-    fn of(http: SignedHttp, endpoint: Option<&str>, queue_arn: &str) -> Self {
-        let url = format!("{}/", http.address(endpoint));
+    pub fn new(services: &Services, queue_arn: &str) -> Self {
+        let http = SignedHttp::new(SERVICE, services);
+        let url = format!("{}/", http.address(None));
         let queue = queue_arn.rsplit(':').next().unwrap_or_default().to_owned();
         Self(Arc::new(Inner { http, url, queue }))
     }

@@ -73,6 +73,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use shared::history::events::capacity::Billing;
 use shared::history::events::manifest::ManifestError;
 use shared::history::events::schedule::{self, Step};
 use shared::history::events::{
@@ -81,10 +82,14 @@ use shared::history::events::{
 use shared::history::summaries::Summaries;
 use shared::history::tenants::Daily;
 use shared::platform::dynamo::DynamoError;
+use shared::platform::environment::Environment;
+use shared::platform::ledger::Ledger;
 use shared::platform::objects::{ObjectError, Objects};
 use shared::platform::outbound::Bus;
+use shared::platform::projection::Views;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::{Deadline, DeadlineExceeded};
+use shared::platform::runtime::env::{CLOUDWATCH_ENDPOINT, EnvError, LAMBDA_ENDPOINT};
 use shared::platform::runtime::metrics::Metrics;
 use shared::platform::values::Timestamp;
 use tracing::{error, info, warn};
@@ -230,6 +235,40 @@ impl Ticked {
 }
 
 impl Keeper {
+    /// As its environment says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let Environment { variables, dynamo, metrics, clock, .. } = environment;
+        let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
+        let bus = environment.bus(env::EVENT_BUS_NAME);
+        let cloud_watch = match variables.parsed_or(env::EVENT_CAPACITY, Billing::OnDemand)? {
+            Billing::OnDemand => None,
+            Billing::Provisioned => {
+                let queue = variables.required(env::QUEUE_ARN)?;
+                Some(CloudWatch::new(&environment.services_at(CLOUDWATCH_ENDPOINT), &queue))
+            }
+        };
+        let mapping = variables.required_parsed(env::STREAM_MAPPING)?;
+        Ok(Self {
+            periods: Periods::new(&ledger),
+            archives: Archives::new(&ledger),
+            keepers: Keepers::new(&ledger),
+            tables: EventTables::new(dynamo, &variables.required(env::EVENTS_TABLE_PREFIX)?),
+            objects: environment.objects(env::ARCHIVE_BUCKET)?,
+            mappings: Mappings::new(&environment.services_at(LAMBDA_ENDPOINT), mapping),
+            cloud_watch,
+            daily: Daily::new(&ledger).with_bus(&bus),
+            bus,
+            summaries: Summaries::new(&Views::new(environment.table(env::VIEWS_TABLE)?)),
+            settings: EventSettings::among(variables, &env::EVENT_SETTINGS)?,
+            limits: KeeperLimits::default(),
+            metrics: metrics.clone(),
+            clock: clock.clone(),
+        })
+    }
+
     /// Does what is due now and fits the deadline. Failures are logged and counted, and block no other period.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.

@@ -10,14 +10,10 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use aws_config::SdkConfig;
-use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use serde_json::{Map, Value};
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::env;
 use shared::platform::runtime::retry;
-use shared::platform::signed::{self, Answer, Call, SignedError, SignedHttp, escaped};
+use shared::platform::signed::{Answer, Call, Services, SignedError, SignedHttp, escaped};
 
 use crate::service::{ServiceError, failure, refusal};
 
@@ -54,16 +50,6 @@ pub struct MappingRequest {
 )]
 pub struct MappingRequestError;
 
-impl MappingRequest {
-    /// A request to map streams to a function with these settings.
-    #[must_use]
-    pub fn new(function: &str, settings: Map<String, Value>) -> Self {
-        let mut request = settings;
-        request.insert("FunctionName".to_owned(), Value::from(function));
-        Self { request, function: function.to_owned() }
-    }
-}
-
 impl FromStr for MappingRequest {
     type Err = MappingRequestError;
 
@@ -75,7 +61,7 @@ impl FromStr for MappingRequest {
         let function = function.to_owned();
         match request.contains_key("EventSourceArn") {
             true => Err(MappingRequestError),
-            false => Ok(Self::new(&function, request)),
+            false => Ok(Self { request, function }),
         }
     }
 }
@@ -88,28 +74,11 @@ struct Found {
 }
 
 impl Mappings {
-    /// Mappings to the function of a request, with the endpoint of the environment.
+    /// Mappings to the function of a request.
     #[must_use]
-    pub fn new(config: &SdkConfig, request: MappingRequest) -> Self {
-        let endpoint = signed::endpoint(config, env::LAMBDA_ENDPOINT);
-        Self::of(SignedHttp::new(SERVICE, config), endpoint.as_deref(), request)
-    }
-
-    /// Mappings over a connector, with an endpoint.
-    #[must_use]
-    pub fn over(
-        connector: SharedHttpConnector,
-        credentials: SharedCredentialsProvider,
-        region: &str,
-        endpoint: &str,
-        request: MappingRequest,
-    ) -> Self {
-        let lambda = SignedHttp::over(SERVICE, connector, credentials, region);
-        Self::of(lambda, Some(endpoint), request)
-    }
-
-    fn of(lambda: SignedHttp, endpoint: Option<&str>, request: MappingRequest) -> Self {
-        let base = format!("{}{PATH}", lambda.address(endpoint));
+    pub fn new(services: &Services, request: MappingRequest) -> Self {
+        let lambda = SignedHttp::new(SERVICE, services);
+        let base = format!("{}{PATH}", lambda.address(None));
         Self(Arc::new(Inner { lambda, base, request }))
     }
 

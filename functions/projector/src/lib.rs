@@ -33,8 +33,10 @@ use function_stream::{
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use shared::platform::dynamo::IN_FLIGHT;
+use shared::platform::environment::Environment;
 use shared::platform::projection::{BarrierProgress, Change};
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::EnvError;
 use shared::platform::values::Retention;
 use shared::social::polls::PollTally;
 use tracing::error;
@@ -53,6 +55,15 @@ pub struct Projector {
 pub(crate) type Outcome = function_stream::Outcome<FoldTarget>;
 
 impl Projector {
+    /// As its environment says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let read_notifications = environment.variables.days(env::READ_NOTIFICATION_DAYS)?;
+        Ok(Self { projection: Projection::of(environment)?, read_notifications })
+    }
+
     /// Folds a batch. The response names the first record that has to be delivered again.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.
@@ -74,7 +85,7 @@ impl Projector {
     }
 
     async fn fold(&self, event: StreamEvent) -> Result<StreamResponse, EventError> {
-        let read = event.of_one_stream();
+        let read = self.projection.batch(event).of_one_stream();
         let (shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
         let mut by_subject: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
         let changes = self.projection.open(changes);

@@ -1,55 +1,11 @@
-//! The Lambda function: wires [`projector`] to its environment.
+//! The Lambda function: [`projector`], built from its environment.
 
-use function_stream::{DeadLetterQueue, Projection, StreamEvent};
-use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use function_lambda::{Error, serve, start};
 use projector::Projector;
-use projector::env;
-use shared::command::InternalSeal;
-use shared::platform::dead_letters::LetterSeal;
-use shared::platform::dynamo::{Dynamo, sdk_config};
-use shared::platform::facts::Facts;
-use shared::platform::outbound::Bus;
-use shared::platform::projection::Views;
-use shared::platform::queue::Sender;
-use shared::platform::runtime::clock::Clock;
-use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::function;
-use shared::platform::runtime::invocation::Invocation;
-use shared::platform::runtime::metrics::Metrics;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    function::start();
-    let config = sdk_config().await;
-    let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
-    let secrets = env::secrets(env::INTERNAL_SECRETS)?;
-    let projection = Projection {
-        facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
-        dead_letters: DeadLetterQueue::new(
-            Sender::new(
-                aws_sdk_sqs::Client::new(&config),
-                env::required(env::DEAD_LETTER_QUEUE_URL)?,
-            ),
-            InternalSeal::new(&secrets),
-            LetterSeal::new(&secrets),
-        ),
-        metrics: Metrics::to(std::io::stdout(), &env::stage()),
-        clock: Clock::system(),
-        views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
-        bus: Bus::of_environment(&config, env::EVENT_BUS_NAME),
-    };
-    let read_notifications = env::days(env::READ_NOTIFICATION_DAYS)?;
-    let projector = Projector { projection, read_notifications };
-    let only_shard = env::optional(env::ONLY_SHARD);
-    run(service_fn(async |event: LambdaEvent<StreamEvent>| {
-        let LambdaEvent { payload: mut event, context } = event;
-        let deadline = Deadline::of_invocation(context.deadline, projector.projection.clock.now());
-        let trace = context.xray_trace_id.as_deref();
-        event.shard_id = event.shard_id.or_else(|| only_shard.clone());
-        Invocation::new(&context.request_id, trace)
-            .scope(projector.handle(event, deadline))
-            .await
-            .map_err(Error::from)
-    }))
-    .await
+    let environment = start().await;
+    let projector = Projector::of(&environment)?;
+    serve(&environment.clock, async |event, deadline| projector.handle(event, deadline).await).await
 }

@@ -20,13 +20,16 @@ mod stream_record;
 
 use std::sync::Arc;
 
-use shared::platform::dead_letters::UNFOLDABLE;
+use shared::command::InternalSeal;
+use shared::platform::dead_letters::{LetterSeal, UNFOLDABLE};
 use shared::platform::dynamo::Dynamo;
+use shared::platform::environment::Environment;
 use shared::platform::facts::Facts;
 use shared::platform::outbound::Bus;
 use shared::platform::projection::{Change, Sequence, Shard, Unfolded, Views};
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::{self, EnvError};
 use shared::platform::runtime::metrics::Metrics;
 use tracing::{error, warn};
 
@@ -48,9 +51,40 @@ pub struct Projection {
     pub metrics: Metrics,
     pub clock: Clock,
     pub bus: Bus,
+    /// The shard of batches that name none, as from an emulator with one shard.
+    pub only_shard: Option<String>,
 }
 
 impl Projection {
+    /// As the environment of a projector says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let Environment { variables, metrics, clock, .. } = environment;
+        let secrets = variables.secrets(env::INTERNAL_SECRETS)?;
+        Ok(Self {
+            facts: Facts::new(environment.table(env::FACTS_TABLE)?),
+            views: Views::new(environment.table(env::VIEWS_TABLE)?),
+            dead_letters: DeadLetterQueue::new(
+                environment.sender(env::DEAD_LETTER_QUEUE_URL)?,
+                InternalSeal::new(&secrets),
+                LetterSeal::new(&secrets),
+            ),
+            metrics: metrics.clone(),
+            clock: clock.clone(),
+            bus: environment.bus(env::EVENT_BUS_NAME),
+            only_shard: variables.optional(env::ONLY_SHARD),
+        })
+    }
+
+    /// The records of a batch, whose shard is known even from an emulator that has only one.
+    #[must_use]
+    pub fn batch(&self, event: StreamEvent) -> StreamEvent {
+        let shard_id = event.shard_id.or_else(|| self.only_shard.clone());
+        StreamEvent { shard_id, ..event }
+    }
+
     /// The same, whose tables know the deadline of one batch.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {

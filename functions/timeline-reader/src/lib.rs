@@ -46,11 +46,13 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 use function_http::Route;
 use function_http::reader::{self, Answering, RequestLine, Requests, Routes};
 use futures::future::BoxFuture;
-use shared::platform::dynamo::Dynamo;
+use shared::platform::dynamo::{Dynamo, PacedTable};
+use shared::platform::environment::Environment;
 use shared::platform::facts::Facts;
 use shared::platform::ledger::Ledger;
 use shared::platform::projection::Views;
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::EnvError;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::values::Retention;
 use shared::social::activities::RecordCache;
@@ -87,6 +89,29 @@ pub struct Reader {
 pub(crate) type Context<'a> = reader::Context<'a, Reader>;
 
 impl Reader {
+    /// As its environment says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let variables = &environment.variables;
+        let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
+        let timelines = PacedTable::new(environment.table(env::TIMELINES_TABLE)?);
+        Ok(Self {
+            timelines: Timelines::new(timelines, &ledger),
+            ledger,
+            facts: Facts::new(environment.table(env::FACTS_TABLE)?),
+            views: Views::new(environment.table(env::VIEWS_TABLE)?),
+            records: Arc::default(),
+            counts: Arc::default(),
+            hold: Hold::default(),
+            public_cache_seconds: variables.parsed_or(env::PUBLIC_CACHE_SECONDS, 0)?,
+            retention: variables.days(env::RETENTION_DAYS)?,
+            parking: variables.parsed_or(env::IDLE_DAYS, Parking::off())?,
+            requests: Requests::of(environment)?,
+        })
+    }
+
     /// Answers one request. Every problem is an answer.
     ///
     /// Boxed, so that it is compiled here once and not in every program that awaits it.

@@ -1,8 +1,6 @@
 //! Clients for the stack that a command talks to.
 
 use aws_config::SdkConfig;
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use shared::history::events::{EventSettings, EventTables, Events};
 use shared::platform::dead_letters::DeadLetters;
@@ -12,6 +10,7 @@ use shared::platform::ledger::Ledger;
 use shared::platform::objects::Objects;
 use shared::platform::projection::Views;
 use shared::platform::runtime::env;
+use shared::platform::signed::Services;
 use shared::platform::values::Retention;
 use shared::social::timelines::Timelines;
 
@@ -21,7 +20,7 @@ use super::sender::Sender;
 use super::target::Target;
 use crate::call_timeout::call_timeout;
 use crate::failure::Failure;
-use crate::local_stack::{self, ACCESS_KEY, REGION};
+use crate::local_stack::{self, REGION};
 use crate::tables::{TableNames, Tables};
 
 use super::loopback::is_loopback;
@@ -191,13 +190,13 @@ impl Remote {
     pub fn objects(&self) -> Result<Objects, Failure> {
         let bucket = self.target.required(env::ARCHIVE_BUCKET)?;
         if let Some(config) = &self.config {
-            return Ok(Objects::new(config, &bucket));
+            let services = Services::of(config).at(env::optional(env::S3_ENDPOINT));
+            return Ok(Objects::new(&services, &bucket));
         }
         let http = aws_smithy_http_client::Connector::builder().build_http();
-        let keys = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "a local stack");
-        let keys = SharedCredentialsProvider::new(keys);
+        let services = Services::unchecked(SharedHttpConnector::new(http), REGION);
         let endpoint = self.target.required(env::S3_ENDPOINT)?;
-        Ok(Objects::over(SharedHttpConnector::new(http), keys, REGION, &endpoint, &bucket))
+        Ok(Objects::new(&services.at(Some(endpoint)), &bucket))
     }
 
     /// How events are kept.

@@ -6,7 +6,7 @@
 //! account, and none that is meant for an account is sent to the local stack.
 
 use function_http::Authorization;
-use shared::platform::runtime::env;
+use shared::platform::runtime::env::{self, Variables};
 use shared::platform::values::Retention;
 
 use crate::failure::Failure;
@@ -98,7 +98,7 @@ impl Target {
     /// [`Failure::Usage`] if the environment says something else than a mode.
     pub fn authorization(&self) -> Result<Option<Authorization>, Failure> {
         match self {
-            Self::Environment => Ok(env::parsed(env::AUTHORIZATION)?),
+            Self::Environment => Ok(Variables::Process.parsed(env::AUTHORIZATION)?),
             Self::Local(note) => Ok(note.variable(env::AUTHORIZATION).and_then(|a| a.parse().ok())),
         }
     }
@@ -109,7 +109,7 @@ impl Target {
     /// [`Failure::Usage`] if the environment says something else than a number of days.
     pub fn retention(&self) -> Result<Retention, Failure> {
         match self {
-            Self::Environment => Ok(env::days(env::RETENTION_DAYS)?),
+            Self::Environment => Ok(Variables::Process.days(env::RETENTION_DAYS)?),
             Self::Local(_) => Ok(Retention::default()),
         }
     }

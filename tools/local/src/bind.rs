@@ -6,6 +6,7 @@ use nagare_client::running::Note;
 use nagare_gateway::ports::{self, Bounds, Pages, PortError, listen, port_of, url};
 use nagare_gateway::{JwtAuthorizer, random_secret};
 use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -60,10 +61,14 @@ impl OpenStack {
         let authorizer = config
             .auth
             .then(|| JwtAuthorizer::with_key(random_secret()).with_claims(config.claims.clone()));
-        let environment = wiring.environment(&endpoints, &authorizer);
+        let mut environment = wiring.environment.clone();
+        if let Some(authorizer) = &authorizer {
+            environment.push((env::JWT_KEY, authorizer.key().to_owned()));
+            environment.push((env::VIEWER_CLAIM, config.claims.viewer().to_owned()));
+        }
         let keeping = wiring.keeping(&calendar, data_dir.as_ref())?;
         let mut open_paths = nagare_gateway::OPEN_PATHS.to_vec();
-        let mut api = wiring.gateway(authorizer, &config);
+        let mut api = wiring.gateway(authorizer, &config)?;
         if !config.auth {
             let sqs = local_stack::sqs_over_http(&endpoints.queue);
             let example = example::router(sqs, wiring.wire.queue_url(COMMANDS), clock.clone());

@@ -9,9 +9,9 @@ use nagare_gateway::cors::Cors;
 use nagare_gateway::ports::PortError;
 use nagare_telemetry::LocalTelemetry;
 use shared::history::events::{EventSettings, PeriodLength};
-use shared::platform::crypto::seal::SecretError;
 use shared::platform::dead_letters::MAX_RECEIVES;
 use shared::platform::runtime::clock::Clock;
+use shared::platform::runtime::env::EnvError;
 use shared::platform::values::Timestamp;
 use shared::social::follows::Parking;
 
@@ -105,6 +105,9 @@ pub enum StackError {
     /// The data directory cannot be used.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
+    /// A function does not take its settings.
+    #[error(transparent)]
+    Environment(#[from] EnvError),
     /// The tables cannot be opened.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -147,9 +150,6 @@ pub enum StackError {
     /// The objects of the archive cannot be opened.
     #[error("{0}; see that its disk has room, or name another directory with --data-dir")]
     Objects(#[from] StoreError),
-    /// A stored secret was tampered with.
-    #[error("the secrets in the data directory: {0}")]
-    Secret(#[from] SecretError),
 }
 
 impl From<StackError> for Failure {

@@ -5,7 +5,6 @@
 //! are stored and returned; the source of streams has its own.
 
 use form_urlencoded::parse;
-use period_keeper::MappingRequest;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -30,17 +29,17 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
-/// The request by which the keeper maps a stream, with the settings of the template.
+/// The request by which the keeper maps a stream, with the settings of the template, in JSON.
 #[must_use]
-pub fn mapping_request() -> MappingRequest {
-    let settings = [
-        ("StartingPosition", json!("TRIM_HORIZON")),
-        ("BatchSize", json!(BATCH)),
-        ("ParallelizationFactor", json!(1)),
-        ("FunctionResponseTypes", json!(["ReportBatchItemFailures"])),
-    ];
-    let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
-    MappingRequest::new(FUNCTION, settings.collect())
+pub fn mapping_request() -> String {
+    let request = json!({
+        "FunctionName": FUNCTION,
+        "StartingPosition": "TRIM_HORIZON",
+        "BatchSize": BATCH,
+        "ParallelizationFactor": 1,
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+    });
+    request.to_string()
 }
 
 /// The path and query of a URI, if it is one of the mappings.

@@ -4,45 +4,26 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::event::sqs::SqsEvent;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
-use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
-use function_http::LogSampling;
-use function_http::reader::{RequestMetrics, Requests};
-use function_stream::Projection;
+use event_intake::Intake;
+use fanout_writer::Writer;
 use futures::future::BoxFuture;
 use nagare_client::local_stack::{ACCESS_KEY, CLOCK_PATH};
-use nagare_client::tables::Tables;
 use nagare_gateway::{Answerer, Authorization, Gateway, JwtAuthorizer, Limits};
 use nagare_telemetry::numbers::{HISTORY_READER, INTAKE, Numbers, READER};
-use period_keeper::{Keeper, Mappings};
+use period_keeper::Keeper;
 use projector::Projector;
-use shared::command::InternalSeal;
-use shared::history::events::{Archives, EventSettings, Periods};
-use shared::history::refusals::Refusals;
-use shared::history::summaries::Summaries;
-use shared::history::tenants::{Daily, Rules};
-use shared::platform::crypto::seal::Secrets as Sealing;
-use shared::platform::dead_letters::LetterSeal;
-use shared::platform::objects::Objects;
-use shared::platform::outbound::Bus;
-use shared::platform::paging::CursorSeal;
-use shared::platform::queue::Sender;
-use shared::platform::runtime::clock::Clock;
+use shared::history::events::EventSettings;
+use shared::platform::dynamo::Dynamo;
+use shared::platform::environment::Environment;
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::env;
-use shared::platform::runtime::hold::Hold;
+use shared::platform::runtime::env::{self, Variables};
 use shared::platform::runtime::invocation::Invocation;
-use shared::platform::values::Retention;
-use shared::social::WriteQueues;
-use shared::social::activities::ChangeLog;
-use shared::social::activities::changes::Copies;
+use shared::platform::signed::Services;
 use shared::social::follows::Parking;
 use timeline_reader::Reader;
 use tokio::sync::watch;
@@ -98,25 +79,19 @@ pub(super) struct Wiring {
     pub(super) queues: Queues,
     pub(super) wire: Wire,
     pub(super) objects: S3,
-    tables: Tables,
-    sqs: aws_sdk_sqs::Client,
-    secrets: Secrets,
-    cursors: CursorSeal,
-    internal: InternalSeal,
-    letter_seal: LetterSeal,
-    clock: Clock,
+    /// What the functions are built from.
+    functions: Environment,
+    /// How they keep events. They take those of a clock that was set, too.
     events: EventSettings,
-    /// The archive as functions reach it.
-    archive: Objects,
-    mappings: Mappings,
     keepers: Keepers,
     keeps_visibility: bool,
     deliveries: Deliveries,
     numbers: Numbers,
+    /// Shared by writer and reader: both remember who is not parked.
     parking: Parking,
     pub(super) local_bus: LocalBus,
-    /// The bus as functions reach it.
-    bus: Bus,
+    /// The variables of programs beside this stack.
+    pub(super) environment: Vec<(&'static str, String)>,
 }
 
 impl Wiring {
@@ -158,47 +133,25 @@ impl Wiring {
         let inside = inside.with_bus(local_bus.clone()).taking_turns();
         let inside = SharedHttpConnector::new(inside);
         let connector = SharedHttpConnector::new(Faulty::by(&config.telemetry.faults, inside));
-        let internal = Sealing::new(secrets.internal.as_bytes())?;
-        let keys = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "nagare up");
-        let keys = SharedCredentialsProvider::new(keys);
+        let environment = environment(endpoints, config, &secrets, &wire);
+        let functions = Environment {
+            variables: Variables::given(environment.iter().cloned().chain(inside_only(config))),
+            dynamo: Dynamo::new(connector::dynamodb(connector.clone())),
+            sqs: connector::sqs(connector.clone()),
+            services: Services::unchecked(connector, REGION),
+            metrics: numbers.metrics(),
+            clock: config.clock.clone(),
+        };
         Ok(Self {
-            tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names())
-                .keeping(config.events),
-            archive: Objects::over(
-                connector.clone(),
-                keys.clone(),
-                REGION,
-                &endpoints.objects,
-                BUCKET,
-            ),
-            bus: Bus::over(
-                connector.clone(),
-                keys.clone(),
-                REGION,
-                bus::ENDPOINT,
-                bus::NAME,
-                config.clock.clone(),
-            ),
             local_bus,
-            mappings: Mappings::over(
-                connector.clone(),
-                keys,
-                REGION,
-                lambda::ENDPOINT,
-                lambda::mapping_request(),
-            ),
+            environment,
             events: config.events,
             keepers,
-            sqs: connector::sqs(connector),
-            cursors: CursorSeal::new(&Sealing::new(secrets.cursor.as_bytes())?),
-            internal: InternalSeal::new(&internal),
-            letter_seal: LetterSeal::new(&internal),
-            clock: config.clock.clone(),
             keeps_visibility: config.template_visibility,
             parking: config.parking.clone(),
             deliveries: Deliveries::by(&config.telemetry.faults),
+            functions,
             numbers,
-            secrets,
             engine,
             queues,
             wire,
@@ -210,50 +163,11 @@ impl Wiring {
         &self,
         authorizer: Option<JwtAuthorizer>,
         config: &StackConfig,
-    ) -> Router {
-        let trusted = match authorizer {
-            Some(_) => function_http::Authorization::Jwt,
-            None => function_http::Authorization::Open,
-        };
-        let intake = Intake {
-            commands: self.sender(COMMANDS),
-            authorization: trusted,
-            claims: config.claims.clone(),
-            rates: TenantRates::default(),
-            events: self.events,
-            metrics: self.numbers.metrics(),
-            log_sampling: LogSampling::ALL,
-            clock: self.clock.clone(),
-        };
-        let requests = Requests {
-            authorization: trusted,
-            claims: config.claims.clone(),
-            seal: self.cursors.clone(),
-            metrics: RequestMetrics::new(self.numbers.metrics()),
-            // Whoever develops wants to see every request.
-            log_sampling: LogSampling::ALL,
-            clock: self.clock.clone(),
-        };
-        let history = history_reader::Reader {
-            ledger: self.tables.ledger.clone(),
-            views: self.tables.views.clone(),
-            events: self.tables.events.clone(),
-            objects: Some(self.archive.clone()),
-            requests: requests.clone(),
-        };
-        let reader = Reader {
-            ledger: self.tables.ledger.clone(),
-            facts: self.tables.facts.clone(),
-            views: self.tables.views.clone(),
-            timelines: self.tables.timelines.clone(),
-            records: Arc::default(),
-            counts: Arc::default(),
-            hold: Hold::default(),
-            public_cache_seconds: config.public_cache_seconds,
-            retention: Retention::default(),
-            parking: self.parking.clone(),
-            requests,
-        };
+    ) -> Result<Router, StackError> {
+        let intake = Intake { events: self.events, ..Intake::of(&self.functions)? };
+        let reader = Reader { parking: self.parking.clone(), ..Reader::of(&self.functions)? };
+        let mut history = history_reader::Reader::of(&self.functions)?;
+        history.events.settings = self.events;
         let numbers = self.numbers.clone();
         let handler = move |event: ApiGatewayV2httpRequest| {
             let (intake, reader, history) = (intake.clone(), reader.clone(), history.clone());
@@ -277,8 +191,8 @@ impl Wiring {
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
         let gateway = Gateway::new(handler, authorization, Limits::default());
-        let gateway = gateway.taking(event_intake::ROUTES);
-        gateway.with_clock(self.clock.clone()).with_cors(config.cors.clone()).router()
+        let gateway = gateway.taking(event_intake::ROUTES).with_clock(config.clock.clone());
+        Ok(gateway.with_cors(config.cors.clone()).router())
     }
 
     pub(super) fn keeping(
@@ -286,24 +200,8 @@ impl Wiring {
         calendar: &Calendar,
         data_dir: Option<&DataDir>,
     ) -> Result<Keeping, StackError> {
-        let keeper = Keeper {
-            periods: Periods::new(&self.tables.ledger),
-            archives: Archives::new(&self.tables.ledger),
-            keepers: shared::history::events::Keepers::new(&self.tables.ledger),
-            tables: self.tables.events.tables().clone(),
-            objects: self.archive.clone(),
-            mappings: self.mappings.clone(),
-            cloud_watch: None,
-            daily: Daily::new(&self.tables.ledger).with_bus(&self.bus),
-            bus: self.bus.clone(),
-            summaries: Summaries::new(&self.tables.views),
-            settings: self.events,
-            limits: period_keeper::KeeperLimits::default(),
-            metrics: self.numbers.metrics(),
-            clock: self.clock.clone(),
-        };
         Ok(Keeping {
-            keeper,
+            keeper: Keeper { settings: self.events, ..Keeper::of(&self.functions)? },
             queues: [self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?],
             numbers: self.numbers.clone(),
             faults: self.keepers.clone(),
@@ -320,52 +218,12 @@ impl Wiring {
         threads: &FunctionThreads,
         stop: &watch::Receiver<bool>,
     ) -> Result<Vec<JoinHandle<()>>, StackError> {
-        let writer = Writer {
-            ledger: self.tables.ledger.clone(),
-            facts: self.tables.facts.clone(),
-            views: self.tables.views.clone(),
-            timelines: self.tables.timelines.clone(),
-            commands: CommandQueue::new(self.sender(COMMANDS), self.internal.clone()),
-            dead_letters: DeadLetterQueue::new(self.sender(DEAD_LETTERS), self.letter_seal.clone()),
-            limits: FanOutLimits::default(),
-            retention: Retention::default(),
-            parking: self.parking.clone(),
-            metrics: self.numbers.metrics(),
-            clock: self.clock.clone(),
-            // One process reads pages here.
-            change_log: ChangeLog::new(Copies::ONE),
-            queues: WriteQueues::default(),
-            events: self.tables.events.clone(),
-            hold: Hold::default(),
-            bus: self.bus.clone(),
-            shares: Shares::default(),
-        };
-        let alerter = Alerter {
-            letters: self.tables.dead_letters.clone(),
-            seal: self.letter_seal.clone(),
-            command_queue_arn: command_queue_arn(),
-            metrics: self.numbers.metrics(),
-            clock: self.clock.clone(),
-        };
-        let projection = Projection {
-            facts: self.tables.facts.clone(),
-            views: self.tables.views.clone(),
-            dead_letters: function_stream::DeadLetterQueue::new(
-                self.sender(DEAD_LETTERS),
-                self.internal.clone(),
-                self.letter_seal.clone(),
-            ),
-            metrics: self.numbers.metrics(),
-            clock: self.clock.clone(),
-            bus: self.bus.clone(),
-        };
-        let history = history_projector::Projector {
-            projection: projection.clone(),
-            tables: self.tables.events.tables().clone(),
-            rules: Rules::new(&self.tables.ledger, &self.tables.views).with_bus(&self.bus),
-            refusals: Refusals::new(&self.tables.ledger),
-        };
-        let projector = Projector { projection, read_notifications: Retention::default() };
+        let mut writer = Writer::of(&self.functions)?;
+        writer.events.settings = self.events;
+        writer.parking = self.parking.clone();
+        let alerter = Alerter::of(&self.functions)?;
+        let projector = Projector::of(&self.functions)?;
+        let history = history_projector::Projector::of(&self.functions)?;
         let numbers = [(); 4].map(|()| self.numbers.clone());
         let [by_writer, by_alerter, by_projector, by_history] = numbers;
         let write = move |event: SqsEvent, deadline| {
@@ -407,7 +265,7 @@ impl Wiring {
         let stream = StreamSource {
             timeout: FUNCTION_TIMEOUT,
             faults: self.deliveries.clone(),
-            giving_up: GivingUp::new(self.sender(DEAD_LETTERS)),
+            giving_up: GivingUp::new(self.functions.sender(env::DEAD_LETTER_QUEUE_URL)?),
         };
         let (facts, events) = (self.engine.clone(), self.engine.clone());
         Ok(vec![
@@ -417,52 +275,59 @@ impl Wiring {
             threads.spawn(stream.run_events(events, project_events, stop.clone())),
         ])
     }
+}
 
-    fn sender(&self, queue: &str) -> Sender {
-        Sender::new(self.sqs.clone(), self.wire.queue_url(queue))
-    }
+/// The variables of programs beside a stack, and of its own functions.
+fn environment(
+    endpoints: &Endpoints,
+    config: &StackConfig,
+    secrets: &Secrets,
+    wire: &Wire,
+) -> Vec<(&'static str, String)> {
+    let names = schema::names();
+    let authorization = if config.auth { "jwt" } else { "open" };
+    vec![
+        (env::API_URL, endpoints.api.clone()),
+        (env::QUEUE_URL, wire.queue_url(COMMANDS)),
+        (env::QUEUE_ARN, command_queue_arn()),
+        (env::DEAD_LETTER_QUEUE_URL, wire.queue_url(DEAD_LETTERS)),
+        (env::TIMELINES_TABLE, names.timelines),
+        (env::LEDGER_TABLE, names.ledger),
+        (env::FACTS_TABLE, names.facts),
+        (env::VIEWS_TABLE, names.views),
+        (env::DEAD_LETTERS_TABLE, names.dead_letters),
+        (env::EVENTS_TABLE_PREFIX, names.events),
+        (env::CURSOR_SECRETS[0], secrets.cursor.clone()),
+        (env::INTERNAL_SECRETS[0], secrets.internal.clone()),
+        (env::AUTHORIZATION, authorization.to_owned()),
+        (env::DYNAMODB_ENDPOINT, endpoints.tables.clone()),
+        (env::SQS_ENDPOINT, endpoints.queue.clone()),
+        (env::S3_ENDPOINT, endpoints.objects.clone()),
+        (env::ARCHIVE_BUCKET, BUCKET.to_owned()),
+        (env::EVENTBRIDGE_ENDPOINT, format!("{}{}", endpoints.queue, bus::PATH)),
+        (env::EVENT_BUS_NAME, bus::NAME.to_owned()),
+        (env::EVENT_PERIOD, config.events.length.to_string()),
+        (env::EVENT_LATENESS_DAYS, config.events.lateness_days.to_string()),
+        (env::EVENT_DAYS, config.events.days.to_string()),
+        (env::EVENT_ARCHIVE_DAYS, config.events.archive_days.to_string()),
+        (env::CLOCK_URL, format!("{}{}", endpoints.queue, CLOCK_PATH)),
+        ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY.to_owned()),
+        ("AWS_REGION", REGION.to_owned()),
+        ("AWS_DEFAULT_REGION", REGION.to_owned()),
+    ]
+}
 
-    pub(super) fn environment(
-        &self,
-        endpoints: &Endpoints,
-        authorizer: &Option<JwtAuthorizer>,
-    ) -> Vec<(&'static str, String)> {
-        let names = schema::names();
-        let authorization = if authorizer.is_some() { "jwt" } else { "open" };
-        let mut environment = vec![
-            (env::API_URL, endpoints.api.clone()),
-            (env::QUEUE_URL, self.wire.queue_url(COMMANDS)),
-            (env::QUEUE_ARN, command_queue_arn()),
-            (env::DEAD_LETTER_QUEUE_URL, self.wire.queue_url(DEAD_LETTERS)),
-            (env::TIMELINES_TABLE, names.timelines),
-            (env::LEDGER_TABLE, names.ledger),
-            (env::FACTS_TABLE, names.facts),
-            (env::VIEWS_TABLE, names.views),
-            (env::DEAD_LETTERS_TABLE, names.dead_letters),
-            (env::EVENTS_TABLE_PREFIX, names.events),
-            (env::CURSOR_SECRETS[0], self.secrets.cursor.clone()),
-            (env::INTERNAL_SECRETS[0], self.secrets.internal.clone()),
-            (env::AUTHORIZATION, authorization.to_owned()),
-            (env::DYNAMODB_ENDPOINT, endpoints.tables.clone()),
-            (env::SQS_ENDPOINT, endpoints.queue.clone()),
-            (env::S3_ENDPOINT, endpoints.objects.clone()),
-            (env::ARCHIVE_BUCKET, BUCKET.to_owned()),
-            (env::EVENTBRIDGE_ENDPOINT, format!("{}{}", endpoints.queue, bus::PATH)),
-            (env::EVENT_BUS_NAME, bus::NAME.to_owned()),
-            (env::EVENT_PERIOD, self.events.length.to_string()),
-            (env::EVENT_LATENESS_DAYS, self.events.lateness_days.to_string()),
-            (env::EVENT_DAYS, self.events.days.to_string()),
-            (env::EVENT_ARCHIVE_DAYS, self.events.archive_days.to_string()),
-            (env::CLOCK_URL, format!("{}{}", endpoints.queue, CLOCK_PATH)),
-            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
-            ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY.to_owned()),
-            ("AWS_REGION", REGION.to_owned()),
-            ("AWS_DEFAULT_REGION", REGION.to_owned()),
-        ];
-        if let Some(authorizer) = authorizer {
-            environment.push((env::JWT_KEY, authorizer.key().to_owned()));
-            environment.push((env::VIEWER_CLAIM, authorizer.claims().viewer().to_owned()));
-        }
-        environment
-    }
+/// The variables that only the stack's own functions need.
+fn inside_only(config: &StackConfig) -> [(&'static str, String); 6] {
+    let [viewer, tenant] = env::CLAIMS;
+    [
+        (viewer, config.claims.viewer().to_owned()),
+        (tenant, config.claims.tenant().to_owned()),
+        (env::PUBLIC_CACHE_SECONDS, config.public_cache_seconds.to_string()),
+        // One process reads pages here.
+        (env::CHANGE_LOG_COPIES, "1".to_owned()),
+        (env::LAMBDA_ENDPOINT, lambda::ENDPOINT.to_owned()),
+        (env::STREAM_MAPPING, lambda::mapping_request()),
+    ]
 }

@@ -20,10 +20,12 @@ use std::time::Duration;
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
 use shared::platform::dynamo::Dynamo;
+use shared::platform::environment::Environment;
 use shared::platform::ledger::Ledger;
 use shared::platform::paging::CursorSeal;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
+use shared::platform::runtime::env::{self, EnvError};
 use shared::platform::values::{Timestamp, ViewerId};
 use tokio::time::Instant;
 
@@ -51,6 +53,24 @@ pub struct Requests {
     pub metrics: RequestMetrics,
     pub log_sampling: LogSampling,
     pub clock: Clock,
+}
+
+impl Requests {
+    /// As the environment of a reader says.
+    ///
+    /// # Errors
+    /// [`EnvError`] names the variable.
+    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+        let Environment { variables, metrics, clock, .. } = environment;
+        Ok(Self {
+            authorization: variables.parsed_or(env::AUTHORIZATION, Authorization::default())?,
+            claims: Claims::among(variables, env::CLAIMS)?,
+            seal: CursorSeal::new(&variables.secrets(env::CURSOR_SECRETS)?),
+            metrics: RequestMetrics::new(metrics.clone()),
+            log_sampling: variables.parsed_or(env::LOG_ONE_IN, LogSampling::ALL)?,
+            clock: clock.clone(),
+        })
+    }
 }
 
 /// A reader, by its routes.

@@ -1,7 +1,7 @@
 //! How long things last, as a deployment says it.
 
 use super::{Period, PeriodError, PeriodLength};
-use crate::platform::runtime::env::{self, EnvError};
+use crate::platform::runtime::env::{self, EnvError, Variables};
 use crate::platform::values::Timestamp;
 
 const DAY_MILLIS: i64 = 86_400_000;
@@ -30,13 +30,14 @@ pub struct EventSettings {
 const MOST_DAYS: u32 = 3_650;
 
 impl EventSettings {
-    /// What the variables of these names say, which are some of [`env::EVENT_SETTINGS`]; where one says nothing, the
+    /// What those variables say that have these names, which are some of [`env::EVENT_SETTINGS`]; where one says nothing, the
     /// [default](Self::default).
     ///
     /// # Errors
     /// [`EnvError::Invalid`] if a variable is no length of a period, or no number of days up to 3650.
-    pub fn of_environment(names: &[&'static str]) -> Result<Self, EnvError> {
-        Self::of_variables(|name| names.contains(&name).then(|| env::optional(name)).flatten())
+    pub fn among(variables: &Variables, names: &[&'static str]) -> Result<Self, EnvError> {
+        let value = |name| names.contains(&name).then(|| variables.optional(name)).flatten();
+        Self::of_variables(value)
     }
 
     /// The same, of variables that are somewhere else.

@@ -5,7 +5,7 @@
 //! An object is at most what a chunk of an archive becomes, tens of megabytes, and is held in memory as a whole. Its digest is
 //! signed with it, so what arrives is what was sent; what is read is as long as S3 says, or is asked for again.
 //!
-//! With an endpoint (`AWS_ENDPOINT_URL_S3`) the bucket is the first part of the path, otherwise of the host.
+//! With an endpoint the bucket is the first part of the path, otherwise of the host.
 
 mod error;
 #[cfg(test)]
@@ -14,17 +14,13 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_config::SdkConfig;
-use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
 pub use self::error::ObjectError;
 use crate::platform::runtime::deadline::Deadline;
-use crate::platform::runtime::env;
 use crate::platform::runtime::retry;
-use crate::platform::signed::{self, Answer, Call, SignedHttp};
+use crate::platform::signed::{Answer, Call, Services, SignedHttp, escaped};
 use crate::platform::values::Timestamp;
 
 /// As signatures name it.
@@ -45,31 +41,11 @@ struct Bucket {
 }
 
 impl Objects {
-    /// Those of a bucket, reached as the environment says.
+    /// Those of a bucket.
     #[must_use]
-    pub fn new(config: &SdkConfig, bucket: &str) -> Self {
-        let endpoint = signed::endpoint(config, env::S3_ENDPOINT);
-        Self::of(SignedHttp::new(SERVICE, config), endpoint.as_deref(), bucket)
-    }
-
-    /// Those of a bucket behind a connector, with an endpoint: for who brings both.
-    #[must_use]
-    pub fn over(
-        connector: SharedHttpConnector,
-        credentials: SharedCredentialsProvider,
-        region: &str,
-        endpoint: &str,
-        bucket: &str,
-    ) -> Self {
-        let s3 = SignedHttp::over(SERVICE, connector, credentials, region);
-        Self::of(s3, Some(endpoint), bucket)
-    }
-
-    fn of(s3: SignedHttp, endpoint: Option<&str>, bucket: &str) -> Self {
-        let base = match endpoint {
-            Some(_) => format!("{}/{bucket}", s3.address(endpoint)),
-            None => format!("https://{bucket}.s3.{}.amazonaws.com", s3.region()),
-        };
+    pub fn new(services: &Services, bucket: &str) -> Self {
+        let s3 = SignedHttp::new(SERVICE, services);
+        let base = s3.address(Some(bucket));
         Self(Arc::new(Bucket { s3, base }))
     }
 
@@ -124,7 +100,7 @@ impl Objects {
 
 impl Bucket {
     fn url(&self, key: &str) -> String {
-        format!("{}/{}", self.base, signed::escaped(key))
+        format!("{}/{}", self.base, escaped(key))
     }
 
     /// Calls until it succeeds, fails permanently, or the deadline passes. None if there is no such object.

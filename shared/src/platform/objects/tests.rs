@@ -1,7 +1,10 @@
 use std::sync::Mutex;
 
 use aws_credential_types::Credentials;
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::http::StatusCode;
@@ -51,8 +54,13 @@ fn bucket(answers: &[Told]) -> (Objects, Answering) {
         "test",
     );
     let shared = SharedHttpConnector::new(connector.clone());
-    let keys = SharedCredentialsProvider::new(keys);
-    (Objects::over(shared, keys, "us-east-1", "http://s3.local/", "archive"), connector)
+    let services = Services {
+        connector: Some(shared),
+        credentials: Some(SharedCredentialsProvider::new(keys)),
+        region: "us-east-1".to_owned(),
+        endpoint: Some("http://s3.local/".to_owned()),
+    };
+    (Objects::new(&services, "archive"), connector)
 }
 
 fn soon() -> Deadline {
@@ -125,10 +133,7 @@ async fn what_is_missing_is_told_from_what_cannot_be_reached() {
 
 #[test]
 fn without_an_endpoint_the_bucket_is_in_the_host() {
-    let (connector, keys) = (Answering::default(), Credentials::new("k", "s", None, None, "test"));
-    let connector = SharedHttpConnector::new(connector);
-    let keys = SharedCredentialsProvider::new(keys);
-    let s3 = SignedHttp::over(SERVICE, connector, keys, "eu-west-1");
-    let objects = Objects::of(s3, None, "archive");
+    let connector = SharedHttpConnector::new(Answering::default());
+    let objects = Objects::new(&Services::unchecked(connector, "eu-west-1"), "archive");
     assert_eq!(objects.0.url("events/x"), "https://archive.s3.eu-west-1.amazonaws.com/events/x");
 }

@@ -6,9 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use aws_config::SdkConfig;
-use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turn, MutexGuard};
@@ -17,9 +14,8 @@ use super::put::{BATCH, PutResults, put};
 use super::{BusError, OutboundEvent, PATIENCE_MILLIS};
 use crate::platform::runtime::clock::Clock;
 use crate::platform::runtime::deadline::Deadline;
-use crate::platform::runtime::env;
 use crate::platform::runtime::retry::Backoff;
-use crate::platform::signed::{self, SignedHttp};
+use crate::platform::signed::{Services, SignedHttp};
 
 /// How long to wait for the turn, and how long to try to send then. Deliveries whose events are not sent by then come again: a bus that does
 /// not answer takes at most twice this of an invocation.
@@ -86,30 +82,11 @@ impl Bus {
         Self(None)
     }
 
-    /// The bus that a variable names, or none.
+    /// The bus of this name.
     #[must_use]
-    pub fn of_environment(config: &SdkConfig, variable: &'static str) -> Self {
-        let Some(name) = env::optional(variable) else { return Self::off() };
-        let endpoint = signed::endpoint(config, env::EVENTBRIDGE_ENDPOINT);
-        Self::of(SignedHttp::new(SERVICE, config), endpoint.as_deref(), &name, Clock::system())
-    }
-
-    /// A bus over a connector, with an endpoint.
-    #[must_use]
-    pub fn over(
-        connector: SharedHttpConnector,
-        credentials: SharedCredentialsProvider,
-        region: &str,
-        endpoint: &str,
-        name: &str,
-        clock: Clock,
-    ) -> Self {
-        let http = SignedHttp::over(SERVICE, connector, credentials, region);
-        Self::of(http, Some(endpoint), name, clock)
-    }
-
-    fn of(http: SignedHttp, endpoint: Option<&str>, name: &str, clock: Clock) -> Self {
-        let url = format!("{}/", http.address(endpoint));
+    pub fn new(services: &Services, name: &str, clock: Clock) -> Self {
+        let http = SignedHttp::new(SERVICE, services);
+        let url = format!("{}/", http.address(None));
         let (name, refused) = (name.to_owned(), AtomicU64::default());
         Self::to(Arc::new(Destination { http, url, name, clock, refused }))
     }

@@ -2,8 +2,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
@@ -16,6 +14,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::platform::runtime::clock::Clock;
 use crate::platform::runtime::deadline::Deadline;
+use crate::platform::signed::Services;
 use crate::platform::values::{ActorId, PollId, Timestamp};
 
 /// Answers as it was told, one call after another, and then takes everything. Each call takes ten milliseconds.
@@ -76,16 +75,9 @@ fn at(millis: i64) -> Timestamp {
 fn bus(answers: &[(u16, Value)]) -> (Bus, Answering) {
     let answers = Arc::new(Mutex::new(answers.iter().cloned().collect()));
     let connector = Answering { answers, ..Answering::default() };
-    let keys = Credentials::new("key", "secret", None, None, "test");
-    let bus = Bus::over(
-        SharedHttpConnector::new(connector.clone()),
-        SharedCredentialsProvider::new(keys),
-        "eu-west-1",
-        "http://events.local",
-        "bus",
-        Clock::manual(at(NOW)),
-    );
-    (bus, connector)
+    let services = Services::unchecked(SharedHttpConnector::new(connector.clone()), "eu-west-1");
+    let services = services.at(Some("http://events.local".to_owned()));
+    (Bus::new(&services, "bus", Clock::manual(at(NOW))), connector)
 }
 
 /// The end of a poll that was put on record this many minutes ago.

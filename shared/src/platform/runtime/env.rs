@@ -1,7 +1,9 @@
 //! The one reader of the environment: every variable's name, and how its value is parsed.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::platform::crypto::seal::{SecretError, Secrets};
 use crate::platform::values::{DEFAULT_RETENTION_DAYS, Retention};
@@ -110,19 +112,18 @@ pub const COMMON: [&str; 2] = [LOG, STAGE];
 /// The days that something may be kept.
 pub const DAYS: RangeInclusive<u32> = 1..=3650;
 
-/// A variable, or several that are read together.
-pub trait Variables {
-    /// Their names.
+/// A variable's name, or those of several that are read together.
+pub trait Names {
     fn names(&self) -> Vec<&'static str>;
 }
 
-impl Variables for &'static str {
+impl Names for &'static str {
     fn names(&self) -> Vec<&'static str> {
         vec![self]
     }
 }
 
-impl<const N: usize> Variables for [&'static str; N] {
+impl<const N: usize> Names for [&'static str; N] {
     fn names(&self) -> Vec<&'static str> {
         self.to_vec()
     }
@@ -133,14 +134,12 @@ impl<const N: usize> Variables for [&'static str; N] {
 #[macro_export]
 macro_rules! variables {
     ($($name:ident),* $(,)?) => {
-        pub use $crate::platform::runtime::env::{
-            $($name,)* days, optional, parsed_or, required, required_parsed, secrets, stage,
-        };
+        pub use $crate::platform::runtime::env::{$($name),*};
 
         /// All that the function reads.
         #[must_use]
         pub fn all() -> Vec<&'static str> {
-            use $crate::platform::runtime::env::Variables;
+            use $crate::platform::runtime::env::Names;
             [$crate::platform::runtime::env::COMMON.names(), $($name.names(),)*].concat()
         }
     };
@@ -162,83 +161,108 @@ pub enum EnvError {
     },
 }
 
-/// Reads a variable if it is set to anything.
+/// Reads a variable of the process if it is set.
 #[must_use]
 #[allow(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn optional(name: &'static str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Reads a variable that has to be set.
-///
-/// # Errors
-/// [`EnvError::Missing`] if it is not.
-pub fn required(name: &'static str) -> Result<String, EnvError> {
-    optional(name).ok_or(EnvError::Missing(name))
+/// The values of variables. A value that is empty counts as not set.
+#[derive(Debug, Clone)]
+pub enum Variables {
+    /// Those of the process.
+    Process,
+    Given(Arc<BTreeMap<&'static str, String>>),
 }
 
-/// Reads and parses a variable that has to be set.
-///
-/// # Errors
-/// [`EnvError`] if it is not, or does not parse.
-pub fn required_parsed<T>(name: &'static str) -> Result<T, EnvError>
-where
-    T: FromStr<Err: std::fmt::Display>,
-{
-    parsed(name)?.ok_or(EnvError::Missing(name))
-}
-
-/// Reads and parses a variable if it is set to anything.
-///
-/// # Errors
-/// [`EnvError::Invalid`] if it is set but does not parse.
-pub fn parsed<T>(name: &'static str) -> Result<Option<T>, EnvError>
-where
-    T: FromStr<Err: std::fmt::Display>,
-{
-    let invalid = |e: T::Err| EnvError::Invalid { name, problem: e.to_string() };
-    optional(name).map(|text| text.parse().map_err(invalid)).transpose()
-}
-
-/// Reads and parses a variable, or takes the default where it is not set.
-///
-/// # Errors
-/// [`EnvError::Invalid`] if it is set but does not parse.
-pub fn parsed_or<T>(name: &'static str, default: T) -> Result<T, EnvError>
-where
-    T: FromStr<Err: std::fmt::Display>,
-{
-    Ok(parsed(name)?.unwrap_or(default))
-}
-
-/// A secret that has to be set, and another that may be.
-///
-/// # Errors
-/// [`EnvError`] if the first is not set, or one of the two is too short.
-pub fn secrets([name, other]: [&'static str; 2]) -> Result<Secrets, EnvError> {
-    let invalid = |name| move |e: SecretError| EnvError::Invalid { name, problem: e.to_string() };
-    let secrets = Secrets::new(required(name)?.as_bytes()).map_err(invalid(name))?;
-    match optional(other) {
-        None => Ok(secrets),
-        Some(secret) => secrets.also_opening(secret.as_bytes()).map_err(invalid(other)),
+impl Variables {
+    #[must_use]
+    pub fn given(values: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        Self::Given(Arc::new(values.into_iter().collect()))
     }
-}
 
-/// The name of this deployment; `local` if unset.
-#[must_use]
-pub fn stage() -> String {
-    optional(STAGE).unwrap_or_else(|| "local".to_owned())
-}
-
-/// The days that something is kept: 30 if unset.
-///
-/// # Errors
-/// [`EnvError::Invalid`] if it is not a number of days among [`DAYS`].
-pub fn days(name: &'static str) -> Result<Retention, EnvError> {
-    let days = parsed_or(name, DEFAULT_RETENTION_DAYS)?;
-    if DAYS.contains(&days) {
-        return Ok(Retention::days(days));
+    /// A variable if it is set.
+    #[must_use]
+    pub fn optional(&self, name: &'static str) -> Option<String> {
+        match self {
+            Self::Process => optional(name),
+            Self::Given(values) => values.get(name).filter(|value| !value.is_empty()).cloned(),
+        }
     }
-    let problem = format!("expected {} to {} days, got {days}", DAYS.start(), DAYS.end());
-    Err(EnvError::Invalid { name, problem })
+
+    /// A variable that has to be set.
+    ///
+    /// # Errors
+    /// [`EnvError::Missing`] if it is not.
+    pub fn required(&self, name: &'static str) -> Result<String, EnvError> {
+        self.optional(name).ok_or(EnvError::Missing(name))
+    }
+
+    /// A variable that has to be set, parsed.
+    ///
+    /// # Errors
+    /// [`EnvError`] if it is not, or does not parse.
+    pub fn required_parsed<T>(&self, name: &'static str) -> Result<T, EnvError>
+    where
+        T: FromStr<Err: std::fmt::Display>,
+    {
+        self.parsed(name)?.ok_or(EnvError::Missing(name))
+    }
+
+    /// A variable, parsed, if it is set.
+    ///
+    /// # Errors
+    /// [`EnvError::Invalid`] if it is set but does not parse.
+    pub fn parsed<T>(&self, name: &'static str) -> Result<Option<T>, EnvError>
+    where
+        T: FromStr<Err: std::fmt::Display>,
+    {
+        let invalid = |e: T::Err| EnvError::Invalid { name, problem: e.to_string() };
+        self.optional(name).map(|text| text.parse().map_err(invalid)).transpose()
+    }
+
+    /// A variable, parsed, or the default where it is not set.
+    ///
+    /// # Errors
+    /// [`EnvError::Invalid`] if it is set but does not parse.
+    pub fn parsed_or<T>(&self, name: &'static str, default: T) -> Result<T, EnvError>
+    where
+        T: FromStr<Err: std::fmt::Display>,
+    {
+        Ok(self.parsed(name)?.unwrap_or(default))
+    }
+
+    /// A secret that has to be set, and another that may be.
+    ///
+    /// # Errors
+    /// [`EnvError`] if the first is not set, or one of the two is too short.
+    pub fn secrets(&self, [name, other]: [&'static str; 2]) -> Result<Secrets, EnvError> {
+        let invalid =
+            |name| move |e: SecretError| EnvError::Invalid { name, problem: e.to_string() };
+        let secrets = Secrets::new(self.required(name)?.as_bytes()).map_err(invalid(name))?;
+        match self.optional(other) {
+            None => Ok(secrets),
+            Some(secret) => secrets.also_opening(secret.as_bytes()).map_err(invalid(other)),
+        }
+    }
+
+    /// The name of this deployment; `local` if unset.
+    #[must_use]
+    pub fn stage(&self) -> String {
+        self.optional(STAGE).unwrap_or_else(|| "local".to_owned())
+    }
+
+    /// The days that something is kept: 30 if unset.
+    ///
+    /// # Errors
+    /// [`EnvError::Invalid`] if it is not a number of days among [`DAYS`].
+    pub fn days(&self, name: &'static str) -> Result<Retention, EnvError> {
+        let days = self.parsed_or(name, DEFAULT_RETENTION_DAYS)?;
+        if DAYS.contains(&days) {
+            return Ok(Retention::days(days));
+        }
+        let problem = format!("expected {} to {} days, got {days}", DAYS.start(), DAYS.end());
+        Err(EnvError::Invalid { name, problem })
+    }
 }

@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use aws_config::SdkConfig;
+use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_http_client::Connector;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
@@ -31,7 +32,6 @@ use self::signing::Signer;
 pub use self::signing::escaped;
 use crate::platform::runtime::clock::Clock;
 use crate::platform::runtime::deadline::Deadline;
-use crate::platform::runtime::env;
 #[cfg(doc)]
 use crate::platform::runtime::retry;
 use crate::platform::runtime::retry::Backoff;
@@ -49,6 +49,7 @@ pub struct SignedHttp {
     /// Made when it is first needed: who only signs addresses opens no connection.
     connector: OnceLock<SharedHttpConnector>,
     signer: Signer,
+    endpoint: Option<String>,
     clock: Clock,
 }
 
@@ -79,45 +80,66 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// The endpoint of a service: that of a variable, or of all services in a configuration.
-#[must_use]
-pub fn endpoint(config: &SdkConfig, variable: &'static str) -> Option<String> {
-    env::optional(variable).or_else(|| config.endpoint_url().map(ToOwned::to_owned))
+/// How services are called: who signs, and where they are.
+#[derive(Debug, Clone)]
+pub struct Services {
+    /// Without one, each service has its own.
+    pub connector: Option<SharedHttpConnector>,
+    pub credentials: Option<SharedCredentialsProvider>,
+    pub region: String,
+    /// The endpoint of all services, if it is not AWS's.
+    pub endpoint: Option<String>,
+}
+
+impl Services {
+    #[must_use]
+    pub fn of(config: &SdkConfig) -> Self {
+        Self {
+            connector: None,
+            credentials: config.credentials_provider(),
+            region: config.region().map(ToString::to_string).unwrap_or_default(),
+            endpoint: config.endpoint_url().map(ToOwned::to_owned),
+        }
+    }
+
+    /// By a key that nobody checks, behind a connector.
+    #[must_use]
+    pub fn unchecked(connector: SharedHttpConnector, region: &str) -> Self {
+        let keys = Credentials::new("key", "secret", None, None, "unchecked");
+        let credentials = Some(SharedCredentialsProvider::new(keys));
+        let (connector, region) = (Some(connector), region.to_owned());
+        Self { connector, credentials, region, endpoint: None }
+    }
+
+    /// The same, of a service with an endpoint of its own if there is one.
+    #[must_use]
+    pub fn at(self, endpoint: Option<String>) -> Self {
+        Self { endpoint: endpoint.or(self.endpoint), ..self }
+    }
 }
 
 impl SignedHttp {
-    /// A service by the name that signatures have, with the credentials and in the region of a configuration.
+    /// A service by the name that signatures have.
     #[must_use]
-    pub fn new(service: &'static str, config: &SdkConfig) -> Self {
-        let region = config.region().map(ToString::to_string).unwrap_or_default();
-        let signer = Signer::new(service, config.credentials_provider(), &region);
-        Self { connector: OnceLock::new(), signer, clock: Clock::system() }
+    pub fn new(service: &'static str, services: &Services) -> Self {
+        let Services { connector, credentials, region, endpoint } = services.clone();
+        Self {
+            connector: connector.map_or_else(OnceLock::new, OnceLock::from),
+            signer: Signer::new(service, credentials, &region),
+            endpoint: endpoint.map(|endpoint| endpoint.trim_end_matches('/').to_owned()),
+            clock: Clock::system(),
+        }
     }
 
-    /// The same behind a connector.
+    /// The address of the service, or of a bucket in it, without a slash at the end.
     #[must_use]
-    pub fn over(
-        service: &'static str,
-        connector: SharedHttpConnector,
-        credentials: SharedCredentialsProvider,
-        region: &str,
-    ) -> Self {
-        let signer = Signer::new(service, Some(credentials), region);
-        Self { connector: OnceLock::from(connector), signer, clock: Clock::system() }
-    }
-
-    /// The region that it signs for.
-    #[must_use]
-    pub fn region(&self) -> &str {
-        self.signer.region()
-    }
-
-    /// The address of the service, without a slash at the end: an endpoint if there is one, else that of AWS in the region.
-    #[must_use]
-    pub fn address(&self, endpoint: Option<&str>) -> String {
-        match endpoint {
-            Some(endpoint) => endpoint.trim_end_matches('/').to_owned(),
-            None => format!("https://{}.{}.amazonaws.com", self.signer.service(), self.region()),
+    pub fn address(&self, bucket: Option<&str>) -> String {
+        let (service, region) = (self.signer.service(), self.signer.region());
+        match (&self.endpoint, bucket) {
+            (Some(endpoint), None) => endpoint.clone(),
+            (Some(endpoint), Some(bucket)) => format!("{endpoint}/{bucket}"),
+            (None, None) => format!("https://{service}.{region}.amazonaws.com"),
+            (None, Some(bucket)) => format!("https://{bucket}.{service}.{region}.amazonaws.com"),
         }
     }
 
