@@ -327,7 +327,7 @@ impl World {
                 clock: clock.clone(),
                 change_log: ChangeLog::default(),
                 queues: WriteQueues::default(),
-                events: writers.events,
+                events: Some(writers.events),
                 hold: Hold::NONE,
                 bus: by_writer,
                 shares: Shares::unbounded(),

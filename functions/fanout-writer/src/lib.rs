@@ -102,7 +102,8 @@ pub struct Writer {
     pub change_log: ChangeLog,
     /// The work that waits for a group commit. Shared by all deliveries of a process, too.
     pub queues: WriteQueues,
-    pub events: Events,
+    /// Where events are recorded; `None` if the event history is off.
+    pub events: Option<Events>,
     /// How long a batch waits before it is acknowledged; the same as the readers' hold.
     pub hold: Hold,
     pub bus: Bus,

@@ -6,6 +6,7 @@ use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer}
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::command::InternalSeal;
 use shared::history::events::{EventSettings, EventTables, Events};
+use shared::history::switch::HistorySwitch;
 use shared::platform::dead_letters::LetterSeal;
 use shared::platform::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::platform::facts::Facts;
@@ -38,9 +39,14 @@ async fn main() -> Result<(), Error> {
     let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
     let (sqs, clock) = (aws_sdk_sqs::Client::new(&config), Clock::system());
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
-    let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
-    let events =
-        Events::new(EventSettings::of_environment(&env::EVENT_SETTINGS)?, &events, &ledger);
+    let events = match env::parsed_or(env::HISTORY, HistorySwitch::On)? {
+        HistorySwitch::On => {
+            let tables = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
+            let settings = EventSettings::of_environment(&env::EVENT_SETTINGS)?;
+            Some(Events::new(settings, &tables, &ledger))
+        }
+        HistorySwitch::Off => None,
+    };
     let writer = Writer {
         timelines: Timelines::new(timelines, &ledger),
         ledger,

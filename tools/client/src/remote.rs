@@ -5,6 +5,7 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use shared::history::events::{EventSettings, EventTables, Events};
+use shared::history::switch::HistorySwitch;
 use shared::platform::dead_letters::DeadLetters;
 use shared::platform::dynamo::{Dynamo, PacedTable, Table};
 use shared::platform::facts::Facts;
@@ -198,6 +199,13 @@ impl Remote {
         let keys = SharedCredentialsProvider::new(keys);
         let endpoint = self.target.required(env::S3_ENDPOINT)?;
         Ok(Objects::over(SharedHttpConnector::new(http), keys, REGION, &endpoint, &bucket))
+    }
+
+    /// Whether the stack has the event history.
+    pub fn history(&self) -> Result<HistorySwitch, Failure> {
+        let word = self.target.optional(env::HISTORY);
+        let switch = word.map_or(Ok(HistorySwitch::On), |word| word.parse());
+        switch.map_err(|e| Failure::Usage(format!("{}: {e}", env::HISTORY)))
     }
 
     /// How events are kept.

@@ -27,6 +27,7 @@ use shared::command::InternalSeal;
 use shared::history::events::{Archives, EventSettings, Periods};
 use shared::history::refusals::Refusals;
 use shared::history::summaries::Summaries;
+use shared::history::switch::HistorySwitch;
 use shared::history::tenants::{Daily, Rules};
 use shared::platform::crypto::seal::Secrets as Sealing;
 use shared::platform::dead_letters::LetterSeal;
@@ -105,6 +106,7 @@ pub(super) struct Wiring {
     internal: InternalSeal,
     letter_seal: LetterSeal,
     clock: Clock,
+    history: HistorySwitch,
     events: EventSettings,
     /// The archive as functions reach it.
     archive: Objects,
@@ -187,6 +189,7 @@ impl Wiring {
                 lambda::ENDPOINT,
                 lambda::mapping_request(),
             ),
+            history: config.history,
             events: config.events,
             keepers,
             sqs: connector::sqs(connector),
@@ -254,12 +257,16 @@ impl Wiring {
             parking: self.parking.clone(),
             requests,
         };
-        let numbers = self.numbers.clone();
+        let (numbers, has_history) = (self.numbers.clone(), self.history.is_on());
         let handler = move |event: ApiGatewayV2httpRequest| {
             let (intake, reader, history) = (intake.clone(), reader.clone(), history.clone());
             let numbers = numbers.clone();
             async move {
-                let (name, answer): (_, BoxFuture<'_, _>) = match Answerer::of(&event) {
+                let answerer = match has_history {
+                    true => Answerer::of(&event),
+                    false => Answerer::TimelineReader,
+                };
+                let (name, answer): (_, BoxFuture<'_, _>) = match answerer {
                     Answerer::EventIntake => {
                         (INTAKE, intake.handle(&event, Deadline::after(event_intake::PATIENCE)))
                     }
@@ -277,7 +284,10 @@ impl Wiring {
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
         let gateway = Gateway::new(handler, authorization, Limits::default());
-        let gateway = gateway.taking(event_intake::ROUTES);
+        let gateway = match self.history {
+            HistorySwitch::On => gateway.taking(event_intake::ROUTES),
+            HistorySwitch::Off => gateway,
+        };
         gateway.with_clock(self.clock.clone()).with_cors(config.cors.clone()).router()
     }
 
@@ -304,6 +314,7 @@ impl Wiring {
         };
         Ok(Keeping {
             keeper,
+            history: self.history,
             queues: [self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?],
             numbers: self.numbers.clone(),
             faults: self.keepers.clone(),
@@ -335,7 +346,7 @@ impl Wiring {
             // One process reads pages here.
             change_log: ChangeLog::new(Copies::ONE),
             queues: WriteQueues::default(),
-            events: self.tables.events.clone(),
+            events: self.history.is_on().then(|| self.tables.events.clone()),
             hold: Hold::default(),
             bus: self.bus.clone(),
             shares: Shares::default(),
@@ -383,7 +394,7 @@ impl Wiring {
             by_history.invocation("history projector", 0);
             async move { invocation().scope(history.handle(event, deadline)).await }
         };
-        let brought_back = project_events.clone();
+        let (brought_back, has_history) = (project_events.clone(), self.history.is_on());
         let project_facts = move |event, deadline| {
             let (projector, brought_back) = (projector.clone(), brought_back.clone());
             by_projector.invocation("projector", 0);
@@ -391,7 +402,10 @@ impl Wiring {
                 let project =
                     async |event| invocation().scope(projector.handle(event, deadline)).await;
                 let project_history = async |event| brought_back(event, deadline).await;
-                to_both_projectors(project, project_history, event).await
+                match has_history {
+                    true => to_both_projectors(project, project_history, event).await,
+                    false => project(event).await,
+                }
             }
         };
         let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
@@ -409,13 +423,16 @@ impl Wiring {
             faults: self.deliveries.clone(),
             giving_up: GivingUp::new(self.sender(DEAD_LETTERS)),
         };
-        let (facts, events) = (self.engine.clone(), self.engine.clone());
-        Ok(vec![
+        let engine = || self.engine.clone();
+        let mut pollers = vec![
             threads.spawn(source(WRITERS).run(commands, write, stop.clone())),
             threads.spawn(source(1).run(letters, alert, stop.clone())),
-            threads.spawn(stream.clone().run(facts, project_facts, stop.clone())),
-            threads.spawn(stream.run_events(events, project_events, stop.clone())),
-        ])
+            threads.spawn(stream.clone().run(engine(), project_facts, stop.clone())),
+        ];
+        if self.history.is_on() {
+            pollers.push(threads.spawn(stream.run_events(engine(), project_events, stop.clone())));
+        }
+        Ok(pollers)
     }
 
     fn sender(&self, queue: &str) -> Sender {
@@ -439,6 +456,7 @@ impl Wiring {
             (env::FACTS_TABLE, names.facts),
             (env::VIEWS_TABLE, names.views),
             (env::DEAD_LETTERS_TABLE, names.dead_letters),
+            (env::HISTORY, self.history.as_str().to_owned()),
             (env::EVENTS_TABLE_PREFIX, names.events),
             (env::CURSOR_SECRETS[0], self.secrets.cursor.clone()),
             (env::INTERNAL_SECRETS[0], self.secrets.internal.clone()),
@@ -459,6 +477,9 @@ impl Wiring {
             ("AWS_REGION", REGION.to_owned()),
             ("AWS_DEFAULT_REGION", REGION.to_owned()),
         ];
+        if !self.history.is_on() {
+            environment.retain(|(name, _)| *name != env::ARCHIVE_BUCKET);
+        }
         if let Some(authorizer) = authorizer {
             environment.push((env::JWT_KEY, authorizer.key().to_owned()));
             environment.push((env::VIEWER_CLAIM, authorizer.claims().viewer().to_owned()));
