@@ -6,6 +6,7 @@ docs/TESTING.md lists where the emulator is not AWS; `by_path` and `poll` are wh
 import json
 import os
 import ssl
+import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -13,7 +14,7 @@ import urllib.request
 import boto3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
-from conftest import DEADLINE, EXPORT, Answer, Stack, single
+from conftest import DEADLINE, EXPORT, ROOT, Answer, Stack, single
 
 STACK = "nagare-dev"
 
@@ -21,9 +22,9 @@ STACK = "nagare-dev"
 class Deployed(Stack):
     """The stack, for somebody with these credentials: by default who deployed it."""
 
-    def __init__(self, session=None):
-        self.session = session or boto3.Session()
-        [stack] = boto3.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
+    def __init__(self, session=None, name=STACK):
+        self.session, self.name = session or boto3.Session(), name
+        [stack] = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
         self.outputs = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
         self.exports = dict(by_path(name, value) for name, value in exports(self.outputs["Environment"]))
         self.queue_url = self.exports["NAGARE_QUEUE_URL"]
@@ -52,6 +53,14 @@ class Deployed(Stack):
             return Answer(answer.status, single(answer.headers.items()), answer.read().decode())
 
 
+def deploy(*parameters, name=STACK):
+    """Deploys what was built with these parameters, and the writer's concurrency of `dev`."""
+    given = ["--stack-name", name, "--parameter-overrides", *parameters, "WriterMaximumConcurrency=2"]
+    command = ["sam", "deploy", "--config-env", "dev", "--no-progressbar", *given]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def exports(lines):
     """The names and values of `export` lines."""
     for line in lines.splitlines():
@@ -78,13 +87,15 @@ def let_batches(stack):
     """Lets the writer and the intake send batches. On AWS a batch needs no permission of its own, so the template names none; the
     emulator asks for one."""
     queue = stack.outputs["CommandQueueArn"]
-    let_send_batches("FanoutWriterRole", queue, queue.replace("-commands", "-dead-letters"))
-    let_send_batches("EventIntakeRole", queue)
+    let_send_batches(stack, "FanoutWriterRole", queue, queue.replace("-commands", "-dead-letters"))
+    if stack.exports["NAGARE_HISTORY"] == "on":
+        let_send_batches(stack, "EventIntakeRole", queue)
 
 
-def let_send_batches(named, *queues):
+def let_send_batches(stack, named, *queues):
     iam = boto3.client("iam")
-    [role] = [role["RoleName"] for role in iam.list_roles()["Roles"] if named in role["RoleName"]]
+    named = f"{stack.name}-{named}"
+    [role] = [role["RoleName"] for role in iam.list_roles()["Roles"] if role["RoleName"].startswith(named)]
     statement = {"Effect": "Allow", "Action": "sqs:SendMessageBatch", "Resource": queues}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     iam.put_role_policy(RoleName=role, PolicyName="batches", PolicyDocument=policy)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from samcli.yamlhelper import yaml_dump, yaml_parse
 
-SENDERS = ("FanoutWriterRole", "ProjectorRole", "HistoryProjectorRole")
+SENDERS = ("FanoutWriterRole", "ProjectorRole")
+SENDERS_OF_HISTORY = ("HistoryProjectorRole",)
 
 
 def without_math(alarm):
@@ -42,7 +43,9 @@ def main(path):
         for statement in template["Resources"]["DeadLetterQueuePolicy"]["Properties"]["PolicyDocument"]["Statement"]
         if statement["Sid"] == "NobodyElse"
     ]
-    sessions = [{"Fn::Sub": f"arn:aws:sts::${{AWS::AccountId}}:assumed-role/${{{role}}}/*"} for role in SENDERS]
+    session = lambda role: {"Fn::Sub": f"arn:aws:sts::${{AWS::AccountId}}:assumed-role/${{{role}}}/*"}
+    sessions = [session(role) for role in SENDERS]
+    sessions += [{"Fn::If": ["KeepHistory", session(role), {"Ref": "AWS::NoValue"}]} for role in SENDERS_OF_HISTORY]
     deny["Condition"]["ArnNotEquals"]["aws:PrincipalArn"] += sessions
     Path(path).write_text(yaml_dump(template), encoding="utf-8")
 

@@ -77,5 +77,5 @@ done
 
 sam deploy --config-env dev --no-progressbar >"$work/deploy.log" 2>&1 || { cat "$work/deploy.log" >&2; exit 1; }
 "$sam/bin/python" -m pytest -q -p no:cacheprovider --durations=5 \
-    "$here"/test_{deployed,deployed_events,tokens,deployed_tenants}.py ||
+    "$here"/test_{deployed,deployed_events,tokens,deployed_tenants,deployed_history_off}.py ||
     { echo "what the emulator said is in $work/emulator.log" >&2; exit 1; }

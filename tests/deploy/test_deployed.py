@@ -13,11 +13,11 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from conftest import (
-    NAGARE, ROOT, delete, follow, hit, ids, instant, join, like, open_battle, open_poll, profile, publish, say, tag, unfollow, unique,
+    NAGARE, delete, follow, hit, ids, instant, join, like, open_battle, open_poll, profile, publish, say, tag, unfollow, unique,
     unsay, untag, until,
     update, vote,
 )
-from deployed import Deployed, poll, tell_the_shard
+from deployed import Deployed, deploy, poll, tell_the_shard
 
 
 @pytest.fixture(scope="module")
@@ -371,7 +371,7 @@ def test_secrets_are_rotated_as_the_runbook_says(owner, stack):
 
     old, by_old = secrets(owner), stack.page(bob, limit=1)["next_cursor"]
 
-    deploy(owner, "CursorSeal=second", "InternalSeal=second")
+    deploy_again(owner, "CursorSeal=second", "InternalSeal=second")
     new, by_new = secrets(owner), stack.page(bob, limit=1)["next_cursor"]
     # In a canary the old version and the new one answer side by side. The emulator keeps one, but what each of
     # them was told shows that they open the same: what sealed, opens, and the other way round.
@@ -380,7 +380,7 @@ def test_secrets_are_rotated_as_the_runbook_says(owner, stack):
     assert is_applied(owner, sealed(old["FanoutWriterName"][0], follow(unique("fan"), star)))
     check_large_publish(owner, star)
 
-    deploy(owner, "CursorSeal=second", "FirstCursorSealGeneration=1", "InternalSeal=second", "FirstInternalSealGeneration=1")
+    deploy_again(owner, "CursorSeal=second", "FirstCursorSealGeneration=1", "InternalSeal=second", "FirstInternalSealGeneration=1")
     last, by_last = secrets(owner), stack.page(bob, limit=1)["next_cursor"]
     for function, (seals, opens) in last.items():
         assert seals == new[function][0] and opens not in old[function]
@@ -390,12 +390,9 @@ def test_secrets_are_rotated_as_the_runbook_says(owner, stack):
     check_large_publish(owner, star)
 
 
-def deploy(owner, *parameters):
+def deploy_again(owner, *parameters):
     """Deploys with these parameters, besides those that samconfig.toml has for `dev`."""
-    ours = ["Stage=dev", "Authorization=iam", "LogRetentionDays=7", "WriterMaximumConcurrency=2", *parameters]
-    command = ["sam", "deploy", "--config-env", "dev", "--no-progressbar", "--parameter-overrides", *ours]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    deploy("Stage=dev", "Authorization=iam", "LogRetentionDays=7", *parameters)
     poll(owner, concurrency=2)
 
 

@@ -6,16 +6,14 @@ import http.server
 import json
 import os
 import ssl
-import subprocess
 import threading
 import time
 from pathlib import Path
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from deployed import Deployed, poll
+from deployed import Deployed, deploy, poll
 
-ROOT = Path(__file__).resolve().parents[2]
 KEY = "key-1"
 
 
@@ -72,11 +70,7 @@ def int64(number):
 def jwt_stack():
     """The stack, and the issuer that it was told of. Deployed once, for all modules."""
     issuer = Issuer()
-    overrides = ["Stage=dev", "Authorization=jwt", f"JwtIssuer={issuer.url}", "JwtAudience=timelines",
-                 "WriterMaximumConcurrency=2"]
-    command = ["sam", "deploy", "--config-env", "dev", "--no-progressbar", "--parameter-overrides", *overrides]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    deploy("Stage=dev", "Authorization=jwt", f"JwtIssuer={issuer.url}", "JwtAudience=timelines")
     stack = Deployed()
     poll(stack, concurrency=2)
     return stack, issuer

@@ -67,6 +67,26 @@ READ_VIEWS = [f"dynamodb:{action}" for action in ("BatchGetItem", "GetItem", "Qu
 FOLD_VIEWS = [f"dynamodb:{action}" for action in ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")]
 
 BREAKS = {
+    "an archive without the history": (
+        drop_at("Resources", "ArchiveBucket", "Condition"),
+        check.test_nothing_of_the_event_history_is_there_where_it_is_off,
+    ),
+    "a tenant's route without the history": (
+        drop_at("Resources", "AlertsRoute", "Condition"),
+        check.test_nothing_of_the_event_history_is_there_where_it_is_off,
+    ),
+    "a role that reaches events without the history": (
+        set_at(*statement("FanoutWriterRole", 6, "Fn::If", 0, "UseCanary")),
+        check.test_nothing_of_the_event_history_is_there_where_it_is_off,
+    ),
+    "no alarm of projections without the history": (
+        set_at("Resources", "ProjectionLagAlarm", "Condition", "KeepHistory"),
+        check.test_nothing_of_the_event_history_is_there_where_it_is_off,
+    ),
+    "no history unless it is asked for": (
+        set_at("Parameters", "History", "Default", "off"),
+        check.test_nothing_of_the_event_history_is_there_where_it_is_off,
+    ),
     "a route without authorization": (
         set_at(*properties("DefaultRoute", "AuthorizationType", "NONE")),
         check.test_every_route_has_an_authorizer,
@@ -384,7 +404,7 @@ BREAKS = {
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a writer that marks notifications by itself": (
-        set_at(*statement("FanoutWriterRole", 6, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"])),
+        set_at(*statement("FanoutWriterRole", 6, "Fn::If", 1, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a reader that cannot list likes": (
@@ -923,7 +943,7 @@ BREAKS = {
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "named producers who silence the intake": (
-        replace_at(*properties("CommandQueuePolicy", "PolicyDocument", "Statement", 2, "Fn::If", 1, "Condition", "ArnNotEquals", "aws:PrincipalArn", "Fn::Split", 1, "Fn::Sub", "${EventIntakeRole.Arn},", "")),
+        set_at(*properties("CommandQueuePolicy", "PolicyDocument", "Statement", 2, "Fn::If", 1, "Condition", "ArnNotEquals", "aws:PrincipalArn", "Fn::Split", 1, "Fn::Sub", 1, "Intake", "")),
         check.test_producers_can_be_named,
     ),
     "a function without an alarm": (
@@ -1043,19 +1063,19 @@ BREAKS = {
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
     "a metric on the dashboard that no code emits": (
-        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", '"EntriesRepeated"', '"EntriesResent"')),
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", 0, '"EntriesRepeated"', '"EntriesResent"')),
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
     "a search on the dashboard that finds nothing": (
-        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", "{Nagare,Reason,Stage}", "{Nagare,Reason}")),
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", 0, "{Nagare,Reason,Stage}", "{Nagare,Reason}")),
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
     "a table on the dashboard of what nobody logs": (
-        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", "sum(entries)", "sum(entry)")),
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", 0, "sum(entries)", "sum(entry)")),
         check.test_tables_on_the_dashboard_ask_for_what_is_logged,
     ),
     "a metric that nobody sees": (
-        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", '[".", "Problems", ".", "."],', "")),
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", 0, '[".", "Problems", ".", "."],', "")),
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
     "metrics of another stage": (
@@ -1083,7 +1103,7 @@ BREAKS = {
         check.test_outputs_tell_the_command_line_where_the_stack_is,
     ),
     "an output without the facts": (
-        replace_at("Outputs", "Environment", "Value", "Fn::Sub", "export NAGARE_FACTS_TABLE=${FactsTable}\n", ""),
+        replace_at("Outputs", "Environment", "Value", "Fn::Sub", 0, "export NAGARE_FACTS_TABLE=${FactsTable}\n", ""),
         check.test_outputs_tell_the_command_line_where_the_stack_is,
     ),
     "views that are called facts": (
@@ -1091,7 +1111,7 @@ BREAKS = {
         check.test_outputs_tell_the_command_line_where_the_stack_is,
     ),
     "an output that does not say what the API demands": (
-        replace_at("Outputs", "Environment", "Value", "Fn::Sub", "export NAGARE_AUTHORIZATION=${Authorization}\n", ""),
+        replace_at("Outputs", "Environment", "Value", "Fn::Sub", 0, "export NAGARE_AUTHORIZATION=${Authorization}\n", ""),
         check.test_outputs_tell_the_command_line_where_the_stack_is,
     ),
     "a parameter that is gone": (
@@ -1462,12 +1482,16 @@ CODE_BREAKS = {
         append_to("command_line", "NAGARE_NEW"),
         check.test_outputs_tell_the_command_line_where_the_stack_is,
     ),
+    "metrics of another function of the history": (
+        append_to(*function("FanoutWriter", "counts", "metrics"), "KeeperTicks"),
+        check.test_nothing_of_the_event_history_is_there_where_it_is_off,
+    ),
     **{
         f"another bill: {what}": (
             set_at("bill", what, value),
             check.test_the_bill_is_of_this_template,
         )
-        for what, value in (("alarm_metrics", 1), ("secrets", 1), ("keys", 2), ("writer_memory", 128), ("reader_memory", 128), ("projector_memory", 128), ("log_one_in", 1), ("access_line", "{}"))
+        for what, value in (("alarm_metrics", 1), ("alarm_metrics_without_history", 1), ("secrets", 1), ("keys", 2), ("writer_memory", 128), ("reader_memory", 128), ("projector_memory", 128), ("log_one_in", 1), ("access_line", "{}"))
     },
 }
 

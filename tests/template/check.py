@@ -9,12 +9,13 @@ import re
 import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import pytest
 import yaml
 from cloudwatch import Expression
 from expand import ROOT, expand, source
+from render import Rendering, with_history
 
 # Each with what wakes it: a queue, or the stream of a table; or the API, or a schedule.
 FUNCTIONS = {
@@ -145,10 +146,14 @@ def permissions():
 
 @dataclass
 class Stack:
-    """The template as written, and as CloudFormation gets it."""
+    """The template as written, as CloudFormation gets it (`whole`), and what that is with the event history."""
 
     written: dict
-    expanded: dict
+    whole: dict
+
+    @cached_property
+    def expanded(self):
+        return with_history(self.whole)
 
     @property
     def resources(self):
@@ -814,8 +819,9 @@ def test_canary_deployment_is_off_by_default_and_leaves_nothing_then(stack):
         watched |= alarms
     assert {alarm for alarm in watched if alarm.endswith("CanaryAlarm")} == CANARY_ALARMS
     granted = {s["Sid"]: s for n, s in statements(stack) if n == "DeploymentRole" and "Sid" in s}
-    assert {named(r) for r in granted["WatchAlarms"]["Resource"]} == {f"{alarm}.Arn" for alarm in watched}
-    assert names_in(granted["MoveAliases"]["Resource"]) == IN_CANARY
+    resources = lambda sid: granted[sid]["Resource"] + granted[f"{sid}OfHistory"]["Resource"]
+    assert {named(r) for r in resources("WatchAlarms")} == {f"{alarm}.Arn" for alarm in watched}
+    assert names_in(resources("MoveAliases")) == IN_CANARY
 
 
 def test_a_canary_is_ended_by_what_few_requests_raise(stack):
@@ -1512,6 +1518,51 @@ def test_the_dashboard_shows_every_alarm(stack):
         assert widget["x"] + widget["width"] <= 24
 
 
+# --- Without the event history --------------------------------------------------------------------
+
+
+OF_HISTORY = {"HistoryReader", "EventIntake", "HistoryProjector", "PeriodKeeper"}
+
+
+def without_history(stack):
+    """{name: type and properties} of what is there where the history is off, and everything else is on. No reference leads to what is not."""
+    given = {"History": "off", "CorsOrigins": "*", "EventCapacity": "provisioned", "Producers": "arn:aws:iam::123456789012:role/producer"}
+    given |= {"CanaryDeployment": "true", "ExpectedRequests": "1", "ExpectedCommands": "1"}
+    defaults = {name: str(parameter["Default"]) for name, parameter in stack.whole["Parameters"].items()}
+    rendering = Rendering(stack.whole, defaults | given)
+    outputs = [one for one in stack.whole["Outputs"].values() if "Condition" not in one or rendering.condition(one["Condition"])]
+    assert rendering.value([one["Value"] for one in outputs])
+    there = {name: one["Type"] for name, one in stack.whole["Resources"].items() if rendering.exists(name)}
+    return {name: (kind, rendering.properties(name)) for name, kind in there.items()}
+
+
+def test_nothing_of_the_event_history_is_there_where_it_is_off(stack):
+    """And all else is."""
+    assert stack.default("History") == "on"
+    assert stack.written["Parameters"]["History"]["AllowedValues"] == ["on", "off"]
+    there = without_history(stack)
+    of_type = lambda kind: {name: properties for name, (other, properties) in there.items() if other == kind}
+    assert set(of_type("AWS::Lambda::Function")) == set(FUNCTIONS) - OF_HISTORY
+    left = {name for name in there for function in OF_HISTORY if name.startswith(function)}
+    assert not left, f"without their function: {sorted(left)}"
+    assert not [name for name, (kind, _) in there.items() if kind.startswith(("AWS::S3::", "AWS::Scheduler::"))]
+    assert {f"{function}Role" for function in FUNCTIONS} - set(there) == {f"{function}Role" for function in OF_HISTORY}
+    routes = {properties["RouteKey"] for properties in of_type("AWS::ApiGatewayV2::Route").values()}
+    wanted = {*code()["api"]["routes"], *REST, *PREFLIGHTS}
+    assert routes == {key for key in wanted if "/v1/tenants/" not in key}
+    # What nobody else counts, and nobody but they are.
+    counted = lambda functions: {metric for name in functions for metric in code()["functions"][name]["counts"]["metrics"]}
+    gone = counted(OF_HISTORY) - counted(set(FUNCTIONS) - OF_HISTORY)
+    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+        _, metric, dimensions = metrics_of(alarm["Properties"])[0]
+        is_gone = metric in gone or bool(names_in(dimensions) & OF_HISTORY) or name == "EventsBehindAlarm"
+        assert (name not in there) == is_gone, name
+    widgets = json.loads(there["Dashboard"][1]["DashboardBody"])["widgets"]
+    assert len(widgets) > 15 and not any(metric in json.dumps(widgets) for metric in gone)
+    policies = json.dumps([properties for kind, properties in there.values() if kind == "AWS::IAM::Role"])
+    assert "-events-" not in policies and "s3:" not in policies
+
+
 # --- How it is used -------------------------------------------------------------------------------
 
 
@@ -1637,6 +1688,8 @@ def test_the_bill_is_of_this_template(stack):
     """`nagare estimate` knows by itself what is paid for and how large it is."""
     bill = code()["bill"]
     assert bill["alarm_metrics"] == sum(len(metrics_of(a["Properties"])) for name, a in alarms(stack).items() if name not in EXPECTING)
+    without = [properties for name, (kind, properties) in without_history(stack).items() if kind == "AWS::CloudWatch::Alarm" and name in set(alarms(stack)) - set(EXPECTING)]
+    assert bill["alarm_metrics_without_history"] == sum(len(metrics_of(properties)) for properties in without)
     assert bill["secrets"] == len(stack.of_type("AWS::SecretsManager::Secret"))
     assert bill["keys"] == len(stack.of_type("AWS::KMS::Key"))
     for function, memory in (("FanoutWriter", "writer"), ("TimelineReader", "reader"), ("HistoryReader", "reader"), ("Projector", "projector"), ("HistoryProjector", "projector")):

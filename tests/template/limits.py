@@ -296,7 +296,7 @@ BREAKS = {
         "KeeperSchedule: .* is not a schedule",
     ),
     "a dashboard that is not JSON": (
-        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", '"widgets": [', '"widgets": [,')),
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", 0, '"widgets": [', '"widgets": [,')),
         "Dashboard: the body is not JSON",
     ),
     "a function that waits too long": (set_at("Globals", "Function", "Timeout", 901), "seconds of a call: 901"),

@@ -231,6 +231,7 @@ class Rendering:
         return self._named(name, RESOURCES[self.template["Resources"][name]["Type"]][3][attribute])
 
     def _named(self, logical, form):
+        assert self.exists(logical), f"{logical} is not there, and something refers to it"
         resource = self.template["Resources"][logical]
         given, most, _, _ = RESOURCES[resource["Type"]]
         name = self.value(resource.get("Properties", {}).get(given, {"Ref": "AWS::NoValue"}))
@@ -264,6 +265,49 @@ class Rendering:
     def _select(self, argument):
         index, values = argument
         return self.value(values)[int(index)]
+
+
+# --- The event history ----------------------------------------------------------------------------
+
+
+def with_history(template):
+    """The template as it is where the event history is on, without a trace of the parameter."""
+    # The conditions that are true then, and those that others are the same as.
+    conditions, meant = {}, {"KeepHistory": None}
+    for name, condition in template["Conditions"].items():
+        terms = [one for one in condition.get("Fn::And", []) if one != {"Condition": "KeepHistory"}]
+        if len(terms) == 1 and "Condition" in terms[0]:
+            meant[name] = terms[0]["Condition"]
+        elif name not in meant:
+            conditions[name] = terms[0] if len(terms) == 1 else condition
+
+    def reduced(it):
+        if isinstance(it, list):
+            return [reduced(one) for one in it]
+        if not isinstance(it, dict):
+            return it
+        if "Fn::If" in it:
+            name, yes, no = it["Fn::If"]
+            name = meant.get(name, name)
+            return {"Fn::If": [name, reduced(yes), reduced(no)]} if name else reduced(yes)
+        if isinstance(it.get("Fn::Sub"), list):
+            return {"Fn::Sub": spelled_out(*reduced(it["Fn::Sub"]))}
+        it = {key: reduced(value) for key, value in it.items()}
+        if isinstance(condition := it.get("Condition"), str) and not (condition := meant.get(condition, condition)):
+            del it["Condition"]
+        elif isinstance(condition, str):
+            it["Condition"] = condition
+        return it
+
+    return reduced({**template, "Conditions": conditions})
+
+
+def spelled_out(text, variables):
+    """The text of an `Fn::Sub`, with what its variables stand for in their place."""
+    for name, value in variables.items():
+        said = value if isinstance(value, str) else value.get("Fn::Sub") or "${" + value["Ref"] + "}"
+        text = text.replace("${" + name + "}", said)
+    return text
 
 
 # --- Variants -------------------------------------------------------------------------------------

@@ -19,6 +19,13 @@ use shared::social::timelines::{Reconciler, Timelines};
 
 use crate::{CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, FanOutLimits, Writer};
 
+/// The context of a command of the event history, which only exists if that is on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct History<'a> {
+    pub(crate) cx: &'a Context,
+    pub(crate) events: &'a Events,
+}
+
 /// One delivery of one command, and the handles that it may use. The usage of its calls is counted separately.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
@@ -32,7 +39,8 @@ pub(crate) struct Context {
     pub(crate) fan_outs: FanOuts,
     pub(crate) tags: Tags,
     pub(crate) queues: WriteQueues,
-    pub(crate) events: Events,
+    /// For [`Self::history`].
+    pub(crate) events: Option<Events>,
     pub(crate) commands: CommandQueue,
     pub(crate) dead_letters: DeadLetterQueue,
     pub(crate) limits: FanOutLimits,
@@ -66,7 +74,7 @@ impl Context {
             ledger,
             facts: writer.facts.over(dynamo),
             views: writer.views.over(dynamo),
-            events: writer.events.over(dynamo),
+            events: writer.events.as_ref().map(|events| events.over(dynamo)),
             commands,
             dead_letters,
             limits: writer.limits,
@@ -76,6 +84,15 @@ impl Context {
             hold: writer.hold,
             bus: writer.bus.clone(),
         }
+    }
+
+    /// The context of a command of the event history.
+    ///
+    /// # Errors
+    /// [`Failure::HistoryOff`]
+    pub(crate) fn history(&self) -> Result<History<'_>, Failure> {
+        let events = self.events.as_ref().ok_or(Failure::HistoryOff)?;
+        Ok(History { cx: self, events })
     }
 
     /// The writes after which a command notes that it is complete. A repeated command notes it after any write, because it may be repeated

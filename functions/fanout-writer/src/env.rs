@@ -7,6 +7,7 @@ shared::variables!(
     EVENT_SETTINGS,
     EVENTS_TABLE_PREFIX,
     FACTS_TABLE,
+    HISTORY,
     IDLE_DAYS,
     INTERNAL_SECRETS,
     LEDGER_TABLE,

@@ -49,6 +49,11 @@ pub enum Failure {
     /// Another event of the customer has the same id and the same instant.
     #[error("event {event_id} of {at} was recorded before with another name or other properties")]
     EventConflict { event_id: EventId, at: Timestamp },
+    /// The command is of the event history, which this stack does not have.
+    #[error(
+        "the event history is off in this stack: deploy it with History=on, and send this again"
+    )]
+    HistoryOff,
     /// A tenant has as many definitions as it may have.
     #[error("{0}")]
     TooManyDefinitions(#[from] TooManyDefinitions),
@@ -82,6 +87,7 @@ impl Failure {
             | Self::Full { .. }
             | Self::EventTooLate { .. }
             | Self::EventConflict { .. }
+            | Self::HistoryOff
             | Self::TooManyDefinitions(_) => true,
             // Others are repaired sooner or later; the message waits for that.
             Self::Dynamo(_) | Self::Queue(_) | Self::Bus(_) | Self::NotMade(_) => self.is_refusal(),
@@ -103,6 +109,7 @@ impl Failure {
             | Self::EventTooLate { .. }
             | Self::NotMade(_)
             | Self::EventConflict { .. }
+            | Self::HistoryOff
             | Self::TooManyDefinitions(_) => false,
         }
     }
@@ -141,6 +148,7 @@ impl Failure {
             | Self::EventTooLate { .. }
             | Self::NotMade(_)
             | Self::EventConflict { .. }
+            | Self::HistoryOff
             | Self::TooManyDefinitions(_) => self.to_string(),
         }
     }
@@ -155,6 +163,7 @@ impl Failure {
             Self::EventTooLate { .. } => "event-too-late",
             Self::EventConflict { .. } => "event-conflict",
             Self::NotMade(_) => "table-missing",
+            Self::HistoryOff => "history-off",
             Self::TooManyDefinitions(_) => "too-many-definitions",
             Self::Dynamo(error) => error.reason(),
             Self::Queue(error) => error.reason(),

@@ -51,6 +51,7 @@ use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent
 use futures::future::{BoxFuture, join_all};
 use shared::command::{Command, InternalSeal};
 use shared::history::events::{EventSettings, EventTables, Events};
+use shared::history::switch::HistorySwitch;
 use shared::platform::dead_letters::LetterSeal;
 use shared::platform::dynamo::PacedTable;
 use shared::platform::environment::Environment;
@@ -109,7 +110,8 @@ pub struct Writer {
     pub change_log: ChangeLog,
     /// The work that waits for a group commit. Shared by all deliveries of a process, too.
     pub queues: WriteQueues,
-    pub events: Events,
+    /// Where events are recorded; `None` if the event history is off.
+    pub events: Option<Events>,
     /// How long a batch waits before it is acknowledged; the same as the readers' hold.
     pub hold: Hold,
     pub bus: Bus,
@@ -126,8 +128,14 @@ impl Writer {
         let Environment { variables, dynamo, metrics, clock, .. } = environment;
         let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
         let timelines = PacedTable::new(environment.table(env::TIMELINES_TABLE)?);
-        let events = EventTables::new(dynamo, &variables.required(env::EVENTS_TABLE_PREFIX)?);
-        let settings = EventSettings::among(variables, &env::EVENT_SETTINGS)?;
+        let events = match variables.parsed_or(env::HISTORY, HistorySwitch::On)? {
+            HistorySwitch::On => {
+                let prefix = variables.required(env::EVENTS_TABLE_PREFIX)?;
+                let settings = EventSettings::among(variables, &env::EVENT_SETTINGS)?;
+                Some(Events::new(settings, &EventTables::new(dynamo, &prefix), &ledger))
+            }
+            HistorySwitch::Off => None,
+        };
         let secrets = variables.secrets(env::INTERNAL_SECRETS)?;
         let letters = environment.sender(env::DEAD_LETTER_QUEUE_URL)?;
         Ok(Self {
@@ -148,7 +156,7 @@ impl Writer {
                 variables.parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?,
             ),
             queues: WriteQueues::default(),
-            events: Events::new(settings, &events, &ledger),
+            events,
             hold: Hold::default(),
             bus: environment.bus(env::EVENT_BUS_NAME),
             shares: Shares::default(),

@@ -11,8 +11,9 @@
 //! them would begin before one of them is complete, would refuse each other's writes, and each
 //! would do all of the work.
 //!
-//! A command about a register or a content is never refused. If any other is handed on before it is known whether it is refused,
-//! those that it stands for are applied, or handed on, by themselves, so that each refusal counts.
+//! A command about a register or a content is never refused, except where the event history is off.
+//! If any other is handed on before it is known whether it is refused, those that it stands for are
+//! applied, or handed on, by themselves, so that each refusal counts.
 //!
 //! A delivery that may not be the first of its message is applied by itself, and stands for no
 //! other: it does all of the work again, because an earlier one may have died half-way. If a

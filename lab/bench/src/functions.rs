@@ -36,7 +36,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         clock: stage.clock.clone(),
         change_log: ChangeLog::default(),
         queues: WriteQueues::default(),
-        events: stage.tables.events.clone(),
+        events: Some(stage.tables.events.clone()),
         hold: Hold::default(),
         bus: Bus::off(),
         shares: Shares::default(),

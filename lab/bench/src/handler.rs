@@ -85,7 +85,7 @@ impl Handler {
             clock: clock.clone(),
             change_log: ChangeLog::default(),
             queues: WriteQueues::default(),
-            events: tables.events,
+            events: Some(tables.events),
             hold: Hold::default(),
             bus: Bus::off(),
             shares: Shares::unbounded(),

@@ -68,7 +68,7 @@ def test_what_is_missing_is_named_at_start(function, variable, value):
         ("event-intake", "NAGARE_TENANT_EVENTS_PER_SECOND", "-1"), ("timeline-reader", "NAGARE_TENANT_CLAIM", " "),
         ("timeline-reader", "NAGARE_VIEWER_CLAIM", " "), ("event-intake", "NAGARE_VIEWER_CLAIM", "two words"),
         ("projector", "NAGARE_READ_NOTIFICATION_DAYS", "3651"), ("period-keeper", "NAGARE_EVENT_PERIOD", "year"),
-        ("period-keeper", "NAGARE_STREAM_MAPPING", "{}"),
+        ("period-keeper", "NAGARE_STREAM_MAPPING", "{}"), ("fanout-writer", "NAGARE_HISTORY", "maybe"),
     ],
 )
 def test_what_is_wrong_is_named_at_start(function, variable, value):

@@ -185,6 +185,19 @@ def test_what_is_printed_for_people_is_the_same(estimate, files):
     printed = {tuple(part.strip() for part in (row[:16], row[16:40])): row.split()[-1] for row in table[: len(lines)]}
     assert printed == {name: f"{line['dollars']:.2f}" for name, line in lines.items()}
     assert table[len(lines)].split() == ["total", f"{found['dollars']:.2f}"]
+    fixed = found["fixed_dollars"]
+    assert [row.split()[-1] for row in table[len(lines) + 1 :][:2]] == [f"{fixed[name]:.2f}" for name in ("history_on", "history_off")]
+
+
+def test_what_is_fixed_depends_on_the_event_history(estimate, files):
+    """It is the bill of a month without commands and reads, but for metrics of what happens."""
+    found, lines = bill(estimate("--deliveries-per-day", 0, "--json"))
+    fixed = found["fixed_dollars"]
+    assert fixed["history_on"] == pytest.approx(found["dollars"] - lines["CloudWatch", "metrics"]["dollars"])
+    alarm = lines["CloudWatch", "alarms"]["price"]
+    assert 0 < fixed["history_off"] < fixed["history_on"] - 20 * alarm
+    busy, _ = bill(estimate(*files, "--reads-per-day", 5e6, "--json"))
+    assert busy["fixed_dollars"] == fixed
 
 
 def test_other_prices(estimate, files, tmp_path):

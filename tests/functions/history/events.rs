@@ -149,7 +149,7 @@ async fn instants_before_the_deployments_earliest_are_malformed() {
     let mut world = world().await;
     world.done(&[login("old", "2014-12-31T23:59:59.999Z")]).await;
     assert_eq!(reasons(&world).await, ["malformed"]);
-    world.writer.events.settings.earliest =
+    world.writer.events.as_mut().unwrap().settings.earliest =
         shared::history::events::EventSettings::EARLIEST_BY_HAND;
     world.done(&[login("old", "2014-12-31T23:59:59.999Z")]).await;
     assert_eq!(reasons(&world).await, ["event-too-late"]);
@@ -196,7 +196,8 @@ async fn all_who_put_an_event_put_it_under_the_number_of_the_made_row() {
     // Another process.
     let (events, ledger) = (&world.tables.events, &world.writer.ledger);
     let settings = shared::history::events::EventSettings::default();
-    world.writer.events = shared::history::events::Events::new(settings, events.tables(), ledger);
+    let events = shared::history::events::Events::new(settings, events.tables(), ledger);
+    world.writer.events = Some(events);
     assert_eq!(world.write(&[&body], 1).await, [0_usize; 0]);
     assert_eq!(world.events_in("2026-11").await, 10);
 }

@@ -7,3 +7,4 @@ pub(crate) mod keeper;
 pub(crate) mod refusals;
 pub(crate) mod rules;
 pub(crate) mod summaries;
+pub(crate) mod switch;

@@ -21,7 +21,7 @@ use crate::platform::redaction::logs;
 #[tokio::test(start_paused = true)]
 async fn what_the_template_has_to_agree_with_is_written_down() {
     let found = json!({
-        "functions": functions(&logged_by_writer().await, &logged_by_reader().await),
+        "functions": functions().await,
         "api": api(),
         "tables": tables(),
         "local": local_stack(),
@@ -53,7 +53,7 @@ async fn what_the_template_has_to_agree_with_is_written_down() {
 }
 
 /// What each function reads of its environment, counts and logs, and how long the API's wait.
-fn functions(writer: &BTreeSet<String>, reader: &BTreeSet<String>) -> Value {
+async fn functions() -> Value {
     let optional = [env::ONLY_SHARD];
     let of = |variables: Vec<&'static str>, counted: metrics::MetricNames| {
         let texts = counted.by.into_iter().all(|by| counted.texts.iter().any(|text| text == by));
@@ -79,8 +79,9 @@ fn functions(writer: &BTreeSet<String>, reader: &BTreeSet<String>) -> Value {
     found["HistoryReader"]["patience_seconds"] = history_reader::PATIENCE.as_secs().into();
     found["HistoryProjector"]["brought_back"] = redriven::PREFIX.into();
     found["Projector"]["is_told_of_the_shard"] = batch.shard_id.is_some().into();
-    found["FanoutWriter"]["logs"] = json!(writer);
-    found["TimelineReader"]["logs"] = json!(reader);
+    found["FanoutWriter"]["logs"] = json!(logged_by_writer().await);
+    found["TimelineReader"]["logs"] = json!(logged_by_reader("/v1/timelines/bob").await);
+    found["HistoryReader"]["logs"] = json!(logged_by_reader("/v1/tenants/acme/customers").await);
     found
 }
 
@@ -186,12 +187,12 @@ async fn logged_by_writer() -> BTreeSet<String> {
 }
 
 /// What lines say of requests: of one that is answered, of one that is not understood and of one that cannot be read.
-async fn logged_by_reader() -> BTreeSet<String> {
+async fn logged_by_reader(path: &str) -> BTreeSet<String> {
     let faults = "errors=100%".parse().unwrap();
     let broken = World::behind(|inside| SharedHttpConnector::new(Faulty::new(faults, inside)));
     let (logs, _guard) = logs();
     for (world, query) in [(&World::new(), ""), (&World::new(), "limit=0"), (&broken, "")] {
-        let event = api_event("GET", "/v1/timelines/bob", query, None);
+        let event = api_event("GET", path, query, None);
         let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
         world.respond(&event, soon()).await;
     }

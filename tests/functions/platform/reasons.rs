@@ -33,6 +33,7 @@ fn every_reason_is_known_and_in_the_runbook() {
         TooManyDefinitions.into(),
         Failure::EventTooLate { event_id: event_id(), at, period, until: at },
         Failure::EventConflict { event_id: event_id(), at },
+        Failure::HistoryOff,
         Failure::NotMade(period),
         DynamoError::Throttled.into(),
         DynamoError::Contended.into(),

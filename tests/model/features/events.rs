@@ -34,7 +34,7 @@ const TOO_LATE: [&str; 2] = ["2026-11-12T23:59:59.999Z", "2026-11-01T12:00:00.00
 /// Days are periods that close a week after their end. On two of them a customer has several keys.
 pub(crate) async fn prepare(world: &mut World) {
     let settings = EventSettings { length: PeriodLength::Day, ..EventSettings::default() };
-    world.writer.events.settings = settings;
+    world.writer.events.as_mut().unwrap().settings = settings;
     world.history_reader.events.settings = settings;
     for (day, keys) in (10..25).map(|day| (day, if matches!(day, 16 | 19) { 3 } else { 1 })) {
         let day = format!("2026-11-{day}");

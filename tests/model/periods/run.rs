@@ -64,7 +64,7 @@ pub(super) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
 
 /// Events, of which nothing is known yet.
 fn events(world: &World, settings: EventSettings) -> Events {
-    Events::new(settings, world.writer.events.tables(), &world.writer.ledger)
+    Events::new(settings, world.writer.events.as_ref().unwrap().tables(), &world.writer.ledger)
 }
 
 /// A batch that a writer works on, and which of its events came too late.
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
         let clock = || Clock::manual(world.clock.now());
         let writer = |_: &i64| Writer {
             clock: clock(),
-            events: events(world, plan.settings),
+            events: Some(events(world, plan.settings)),
             ..world.writer.clone()
         };
         let keeper = |(_, limits): &(i64, _)| Keeper {
@@ -279,7 +279,7 @@ impl<'a> Run<'a> {
         } else if n == 0 {
             // A process that is new knows nothing of periods.
             let writer = self.random.choice(&mut self.writers).unwrap();
-            writer.events = events(self.world, self.plan.settings);
+            writer.events = Some(events(self.world, self.plan.settings));
         }
     }
 

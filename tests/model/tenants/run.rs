@@ -69,7 +69,7 @@ pub(super) fn with(seed: u64, history: &[Sent], victim: Option<Victim>) -> Resul
         }
     });
     world.history_reader.events = events(&world, plan.settings);
-    world.writer.events = events(&world, plan.settings);
+    world.writer.events = Some(events(&world, plan.settings));
     world.keeper.settings = plan.settings;
     world.clock.set(Timestamp::from_unix_millis(START));
     let facts = RefCell::default();
@@ -83,7 +83,7 @@ pub(super) fn with(seed: u64, history: &[Sent], victim: Option<Victim>) -> Resul
 
 /// Events, of which nothing is known yet.
 fn events(world: &World, settings: EventSettings) -> Events {
-    Events::new(settings, world.writer.events.tables(), &world.writer.ledger)
+    Events::new(settings, world.writer.events.as_ref().unwrap().tables(), &world.writer.ledger)
 }
 
 /// A batch that a writer works on.
@@ -326,7 +326,7 @@ impl<'a> Run<'a> {
             self.facts.borrow_mut().ticks[dead.nth].ended = self.now();
         } else {
             // A process that is new knows nothing of periods.
-            self.writer.events = events(self.world, self.plan.settings);
+            self.writer.events = Some(events(self.world, self.plan.settings));
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use nagare_operator::cost::Activity;
 use nagare_operator::cost::answers::{self, Gzip};
-use nagare_operator::cost::bill::{Bill, LOG_BYTES, Line};
+use nagare_operator::cost::bill::{Bill, FixedDollars, LOG_BYTES, Line};
 use nagare_operator::cost::events::EventRates;
 use nagare_operator::cost::likes::LikeRates;
 use nagare_operator::cost::month::{Assumed, Graph, Month, Rates};
@@ -320,6 +320,9 @@ impl Estimate {
         say!("{:<16}{:<24}{:>22}{:>28}{:>11}", "service", "", "a month", "price", "dollars")?;
         bill.lines.iter().try_for_each(print_line)?;
         say!("{:<90}{:>11.2}", "total", bill.dollars)?;
+        let FixedDollars { history_on, history_off } = bill.fixed_dollars;
+        say!("{:<90}{history_on:>11.2}", "of it fixed, if nothing happens")?;
+        say!("{:<90}{history_off:>11.2}", "fixed with History=off")?;
         if let Some(dollars) = bill.provisioned_dollars {
             say!("{:<90}{dollars:>11.2}", "the same with EventCapacity=provisioned")?;
         }

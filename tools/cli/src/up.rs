@@ -21,6 +21,7 @@ use nagare_telemetry::LocalTelemetry;
 use nagare_telemetry::playing::Playing;
 use nix::unistd::setsid;
 use shared::history::events::EventSettings;
+use shared::history::switch::HistorySwitch;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::env;
 use tokio::signal::unix::{SignalKind, signal};
@@ -68,6 +69,9 @@ pub(super) struct Up {
     /// `errors=5%,queue-resets=5%,writes=4000,seed=7` (docs/FAULTS.md lists them).
     #[arg(long, value_name = "SETTINGS", num_args = 0..=1, require_equals = true, default_missing_value = "all=1%")]
     faults: Option<Faults>,
+    /// Whether there is the event history, as the template's `History`: on or off.
+    #[arg(long, value_name = "SWITCH", default_value = "on")]
+    history: HistorySwitch,
     #[command(flatten)]
     time: Time,
     /// Keep to the template's visibility timeout: a message that was not acknowledged is delivered again
@@ -104,6 +108,7 @@ impl Up {
             cors: Vec::new(),
             public_cache: 0,
             faults: None,
+            history: HistorySwitch::On,
             time: Time::default(),
             template_visibility: false,
             print_env: false,
@@ -135,6 +140,7 @@ impl Up {
             telemetry: telemetry.clone(),
             clock: Clock::system(),
             start_at: self.time.clock,
+            history: self.history,
             event_period: self.time.event_period,
             events: self.time.events(),
             parking: self.time.idle_days.clone(),
@@ -143,7 +149,7 @@ impl Up {
         let stack = self.with_console(stack, telemetry).await.start().await?;
         clock::go_by(stack.clock());
         let life = match self.sample {
-            true => Some(load_sample(&stack).await?),
+            true => Some(load_sample(&stack, self.history).await?),
             false => None,
         };
         let asked_to_end = asked_to_end()?;
@@ -289,13 +295,14 @@ fn not_started(error: StackError) -> Failure {
 }
 
 /// Sends the sample over the queue, like any producer, and waits until it is applied. Returns what goes on.
-async fn load_sample(stack: &Stack) -> Result<Life, Failure> {
+async fn load_sample(stack: &Stack, history: HistorySwitch) -> Result<Life, Failure> {
     let now = stack.clock().now();
-    let mut life = Life::new(now)?;
+    let mut life = Life::new(now, history)?;
     let remote = Remote::of(Target::Local(Note::new(stack.port(), stack.environment()))).await?;
     let settings = EventSettings::of_variables(|name| stack.variable(name).map(ToOwned::to_owned));
     let settings = settings.map_err(|e| Failure::Usage(e.to_string()))?;
-    let sent = sample::commands(now, &settings).into_iter().chain(life.opening(now)?);
+    let settings = history.is_on().then_some(&settings);
+    let sent = sample::commands(now, settings).into_iter().chain(life.opening(now)?);
     complete(&remote, stream::iter(sent.map(Ok)), |_| ()).await?;
     Ok(life)
 }

@@ -3,6 +3,7 @@
 use aws_config::SdkConfig;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use shared::history::events::{EventSettings, EventTables, Events};
+use shared::history::switch::HistorySwitch;
 use shared::platform::dead_letters::DeadLetters;
 use shared::platform::dynamo::{Dynamo, PacedTable, Table};
 use shared::platform::facts::Facts;
@@ -197,6 +198,13 @@ impl Remote {
         let services = Services::unchecked(SharedHttpConnector::new(http), REGION);
         let endpoint = self.target.required(env::S3_ENDPOINT)?;
         Ok(Objects::new(&services.at(Some(endpoint)), &bucket))
+    }
+
+    /// Whether the stack has the event history.
+    pub fn history(&self) -> Result<HistorySwitch, Failure> {
+        let word = self.target.optional(env::HISTORY);
+        let switch = word.map_or(Ok(HistorySwitch::On), |word| word.parse());
+        switch.map_err(|e| Failure::Usage(format!("{}: {e}", env::HISTORY)))
     }
 
     /// How events are kept.

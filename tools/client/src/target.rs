@@ -25,7 +25,8 @@ const NAMING: [&str; 8] = [
 ];
 
 /// The variables that name other parts of the stack, and its settings.
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 9] = [
+    env::HISTORY,
     env::ARCHIVE_BUCKET,
     env::EVENTS_TABLE_PREFIX,
     env::EVENT_PERIOD,
@@ -51,7 +52,7 @@ const OTHERS: [&str; 9] = [
 /// The variables that say where a stack is and how it is set up.
 #[must_use]
 pub fn stack_variables() -> Vec<&'static str> {
-    [NAMING, SETTINGS].concat()
+    [&NAMING[..], &SETTINGS].concat()
 }
 
 /// The stack that a command talks to.

@@ -51,7 +51,9 @@ pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
                 li { a href="timeline" { "Timeline as anybody" } ": choose a viewer, page both ways, follow, like." }
                 li { a href="commands" { "Publish" } ": every command from a form, and what becomes of it." }
                 li { a href="show" { "Polls and battles" } ": as they move." }
-                li { a href="tenants" { "Tenants" } ": what their customers do, scores and alerts; " a href="events" { "events" } ": the periods in which all of it is kept." }
+                @if console.has_history {
+                    li { a href="tenants" { "Tenants" } ": what their customers do, scores and alerts; " a href="events" { "events" } ": the periods in which all of it is kept." }
+                }
                 li { a href="queues" { "Queues and dead letters" } ": depths, reasons, redrive and drop." }
                 li { a href="log" { "Log" } ": what the functions say; " a href="numbers" { "metrics" } " of the last hour, and their cost; "
                     a href="faults" { "faults" } ": make things go wrong, and see that nothing is lost." }

@@ -39,6 +39,7 @@ pub(super) enum Place {
 /// A page with its address and its name.
 type Entry = (Place, &'static str, &'static str);
 
+const HISTORY: &str = "History";
 /// The pages of the social backend, of the event history, and of the platform below both.
 const MENU: [(&str, &[Entry]); 3] = [
     (
@@ -51,7 +52,7 @@ const MENU: [(&str, &[Entry]); 3] = [
             (Place::Show, "show", "Polls and battles"),
         ],
     ),
-    ("History", &[(Place::Events, "events", "Events"), (Place::Tenants, "tenants", "Tenants")]),
+    (HISTORY, &[(Place::Events, "events", "Events"), (Place::Tenants, "tenants", "Tenants")]),
     (
         "Platform",
         &[
@@ -80,11 +81,11 @@ pub(super) fn page(console: &Console, place: Place, title: &str, content: Markup
         // It asks for what is in it (`looking.rs`).
         div #bell hx-get={ (PATH) "bell" } hx-trigger="load" hx-swap="outerHTML" { a href={ (PATH) "people" } { "Look as…" } }
         nav aria-label="Views" {
-            @for (group, entries) in MENU {
+            @for (group, entries) in MENU.iter().filter(|(group, _)| *group != HISTORY || console.has_history) {
                 div {
                     span { (group) }
                     ul aria-label=(group) {
-                        @for (entry, address, name) in entries {
+                        @for (entry, address, name) in *entries {
                             li { a href={ (PATH) (address) } aria-current=[(*entry == place).then_some("page")] { (name) } }
                         }
                     }

@@ -96,6 +96,7 @@ pub enum Mode {
 
 pub struct Console {
     remote: Remote,
+    has_history: bool,
     reads: Reads,
     mode: Mode,
     /// The account and region, if the stack is on AWS.
@@ -141,6 +142,7 @@ impl Console {
             account => account,
         };
         Ok(Self {
+            has_history: remote.history()?.is_on(),
             reads: Reads::of(&remote)?,
             remote,
             mode,

@@ -9,6 +9,7 @@ use nagare_gateway::cors::Cors;
 use nagare_gateway::ports::PortError;
 use nagare_telemetry::LocalTelemetry;
 use shared::history::events::{EventSettings, PeriodLength};
+use shared::history::switch::HistorySwitch;
 use shared::platform::dead_letters::MAX_RECEIVES;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::env::EnvError;
@@ -55,6 +56,8 @@ pub struct StackConfig {
     pub clock: Clock,
     /// What time it is when it starts, in place of that: its own clock goes on from there.
     pub start_at: Option<Timestamp>,
+    /// Whether it has the event history.
+    pub history: HistorySwitch,
     /// How time is cut into tables of events, if that is said: as the data directory has it, or into months.
     pub event_period: Option<PeriodLength>,
     /// How else events are kept. Where the clock was set, they are taken from 2000-01-01 on.

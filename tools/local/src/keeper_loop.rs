@@ -16,6 +16,7 @@ use nagare_client::backlog::Backlog;
 use nagare_telemetry::numbers::{COMMANDS, Numbers};
 use period_keeper::{Keeper, KeeperError, Ticked};
 use shared::history::events::schedule;
+use shared::history::switch::HistorySwitch;
 use shared::platform::dynamo::DynamoError;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
@@ -54,6 +55,8 @@ const AT_START: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub(super) struct Keeping {
     pub(super) keeper: Keeper,
+    /// If it is off, there are no periods, and the keeper does not run.
+    pub(super) history: HistorySwitch,
     /// Commands and dead letters.
     pub(super) queues: [Queue; 2],
     pub(super) numbers: Numbers,
@@ -178,7 +181,9 @@ impl Keeping {
         }
         self.settle().await?;
         self.catch_up(PATIENCE).await?;
-        self.fold_streams().await?;
+        if self.history.is_on() {
+            self.fold_streams().await?;
+        }
         let next = self.next_step(clock.now()).await?;
         let Some(goal) = [next, to].into_iter().flatten().min() else { return Ok(clock.now()) };
         loop {
@@ -297,6 +302,9 @@ impl Keeping {
 
     /// One tick. If the keeper panics, only this tick fails.
     async fn tick(&self) -> Result<Ticked, KeeperError> {
+        if !self.history.is_on() {
+            return Ok(Ticked::default());
+        }
         AssertUnwindSafe(self.keepers()).catch_unwind().await.unwrap_or_else(|_| {
             error!("the keeper died, and the next tick goes on");
             Ok(Ticked { failed: 1, more_due: true, ..Ticked::default() })

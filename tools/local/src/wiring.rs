@@ -18,6 +18,7 @@ use nagare_telemetry::numbers::{HISTORY_READER, INTAKE, Numbers, READER};
 use period_keeper::Keeper;
 use projector::Projector;
 use shared::history::events::EventSettings;
+use shared::history::switch::HistorySwitch;
 use shared::platform::dynamo::Dynamo;
 use shared::platform::environment::Environment;
 use shared::platform::runtime::deadline::Deadline;
@@ -81,6 +82,7 @@ pub(super) struct Wiring {
     pub(super) objects: S3,
     /// What the functions are built from.
     functions: Environment,
+    history: HistorySwitch,
     /// How they keep events. They take those of a clock that was set, too.
     events: EventSettings,
     keepers: Keepers,
@@ -90,7 +92,7 @@ pub(super) struct Wiring {
     /// Shared by writer and reader: both remember who is not parked.
     parking: Parking,
     pub(super) local_bus: LocalBus,
-    /// The variables of programs beside this stack.
+    /// The variables of programs beside this stack. Without the event history no bucket is named.
     pub(super) environment: Vec<(&'static str, String)>,
 }
 
@@ -133,7 +135,7 @@ impl Wiring {
         let inside = inside.with_bus(local_bus.clone()).taking_turns();
         let inside = SharedHttpConnector::new(inside);
         let connector = SharedHttpConnector::new(Faulty::by(&config.telemetry.faults, inside));
-        let environment = environment(endpoints, config, &secrets, &wire);
+        let mut environment = environment(endpoints, config, &secrets, &wire);
         let functions = Environment {
             variables: Variables::given(environment.iter().cloned().chain(inside_only(config))),
             dynamo: Dynamo::new(connector::dynamodb(connector.clone())),
@@ -142,9 +144,13 @@ impl Wiring {
             metrics: numbers.metrics(),
             clock: config.clock.clone(),
         };
+        if !config.history.is_on() {
+            environment.retain(|(name, _)| *name != env::ARCHIVE_BUCKET);
+        }
         Ok(Self {
             local_bus,
             environment,
+            history: config.history,
             events: config.events,
             keepers,
             keeps_visibility: config.template_visibility,
@@ -168,12 +174,16 @@ impl Wiring {
         let reader = Reader { parking: self.parking.clone(), ..Reader::of(&self.functions)? };
         let mut history = history_reader::Reader::of(&self.functions)?;
         history.events.settings = self.events;
-        let numbers = self.numbers.clone();
+        let (numbers, has_history) = (self.numbers.clone(), self.history.is_on());
         let handler = move |event: ApiGatewayV2httpRequest| {
             let (intake, reader, history) = (intake.clone(), reader.clone(), history.clone());
             let numbers = numbers.clone();
             async move {
-                let (name, answer): (_, BoxFuture<'_, _>) = match Answerer::of(&event) {
+                let answerer = match has_history {
+                    true => Answerer::of(&event),
+                    false => Answerer::TimelineReader,
+                };
+                let (name, answer): (_, BoxFuture<'_, _>) = match answerer {
                     Answerer::EventIntake => {
                         (INTAKE, intake.handle(&event, Deadline::after(event_intake::PATIENCE)))
                     }
@@ -191,7 +201,11 @@ impl Wiring {
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
         let gateway = Gateway::new(handler, authorization, Limits::default());
-        let gateway = gateway.taking(event_intake::ROUTES).with_clock(config.clock.clone());
+        let gateway = match self.history {
+            HistorySwitch::On => gateway.taking(event_intake::ROUTES),
+            HistorySwitch::Off => gateway,
+        };
+        let gateway = gateway.with_clock(config.clock.clone());
         Ok(gateway.with_cors(config.cors.clone()).router())
     }
 
@@ -202,6 +216,7 @@ impl Wiring {
     ) -> Result<Keeping, StackError> {
         Ok(Keeping {
             keeper: Keeper { settings: self.events, ..Keeper::of(&self.functions)? },
+            history: self.history,
             queues: [self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?],
             numbers: self.numbers.clone(),
             faults: self.keepers.clone(),
@@ -219,7 +234,9 @@ impl Wiring {
         stop: &watch::Receiver<bool>,
     ) -> Result<Vec<JoinHandle<()>>, StackError> {
         let mut writer = Writer::of(&self.functions)?;
-        writer.events.settings = self.events;
+        if let Some(events) = &mut writer.events {
+            events.settings = self.events;
+        }
         writer.parking = self.parking.clone();
         let alerter = Alerter::of(&self.functions)?;
         let projector = Projector::of(&self.functions)?;
@@ -241,7 +258,7 @@ impl Wiring {
             by_history.invocation("history projector", 0);
             async move { invocation().scope(history.handle(event, deadline)).await }
         };
-        let brought_back = project_events.clone();
+        let (brought_back, has_history) = (project_events.clone(), self.history.is_on());
         let project_facts = move |event, deadline| {
             let (projector, brought_back) = (projector.clone(), brought_back.clone());
             by_projector.invocation("projector", 0);
@@ -249,7 +266,10 @@ impl Wiring {
                 let project =
                     async |event| invocation().scope(projector.handle(event, deadline)).await;
                 let project_history = async |event| brought_back(event, deadline).await;
-                to_both_projectors(project, project_history, event).await
+                match has_history {
+                    true => to_both_projectors(project, project_history, event).await,
+                    false => project(event).await,
+                }
             }
         };
         let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
@@ -267,13 +287,16 @@ impl Wiring {
             faults: self.deliveries.clone(),
             giving_up: GivingUp::new(self.functions.sender(env::DEAD_LETTER_QUEUE_URL)?),
         };
-        let (facts, events) = (self.engine.clone(), self.engine.clone());
-        Ok(vec![
+        let engine = || self.engine.clone();
+        let mut pollers = vec![
             threads.spawn(source(WRITERS).run(commands, write, stop.clone())),
             threads.spawn(source(1).run(letters, alert, stop.clone())),
-            threads.spawn(stream.clone().run(facts, project_facts, stop.clone())),
-            threads.spawn(stream.run_events(events, project_events, stop.clone())),
-        ])
+            threads.spawn(stream.clone().run(engine(), project_facts, stop.clone())),
+        ];
+        if self.history.is_on() {
+            pollers.push(threads.spawn(stream.run_events(engine(), project_events, stop.clone())));
+        }
+        Ok(pollers)
     }
 }
 
@@ -296,6 +319,7 @@ fn environment(
         (env::FACTS_TABLE, names.facts),
         (env::VIEWS_TABLE, names.views),
         (env::DEAD_LETTERS_TABLE, names.dead_letters),
+        (env::HISTORY, config.history.as_str().to_owned()),
         (env::EVENTS_TABLE_PREFIX, names.events),
         (env::CURSOR_SECRETS[0], secrets.cursor.clone()),
         (env::INTERNAL_SECRETS[0], secrets.internal.clone()),

@@ -40,12 +40,14 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Membership(change) => Box::pin(rooms::change_membership(cx, change)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
 
-        Command::RecordEvent(event) => Box::pin(events::record(cx, event)).await,
-        Command::RecordEvents(events) => Box::pin(events::record_all(cx, events)).await,
-        Command::UpdateCustomer(update) => Box::pin(tenants::update_customer(cx, update)).await,
-        Command::Rule(change) => Box::pin(tenants::rule(cx, change)).await,
-        Command::Score(change) => Box::pin(tenants::score(cx, change)).await,
-        Command::ReadAlerts(read) => Box::pin(tenants::read_alerts(cx, read)).await,
+        Command::RecordEvent(event) => Box::pin(events::record(cx.history()?, event)).await,
+        Command::RecordEvents(events) => Box::pin(events::record_all(cx.history()?, events)).await,
+        Command::UpdateCustomer(update) => {
+            Box::pin(tenants::update_customer(cx.history()?, update)).await
+        }
+        Command::Rule(change) => Box::pin(tenants::rule(cx.history()?, change)).await,
+        Command::Score(change) => Box::pin(tenants::score(cx.history()?, change)).await,
+        Command::ReadAlerts(read) => Box::pin(tenants::read_alerts(cx.history()?, read)).await,
 
         Command::Changed(change) => Box::pin(changes::changed(cx, change)).await,
         Command::Continued(_) => {

@@ -29,7 +29,7 @@ pub const UNFOLDABLE: &str = "unfoldable";
 pub const STREAM_BATCH: &str = "stream-batch";
 
 /// All reasons. Any other reason of a letter is text of a stranger.
-pub const REASONS: [&str; 25] = [
+pub const REASONS: [&str; 26] = [
     "not-json",
     "unknown-type",
     "malformed",
@@ -39,6 +39,7 @@ pub const REASONS: [&str; 25] = [
     "too-many-names",
     "event-too-late",
     "event-conflict",
+    "history-off",
     "queue-unavailable",
     "queue-missing",
     "queue-refused",

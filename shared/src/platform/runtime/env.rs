@@ -33,6 +33,8 @@ pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
 pub const IDLE_DAYS: &str = "NAGARE_IDLE_DAYS";
 /// Days a notification is kept after it was read.
 pub const READ_NOTIFICATION_DAYS: &str = "NAGARE_READ_NOTIFICATION_DAYS";
+/// Whether the stack has the event history: `on` or `off`.
+pub const HISTORY: &str = "NAGARE_HISTORY";
 /// The prefix of the names of tables of events. The rest is the name of a period.
 pub const EVENTS_TABLE_PREFIX: &str = "NAGARE_EVENTS_TABLE_PREFIX";
 /// The length of periods of events: `day`, `week` or `month`.

@@ -17,7 +17,7 @@ impl RefusalReason {
     pub const TOO_MANY_NAMES: Self = Self("too-many-names");
 
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self("not-json"),
         Self("unknown-type"),
         Self("malformed"),
@@ -27,6 +27,7 @@ impl RefusalReason {
         Self::TOO_MANY_NAMES,
         Self("event-too-late"),
         Self("event-conflict"),
+        Self("history-off"),
     ];
 
     /// The refusal with this reason; `None` if the reason is a fault.
@@ -42,7 +43,7 @@ impl RefusalReason {
     }
 
     /// True if no later time, state or version changes the refusal. Another version may know a type or a form, an instant ahead
-    /// comes nearer, and definitions are deleted.
+    /// comes nearer, definitions are deleted, and the event history is turned on.
     #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self.0, "conflict" | "too-many-votes" | "event-too-late" | "event-conflict")

@@ -93,7 +93,7 @@ async fn a_silent_customer_costs_few_rounds() {
     let mut counter = UnitCounter::far();
     let settings =
         EventSettings { length: PeriodLength::Day, lateness_days: 60, ..EventSettings::default() };
-    counter.world.writer.events.settings = settings;
+    counter.world.writer.events.as_mut().unwrap().settings = settings;
     // To readers most of these days are closed.
     counter.world.history_reader.events.settings = EventSettings { lateness_days: 7, ..settings };
     let days = (1..=30).map(|day| format!("2026-10-{day:02}"));

@@ -24,7 +24,7 @@ async fn daily() -> World {
     let mut world = World::new();
     let settings =
         EventSettings { length: PeriodLength::Day, lateness_days: 60, ..EventSettings::default() };
-    world.writer.events.settings = settings;
+    world.writer.events.as_mut().unwrap().settings = settings;
     world.history_reader.events.settings = settings;
     for day in 1..=31 {
         world.make_period(&format!("2026-10-{day:02}")).await;

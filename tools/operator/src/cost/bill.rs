@@ -13,6 +13,8 @@ use super::work::{DAYS, Work};
 pub struct Deployed {
     /// Metrics that alarms look at: each is paid for, also where several make one alarm.
     pub alarm_metrics: f64,
+    /// The same with `History=off`.
+    pub alarm_metrics_without_history: f64,
     pub secrets: f64,
     /// Keys of KMS.
     pub keys: f64,
@@ -29,6 +31,7 @@ pub struct Deployed {
 /// The one that is deployed.
 pub const DEPLOYED: Deployed = Deployed {
     alarm_metrics: 83.0,
+    alarm_metrics_without_history: 58.0,
     secrets: 4.0,
     keys: 1.0,
     writer_memory: 1769.0,
@@ -100,11 +103,31 @@ pub struct Line {
     pub dollars: f64,
 }
 
+/// Lines that are the same whatever happens.
+const FIXED: [&str; 5] = ["polls of empty queues", "alarms", "dashboard", "secrets", "keys"];
+
+/// What a month costs in which nothing happens, by the template's `History`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FixedDollars {
+    pub history_on: f64,
+    pub history_off: f64,
+}
+
+impl FixedDollars {
+    fn of(lines: &[Line], prices: &Prices) -> Self {
+        let fixed = lines.iter().filter(|line| FIXED.contains(&line.what));
+        let history_on = fixed.map(|line| line.dollars).sum();
+        let spared = DEPLOYED.alarm_metrics - DEPLOYED.alarm_metrics_without_history;
+        Self { history_on, history_off: history_on - spared * prices.alarm_month }
+    }
+}
+
 /// The bill for a month.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bill {
     pub lines: Vec<Line>,
     pub dollars: f64,
+    pub fixed_dollars: FixedDollars,
     /// The sum where the table of the current period is provisioned, if there are events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioned_dollars: Option<f64>,
@@ -126,6 +149,7 @@ impl Bill {
         let dollars = lines.iter().map(|line| line.dollars).sum();
         let saved = (month.events.events > 0.0).then(|| saved_by_provisioning(month, prices));
         Self {
+            fixed_dollars: FixedDollars::of(&lines, prices),
             lines,
             dollars,
             provisioned_dollars: saved.map(|saved| dollars - saved),

@@ -19,6 +19,7 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::message::{CommandError, CommandPayload, MemberError};
 use shared::platform::values::RefusalReason;
 
+use crate::context::History;
 use crate::dead_letters::RefusedEvent;
 use crate::refusal::refused_event;
 use crate::{Context, Disposition, Failure};
@@ -27,22 +28,26 @@ use crate::{Context, Disposition, Failure};
 const PUTS_IN_FLIGHT: usize = 16;
 
 /// Records an event, unless it is too late or another event has its identity.
-pub(crate) async fn record(cx: &Context, event: EventRecorded) -> Result<Disposition, Failure> {
-    recorded(cx, &event.0).await?;
+pub(crate) async fn record(
+    history: History<'_>,
+    event: EventRecorded,
+) -> Result<Disposition, Failure> {
+    recorded(history, &event.0).await?;
     Ok(Disposition::Applied(None))
 }
 
 /// Records the events of one message.
 pub(crate) async fn record_all(
-    cx: &Context,
+    history: History<'_>,
     events: EventsRecorded,
 ) -> Result<Disposition, Failure> {
     let readable: Vec<_> = events.events.iter().filter_map(|it| it.event.as_ref().ok()).collect();
-    cx.events.look_up(readable.into_iter(), cx.clock.now()).await;
+    let cx = history.cx;
+    history.events.look_up(readable.into_iter(), cx.clock.now()).await;
     let mut refused = Vec::new();
     for turn in by_turn(&events.events) {
         let puts: Vec<_> =
-            turn.into_iter().map(|(index, event)| placed(cx, index, event)).collect();
+            turn.into_iter().map(|(index, event)| placed(history, index, event)).collect();
         let mut ended = stream::iter(puts).buffer_unordered(PUTS_IN_FLIGHT);
         let mut retryable = None;
         while let Some((index, event, ended)) = ended.next().await {
@@ -108,19 +113,19 @@ fn by_turn(events: &[SentEvent]) -> [Vec<(usize, &SentEvent)>; 2] {
 }
 
 async fn placed<'e>(
-    cx: &Context,
+    history: History<'_>,
     index: usize,
     sent: &'e SentEvent,
 ) -> (usize, &'e SentEvent, Result<(), Failure>) {
     let ended = match &sent.event {
-        Ok(event) => recorded(cx, event).await,
+        Ok(event) => recorded(history, event).await,
         Err(error) => Err(error.clone().into()),
     };
     (index, sent, ended)
 }
 
-async fn recorded(cx: &Context, event: &Event) -> Result<(), Failure> {
-    let (events, now) = (&cx.events, cx.clock.now());
+async fn recorded(History { cx, events }: History<'_>, event: &Event) -> Result<(), Failure> {
+    let now = cx.clock.now();
     let EventKey { at, event_id, .. } = &event.key;
     let (at, earliest) = (*at, events.settings.earliest);
     if at < earliest {

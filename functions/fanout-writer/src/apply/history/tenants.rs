@@ -11,6 +11,7 @@ use shared::platform::dynamo::{DynamoError, IN_FLIGHT};
 use shared::platform::runtime::retry::Backoff;
 use shared::platform::values::TenantId;
 
+use crate::context::History;
 use crate::{Context, Disposition, Failure};
 
 /// Customers that a new rule decides on before it checks the time: a hundred views are one call.
@@ -18,7 +19,7 @@ const PAGE: usize = 100;
 
 /// Records the payload of a customer, unless a later one is on record.
 pub(crate) async fn update_customer(
-    cx: &Context,
+    History { cx, .. }: History<'_>,
     update: CustomerUpdated,
 ) -> Result<Disposition, Failure> {
     Customers::new(&cx.ledger).update(&update).await?;
@@ -30,7 +31,10 @@ pub(crate) async fn update_customer(
 /// customers that are folded meanwhile or later. The keeper of periods, which finds the tenant in
 /// its register, decides on daily rules. The tenant is registered after the rule is recorded,
 /// because an erasure deletes the register's row before it deletes rules.
-pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
+pub(crate) async fn rule(
+    History { cx, .. }: History<'_>,
+    change: RuleChange,
+) -> Result<Disposition, Failure> {
     let rules = Rules::new(&cx.ledger, &cx.views).with_bus(&cx.bus);
     let definitions = Definitions::new(&cx.ledger);
     definitions.record_rule(&change, cx.clock.now()).await??;
@@ -106,7 +110,10 @@ async fn decide_on_all(
 }
 
 /// Records a score, or that it was deleted. Readers compute it, and the keeper of periods gives its alerts.
-pub(crate) async fn score(cx: &Context, change: ScoreChange) -> Result<Disposition, Failure> {
+pub(crate) async fn score(
+    History { cx, .. }: History<'_>,
+    change: ScoreChange,
+) -> Result<Disposition, Failure> {
     let definitions = Definitions::new(&cx.ledger);
     definitions.record_score(&change, cx.clock.now()).await??;
     if change.is_daily() {
@@ -115,7 +122,10 @@ pub(crate) async fn score(cx: &Context, change: ScoreChange) -> Result<Dispositi
     Ok(Disposition::Applied(None))
 }
 
-pub(crate) async fn read_alerts(cx: &Context, read: AlertsRead) -> Result<Disposition, Failure> {
+pub(crate) async fn read_alerts(
+    History { cx, .. }: History<'_>,
+    read: AlertsRead,
+) -> Result<Disposition, Failure> {
     let alerts = Alerts::new(&cx.ledger);
     alerts.mark_read(&read.tenant_id, &read.read).await?;
     Ok(Disposition::Applied(None))

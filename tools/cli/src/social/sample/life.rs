@@ -15,6 +15,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use nagare_telemetry::playing::Scene;
 use shared::command::Command;
+use shared::history::switch::HistorySwitch;
 use shared::platform::register::Register;
 use shared::platform::values::{ActivityId, ActorId, Kind, MessageId, RoomId, Timestamp, ViewerId};
 use shared::social::activities::{Delete, Publish};
@@ -89,6 +90,7 @@ pub(crate) struct Life {
     said: VecDeque<MessageKey>,
     /// Unlike any other start's: what a directory has kept is not said again.
     start: i64,
+    history: HistorySwitch,
     /// Ticks and commands so far.
     ticks: usize,
     sent: usize,
@@ -99,7 +101,7 @@ impl Life {
     ///
     /// # Errors
     /// [`Failure`]; nothing of this has one.
-    pub(crate) fn new(now: Timestamp) -> Result<Self, Failure> {
+    pub(crate) fn new(now: Timestamp, history: HistorySwitch) -> Result<Self, Failure> {
         Ok(Self {
             arena: Arena::new(now)?,
             room: RoomId::new(ROOM)?,
@@ -108,6 +110,7 @@ impl Life {
             alive: VecDeque::new(),
             said: VecDeque::new(),
             start: now.unix_millis() / 1_000,
+            history,
             ticks: 0,
             sent: 0,
         })
@@ -173,7 +176,7 @@ impl Life {
         if self.is_drawn(FOLLOWS) {
             commands.extend(self.follow(now)?);
         }
-        if adds && self.is_drawn(CUSTOMERS) {
+        if adds && self.history.is_on() && self.is_drawn(CUSTOMERS) {
             let id = format!("e-{}-{}", self.start, self.ticks);
             commands.extend(tenants::happens(&mut self.random, &id, now));
         }
@@ -259,7 +262,7 @@ mod tests {
     /// What was sent in so many seconds.
     fn lived(seconds: i64) -> (Life, Vec<(i64, Command)>) {
         let begun = Timestamp::from_unix_millis(1_795_000_000_000);
-        let mut life = Life::new(begun).unwrap();
+        let mut life = Life::new(begun, HistorySwitch::On).unwrap();
         let mut all: Vec<_> = life.opening(begun).unwrap().into_iter().map(|it| (0, it)).collect();
         for second in 1..=seconds {
             let commands = life.next(begun.plus_millis(second * 1_000)).unwrap();

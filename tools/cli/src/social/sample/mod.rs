@@ -45,8 +45,8 @@ const ACTORS: [(&str, &str); 13] = [
 /// Whom one tries first, among those who look.
 const NAMED: [&str; 4] = ["bob", "carol", "dan", "eve"];
 
-/// The commands of the sample, as of `now`, for a stack that keeps events by these settings.
-pub(crate) fn commands(now: Timestamp, settings: &EventSettings) -> Vec<Command> {
+/// The commands of the sample, as of `now`, for a stack that keeps events by these settings, or keeps none.
+pub(crate) fn commands(now: Timestamp, settings: Option<&EventSettings>) -> Vec<Command> {
     let hour = now.plus_millis(-now.unix_millis().rem_euclid(HOUR));
     let follows = (1..=VIEWERS).flat_map(move |viewer| {
         let followed = ACTORS.iter().enumerate().filter(move |(n, _)| follows_actor(viewer, *n));
@@ -64,7 +64,7 @@ pub(crate) fn commands(now: Timestamp, settings: &EventSettings) -> Vec<Command>
     let named = ACTORS.iter().map(|(actor, _)| *actor).chain(NAMED);
     let named = named.map(|name| (name.to_owned(), capitalised(name)));
     let profiles = numbered.chain(named).filter_map(move |(id, name)| profile(&id, &name, hour));
-    let tenants = tenants::commands(hour, now, settings);
+    let tenants = settings.into_iter().flat_map(|it| tenants::commands(hour, now, it));
     follows.chain(lives).chain(likes).chain(tags).chain(profiles).chain(tenants).collect()
 }
 
