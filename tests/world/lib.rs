@@ -270,7 +270,7 @@ impl World {
                 variables: variables.clone(),
                 dynamo: over(observed.clone()),
                 sqs: connector::sqs(observed.clone()),
-                services: Services::unchecked(observed, "us-east-1"),
+                services: Services::behind(observed, "key", "us-east-1"),
                 metrics: Metrics::to(output.clone(), "test"),
                 clock: clock.clone(),
             }

@@ -140,7 +140,7 @@ impl Wiring {
             variables: Variables::given(environment.iter().cloned().chain(inside_only(config))),
             dynamo: Dynamo::new(connector::dynamodb(connector.clone())),
             sqs: connector::sqs(connector.clone()),
-            services: Services::unchecked(connector, REGION),
+            services: Services::behind(connector, ACCESS_KEY, REGION),
             metrics: numbers.metrics(),
             clock: config.clock.clone(),
         };
