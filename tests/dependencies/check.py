@@ -236,10 +236,11 @@ WING_OF = {
     "functions/fanout-writer/src/apply/history": "history",
     "functions/dlq-alerter": "platform",
     "functions/http": "platform",
+    "functions/lambda": "platform",
     "functions/stream": "platform",
 }
 # What is part of a function, and what functions share.
-LIBRARIES = {"http": "function-http", "stream": "function-stream"}
+LIBRARIES = {"http": "function-http", "lambda": "function-lambda", "stream": "function-stream"}
 
 
 def across(root=ROOT):
