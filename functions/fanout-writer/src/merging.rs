@@ -34,7 +34,8 @@ use shared::social::profiles::ProfileUpdate;
 use shared::social::rooms::MembershipChange;
 use shared::social::tags::TagChange;
 
-use crate::{Delivery, Disposition};
+use crate::delivery::Delivery;
+use crate::disposition::Disposition;
 
 /// The register or content that a command changes: of commands with the same one, the last in the
 /// order of victory decides.

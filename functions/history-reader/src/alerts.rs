@@ -8,7 +8,7 @@ use shared::history::tenants::keys::of_alert;
 use shared::history::tenants::{Alert, AlertSource, Alerts, Definitions};
 use shared::platform::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List, UNREAD};
 use function_http::reader::query::Parameters;

@@ -17,7 +17,7 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::objects::{ObjectError, Objects};
 use shared::platform::values::{TenantId, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List};
 use function_http::response::Answer;

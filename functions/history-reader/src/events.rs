@@ -15,7 +15,7 @@ use shared::platform::values::{
     ActivityId, CustomerId, EventName, Payload, SortKey, Span, TenantId, Timestamp,
 };
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::page::{Cursors, Names, Paging, Request, Source, fill};
 use function_http::reader::query::Parameters;

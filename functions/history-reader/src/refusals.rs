@@ -4,7 +4,7 @@ use serde::Serialize;
 use shared::history::refusals::{Refusals, RefusalsOfDay, RefusedEvent};
 use shared::platform::values::{CustomerId, EventId, TenantId, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 

@@ -16,9 +16,9 @@ use shared::platform::projection::{
 use shared::platform::runtime::retry::Backoff;
 use tracing::error;
 
-use crate::Outcome;
-use crate::Projector;
 use crate::fold_target::FoldTarget;
+use crate::fold_target::Outcome;
+use crate::projector::Projector;
 use function_stream::{Failure, Projection, Subject};
 
 /// The most changes and blocks of one write. A transaction takes all its units at once, so a slow table gets smaller ones.

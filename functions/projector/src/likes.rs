@@ -28,9 +28,9 @@ use shared::social::notifications::{ActivityLikes, Inbox};
 
 use self::gathered::Gathered;
 use self::task::{End, Ready, Task};
-use crate::Outcome;
-use crate::Projector;
 use crate::fold_target::FoldTarget;
+use crate::fold_target::Outcome;
+use crate::projector::Projector;
 use function_stream::{Failure, Projection};
 
 /// Folds changes of one shard, by activity.

@@ -23,8 +23,9 @@ use shared::platform::values::{
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::prelude::*;
-use super::suggestions::{self, Suggestions};
+use crate::prelude::*;
+use crate::suggested::Suggestions;
+use crate::suggestions;
 
 /// What can be named, and what is compared of it.
 const NAMED: [(&str, &str, &str); 7] = [

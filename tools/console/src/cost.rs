@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::reads::Cost;
+use crate::reads::Cost;
 
 /// Why a page of a timeline costs what it does.
 pub(super) const OF_TIMELINE: &str = "Two calls at once ask for a page of entries, and for whom the viewer has left and what has \

@@ -8,7 +8,9 @@ use maud::{DOCTYPE, Markup, html};
 use nagare_client::failure::Failure;
 use serde_json::Value;
 
-use super::{Console, Mode, PATH, named};
+use crate::address::PATH;
+use crate::console::{Console, Mode};
+use crate::named;
 
 /// The field with the token.
 pub(super) const TOKEN: &str = "token";

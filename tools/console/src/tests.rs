@@ -9,12 +9,18 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use http::header::{CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{Request, StatusCode};
+use nagare_client::remote::Remote;
 use nagare_client::running::Note;
 use nagare_client::target::Target;
 use nagare_local::{Stack, StackConfig};
+use nagare_telemetry::LocalTelemetry;
+use shared::platform::runtime::env;
 use tower::ServiceExt;
 
-use super::*;
+use crate::access::Access;
+use crate::account::Account;
+use crate::address::PATH;
+use crate::console::{Console, Mode};
 
 pub(super) const HTML: &str = r#"<script>alert(1)</script>"#;
 

@@ -17,7 +17,7 @@ use shared::history::summaries::{
 use shared::history::tenants::{Customers, Definitions, ScoreDefinition};
 use shared::platform::values::{CustomerId, EventName, Payload, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List};
 use function_http::response::Answer;

@@ -7,7 +7,7 @@ use shared::platform::projection::View;
 use shared::platform::values::{CustomerId, TenantId};
 
 use super::{Item, first_day};
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 

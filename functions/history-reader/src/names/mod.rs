@@ -8,7 +8,7 @@ use serde::Serialize;
 use shared::history::summaries::{NamePage, NameTally, Summaries};
 use shared::platform::values::{EventName, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List};
 use function_http::response::Answer;

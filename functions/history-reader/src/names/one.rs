@@ -6,7 +6,7 @@ use shared::history::summaries::{SHOWN_DAYS, Summaries, day_of, start_of};
 use shared::platform::values::{EventName, TenantId};
 
 use super::Item;
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 

@@ -11,8 +11,9 @@ use shared::history::events::{MadeTable, PeriodRow, PeriodState, Seal};
 use shared::platform::dynamo::{DynamoError, Table};
 use shared::platform::runtime::retry::Backoff;
 
-use super::Outcome;
-use crate::{Keeper, KeeperError};
+use super::outcome::Outcome;
+use crate::error::KeeperError;
+use crate::keeper::Keeper;
 
 /// How long a tick waits for a table, which usually takes a few seconds.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -6,8 +6,8 @@ use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 use shared::social::activities::{Activities, Published};
 use shared::social::likes::LikeSummary;
 
-use crate::Context;
 use crate::likes::of_activities;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 

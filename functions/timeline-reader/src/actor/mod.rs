@@ -7,11 +7,11 @@ use shared::platform::values::{ActorId, SortKey, Span, Timestamp};
 use shared::social::activities::changes::Fingerprint;
 use shared::social::activities::{Activities, Published};
 
-use crate::Context;
 use crate::page::{
     AskedLikes, ConsistentPageReader, Head, Kinds, Paging, Request, Rows, Target, answer,
     parameters,
 };
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Shareable;
 

@@ -5,7 +5,7 @@ use shared::platform::values::{BattleId, HitId, Timestamp, ViewerId};
 use shared::social::battles::{Hit, HitState};
 
 use super::battles;
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use shared::platform::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
 use shared::social::battles::{Battle, Battles, Definition, Hit, Shown};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::{Answer, Shareable};
 

@@ -12,7 +12,7 @@ use shared::platform::values::{Packer, Payload, Timestamp, Unpacker, ViewerId};
 use shared::social::follows::{ListPage, Listed};
 use shared::social::profiles::Profiles;
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::List;
 use function_http::response::Answer;

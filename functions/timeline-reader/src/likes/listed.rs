@@ -16,7 +16,7 @@ use shared::social::activities::{Activities, Published};
 use shared::social::likes::list::Entries;
 use shared::social::likes::{Like, LikeList, Likes, Recorded};
 
-use crate::Context;
+use crate::reader::Context;
 
 /// Entries that each query reads beyond those of a full page. An entry takes one to three units.
 const FURTHER: [usize; 3] = [0, 80, 240];

@@ -10,8 +10,8 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 use shared::social::likes::{Like, LikeCount, LikeCounts, LikeSummary, Likes};
 
-use crate::Context;
 use crate::activity::Activity;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::List;
 use function_http::response::Answer;

@@ -7,7 +7,7 @@ use shared::social::notifications::{
     After, Carried, Notification, Notifications, NotificationsQuery,
 };
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List, UNREAD};
 use function_http::reader::query::Parameters;

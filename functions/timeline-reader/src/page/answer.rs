@@ -10,8 +10,8 @@ use shared::platform::values::{ActivityId, ActorId, Timestamp, ViewerId};
 use shared::social::likes::LikeSummary;
 
 use super::rows::Shown;
-use crate::Context;
 use crate::activity::Activity;
+use crate::reader::Context;
 
 /// The members of an answer that describe the list.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use shared::platform::values::{ActorId, Choice, Payload, PollId, Timestamp};
 use shared::social::polls::{Definition, Poll, Polls, Rules};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::{Answer, Shareable};
 

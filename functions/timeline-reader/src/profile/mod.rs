@@ -4,7 +4,7 @@ use serde::Serialize;
 use shared::platform::values::{Payload, Timestamp, ViewerId};
 use shared::social::profiles::{Profile, Profiles};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 

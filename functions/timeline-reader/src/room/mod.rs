@@ -17,7 +17,7 @@ use serde::Serialize;
 use shared::platform::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
 use shared::social::rooms::{ArrivalPosition, Message, Rooms};
 
-use crate::Context;
+use crate::reader::Context;
 use cursor::{Cursor, Position};
 use function_http::Problem;
 use function_http::page::{DEFAULT_LIMIT, limit};

@@ -10,11 +10,11 @@ use shared::platform::values::{Span, Timestamp, ViewerId};
 use shared::social::activities::Published;
 use shared::social::tags::Tags;
 
-use crate::Context;
 use crate::page::{
     AskedLikes, ConsistentPageReader, Head, Kinds, Paging, Request, Rows, Target, answer,
     parameters,
 };
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 

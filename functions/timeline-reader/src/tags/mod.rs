@@ -21,7 +21,7 @@ use shared::social::profiles::Profiles;
 use shared::social::tags::{Tag, Tags};
 use tokio::time::Instant;
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List};
 use function_http::response::Answer;

@@ -14,7 +14,7 @@ use shared::social::timelines::{EntryRow, Reconciler, Return, Timelines, Visibil
 use crate::page::{
     AskedLikes, ConsistentPageReader, Head, Paging, Request, Rows, Target, answer, parameters,
 };
-use crate::{Context, Reader};
+use crate::reader::{Context, Reader};
 use function_http::Problem;
 use function_http::reader::Requests;
 use function_http::response::Answer;

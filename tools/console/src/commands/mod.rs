@@ -1,17 +1,16 @@
 //! Any command from a form that knows the schema, and what becomes of it.
 
 mod schema;
-mod sent;
+mod sending;
 
 use nagare_client::clock;
 use nagare_operator::effects::CommandStatus;
 use nagare_operator::fanout::{self, Report};
 use shared::command::Command;
 
-use super::prelude::*;
+use crate::prelude::*;
+use crate::sent::{Known, Sent};
 use schema::{Form, Kind, Member, Unsaid};
-use sent::Known;
-pub(super) use sent::Sent;
 
 const FIRST: &str = "activity.published";
 /// Views to which a form may lead back.
@@ -187,7 +186,7 @@ pub(super) async fn send(State(console): Here, Posted { fields, .. }: Posted) ->
     {
         return refused(&[], layout::problem(&error.unredacted()));
     }
-    let sent = match sent::send(&console, body).await {
+    let sent = match sending::send(&console, body).await {
         Ok(sent) => sent,
         Err(failure) => return layout::failed(&console, Place::Commands, "Not sent", &failure),
     };

@@ -19,10 +19,12 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::message::{CommandError, CommandPayload, MemberError};
 use shared::platform::values::RefusalReason;
 
+use crate::context::Context;
 use crate::context::History;
 use crate::dead_letters::RefusedEvent;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 use crate::refusal::refused_event;
-use crate::{Context, Disposition, Failure};
 
 /// The most events of one message that are put at the same time.
 const PUTS_IN_FLIGHT: usize = 16;

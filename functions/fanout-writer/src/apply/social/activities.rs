@@ -8,8 +8,10 @@ use shared::social::activities::{ActivityKey, Change, Claim, Delete, Publish, Pu
 use shared::social::fanout::FanOutKind;
 
 use super::tags::{self, ListingProgress};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 use crate::fanout::FanOut;
-use crate::{Context, Disposition, Failure};
 
 /// Claims the id, records the activity, lists it in its actor's outbox, and only then reads the followers: a follow that comes
 /// meanwhile finds it in the outbox. It is then listed for everybody who was tagged before; a later tag finds the claim.

@@ -4,7 +4,9 @@ use shared::platform::values::BattleId;
 use shared::social::battles::{BattleHit, BattleOpened, Battles, Definition};
 
 use crate::apply::unless_taken;
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records a battle. Another battle under the same id is refused.
 pub(crate) async fn open(cx: &Context, opened: BattleOpened) -> Result<Disposition, Failure> {

@@ -6,7 +6,9 @@ use shared::social::fanout::Reconciliation;
 use shared::social::follows::{FollowChange, Recorded};
 use shared::social::timelines::Step;
 
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records the command, unless a later one is on record, and reconciles the timeline with what is on record. A command that
 /// was overtaken reconciles too, because an earlier delivery of it may have died half-way. A repeated command has nothing to

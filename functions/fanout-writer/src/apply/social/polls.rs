@@ -5,7 +5,9 @@ use shared::platform::values::{ActorId, PollId};
 use shared::social::polls::{Definition, PollClosed, PollOpened, Polls, Recorded, Vote};
 
 use crate::apply::unless_taken;
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records what was opened. Another poll under the same id is refused.
 pub(crate) async fn open(cx: &Context, opened: PollOpened) -> Result<Disposition, Failure> {

@@ -12,45 +12,16 @@ use nagare_client::remote::Remote;
 use nagare_operator::effects::{CommandStatus, Effects};
 use shared::command::Command;
 use shared::platform::queue::Message;
-use shared::platform::values::{ActivityId, Timestamp};
+use shared::platform::values::ActivityId;
 use tokio::sync::watch;
 
-use crate::Console;
+use crate::console::Console;
+use crate::sent::{Known, Sent};
 
 /// How long to wait before the second look, and at most between two looks.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(900);
-
-/// A message that the queue has accepted.
-#[derive(Debug)]
-pub(crate) struct Sent {
-    pub(crate) message_id: String,
-    pub(crate) body: String,
-    /// What it is called: its type, or that it is none.
-    pub(crate) name: String,
-    pub(crate) at: Timestamp,
-    /// The activity that it publishes or deletes.
-    pub(super) activity: Option<ActivityId>,
-    pub(super) begun: Instant,
-    known: watch::Sender<Known>,
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum Known {
-    /// It is on its way. With what the last look failed of, if it did.
-    OnItsWay(Option<String>),
-    /// This has become of it, that long after it was sent.
-    Ended(CommandStatus, Duration),
-    /// Nobody looks any more.
-    GivenUp,
-}
-
-impl Sent {
-    pub(super) fn known(&self) -> Known {
-        self.known.borrow().clone()
-    }
-}
 
 pub(super) async fn send(console: &Console, body: String) -> Result<Arc<Sent>, Failure> {
     let now = clock::clock().now();
