@@ -4,11 +4,12 @@
 
 use std::collections::VecDeque;
 
+use crate::collection::{Ask, Collection, TICK, TableId};
 use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{CALL, HOP, MESSAGES, Product};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, TICK, TableId};
+use crate::world::Load;
 
 /// Seconds that a follow takes where nothing is refused: who is hidden, the edge, hiding, a hold, the edge again, its row,
 /// the outbox, the entries, the edge and the outbox again, a hold, showing.

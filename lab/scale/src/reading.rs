@@ -9,11 +9,12 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use crate::collection::{Ask, Collection, TICK, TableId};
 use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{CALL, PATIENCE, Product};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, TICK, TableId};
+use crate::world::Load;
 
 /// Less than this share of a tick's pages is nobody.
 const NOBODY: f64 = 1e-6;

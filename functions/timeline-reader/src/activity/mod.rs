@@ -6,7 +6,7 @@ use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 use shared::social::activities::{Activities, Published};
 use shared::social::likes::LikeSummary;
 
-use crate::likes::of_activities;
+use crate::likes::summaries::of_activities;
 use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;

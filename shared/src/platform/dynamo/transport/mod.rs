@@ -41,9 +41,9 @@ use serde::de::IgnoredAny;
 
 use self::signature::Signer;
 use super::answer::AnsweredItem;
-use super::client::CONNECT_TIMEOUT;
 use super::item::Item;
 use super::{Calling, DynamoError};
+use crate::platform::runtime::retry::CONNECT_TIMEOUT;
 
 /// What comes before the operation in the header `x-amz-target`.
 const API: &str = "DynamoDB_20120810.";
