@@ -200,7 +200,7 @@ def upwards(root=ROOT):
         wing = wing.removesuffix(".rs")
         if wing == "lib" or path.name == "tests.rs" or inside == ["mod.rs"]:
             continue
-        code = re.sub(r"^ *//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        code = without_tests(re.sub(r"^ *//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE))
         named = set(re.findall(r"crate::(\w+)(?:::(\w+|\{))?", code))
         if wing in LISTS:
             above = LISTS[: LISTS.index(wing) + 1]
@@ -214,6 +214,11 @@ def upwards(root=ROOT):
                 yield f"{path.relative_to(root)} names several modules of {used} at once: a line for each"
             elif used == wing and what != module and not is_above(orders[wing], what, module):
                 yield f"{path.relative_to(root)} uses {what}, which {module} must not know"
+
+
+def without_tests(code):
+    """A source up to its tests, which stand at its end."""
+    return code.split("\n#[cfg(test)]\nmod tests {", 1)[0]
 
 
 def is_above(order, used, module):

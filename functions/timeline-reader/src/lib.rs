@@ -4,16 +4,16 @@
 //! reader        the state that every invocation borrows
 //! router        an API Gateway event (payload 2.0) in, an answer out; never an error
 //!   page/       pages of activities
-//!   timeline/   a page of one viewer's timeline
-//!   activity/   one activity
-//!   actor/      a page of what an actor published
+//!   timeline    a page of one viewer's timeline
+//!   activity    one activity
+//!   actor       a page of what an actor published
 //!   likes/      what a viewer likes; how many like an activity
 //!   follows/    whom a viewer follows; who follows an actor
-//!   poll/       a poll
+//!   poll        a poll
 //!   battle/     a battle; a hit
-//!   profile/    a profile
-//!   tags/       who is tagged in an activity
-//!   tagged/     what somebody is tagged in
+//!   profile     a profile
+//!   tags        who is tagged in an activity
+//!   tagged      what somebody is tagged in
 //!   room/       the messages of a room
 //!   log         the log lines of requests
 //! ```

@@ -19,7 +19,7 @@
 //! # Sums
 //!
 //! When a poll is closed early, a view cannot read five million rows again. Instead it stores at which instants sums have changed
-//! (`events.rs`), and reverts what lies after the new end without reading any row. Events add up in any order, so at every moment the
+//! (`sum_changes.rs`), and reverts what lies after the new end without reading any row. Events add up in any order, so at every moment the
 //! sums are those of some set of votes, and of all votes once all are folded.
 //!
 //! Votes that come before their poll wait in blocks beside its view ([`crate::platform::projection::Waiting`]).
