@@ -4,7 +4,7 @@
 use shared::platform::dynamo::DynamoError;
 use shared::platform::paging::{List, RowChunk};
 use shared::platform::values::{ActorId, SortKey, Span, Timestamp};
-use shared::social::activities::changes::Fingerprint;
+use shared::social::activities::changes::ActivityFingerprint;
 use shared::social::activities::{Activities, Published};
 
 use crate::page::{
@@ -78,8 +78,8 @@ impl Rows for Outbox<'_> {
         }
     }
 
-    fn may_have_moved(&self, changed: Option<&[Fingerprint]>) -> bool {
-        let left = Fingerprint::of_lists(self.actor);
+    fn may_have_moved(&self, changed: Option<&[ActivityFingerprint]>) -> bool {
+        let left = ActivityFingerprint::of_lists(self.actor);
         self.kinds.count() > 1 && changed.is_none_or(|changed| changed.contains(&left))
     }
 

@@ -14,15 +14,15 @@ use function_http::reader::query::Parameters;
 use function_http::response::Answer;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct NotificationsBody<'a> {
     viewer_id: &'a ViewerId,
     unread_count: u64,
-    items: Vec<Item<'a>>,
+    items: Vec<NotificationItem<'a>>,
     next_cursor: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Item<'a> {
+struct NotificationItem<'a> {
     notification_id: String,
     kind: &'static str,
     activity_id: &'a ActivityId,
@@ -35,7 +35,7 @@ struct Item<'a> {
     read_at: Option<Timestamp>,
 }
 
-impl<'a> Item<'a> {
+impl<'a> NotificationItem<'a> {
     fn new(Notification { id, group, read_at }: &'a Notification) -> Self {
         Self {
             notification_id: id.to_string(),
@@ -68,10 +68,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let reader = cx.reader;
     let notifications = Notifications::new(&reader.facts, &reader.views);
     let page = notifications.page(&viewer, &wanted, cx.now).await?;
-    let body = Body {
+    let body = NotificationsBody {
         viewer_id: &viewer,
         unread_count: page.unread_count,
-        items: page.items.iter().map(Item::new).collect(),
+        items: page.items.iter().map(NotificationItem::new).collect(),
         next_cursor: page.next.as_ref().map(|after| list.seal(position_after(after, unread_only))),
     };
     Ok(Answer { body: serde_json::to_string(&body)?, items: page.items.len() })

@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 use shared::platform::values::{ActorId, Choice, Payload, PollId, Timestamp};
-use shared::social::polls::{Definition, Poll, Polls, Rules};
+use shared::social::polls::{Poll, PollDefinition, PollRules, Polls};
 
 use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::{Answer, Shareable};
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct PollBody<'a> {
     poll_id: &'a PollId,
     actor_id: &'a ActorId,
     payload: &'a Payload,
     opens_at: Timestamp,
     closes_at: Timestamp,
-    state: State,
+    state: PollPhase,
     choices: Vec<ChoiceVotes<'a>>,
     votes: u64,
     vote: Option<&'a Choice>,
@@ -29,13 +29,13 @@ struct ChoiceVotes<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum State {
+enum PollPhase {
     Upcoming,
     Open,
     Closed,
 }
 
-impl State {
+impl PollPhase {
     fn at(now: Timestamp, opens_at: Timestamp, end: Timestamp) -> Self {
         if now >= end {
             Self::Closed
@@ -54,16 +54,17 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let polls = Polls::new(&cx.reader.facts, &cx.reader.views);
     let poll = polls.poll(&id, viewer, cx.now).await?;
     let Poll { definition, end, votes, vote } = poll.ok_or(Problem::NotFound(&[]))?;
-    let Definition { rules: Rules { actor_id, choices, opens_at, .. }, payload } = &definition;
+    let PollDefinition { rules: PollRules { actor_id, choices, opens_at, .. }, payload } =
+        &definition;
     let counted =
         choices.iter().zip(&votes).map(|(choice, votes)| ChoiceVotes { choice, votes: *votes });
-    let body = Body {
+    let body = PollBody {
         poll_id: &id,
         actor_id,
         payload,
         opens_at: *opens_at,
         closes_at: end,
-        state: State::at(cx.now, *opens_at, end),
+        state: PollPhase::at(cx.now, *opens_at, end),
         choices: counted.collect(),
         votes: votes.iter().sum(),
         vote: vote.as_ref(),

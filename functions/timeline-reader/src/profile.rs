@@ -9,7 +9,7 @@ use function_http::Problem;
 use function_http::response::Answer;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct ProfileBody<'a> {
     viewer_id: &'a ViewerId,
     payload: &'a Payload,
     updated_at: Timestamp,
@@ -21,6 +21,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let profiles = Profiles::new(&cx.reader.ledger);
     let profile = profiles.profile(&viewer).await?;
     let Profile { payload, updated_at } = profile.ok_or(Problem::NotFound(&[]))?;
-    let body = Body { viewer_id: &viewer, payload: &payload, updated_at };
+    let body = ProfileBody { viewer_id: &viewer, payload: &payload, updated_at };
     Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })
 }

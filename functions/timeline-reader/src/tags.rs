@@ -30,7 +30,7 @@ use function_http::response::Answer;
 const LOOKS: [usize; 2] = [0, 1_000];
 
 #[derive(Serialize)]
-struct Item<'a> {
+struct TagItem<'a> {
     tagged_id: &'a ViewerId,
     profile: Option<&'a Payload>,
 }
@@ -50,7 +50,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         true => Default::default(),
         false => profiles.profiles(tags.iter().map(|tag| &tag.tagged_id)).await?,
     };
-    let items = tags.iter().map(|Tag { tagged_id, .. }| Item {
+    let items = tags.iter().map(|Tag { tagged_id, .. }| TagItem {
         tagged_id,
         profile: profiles.get(tagged_id).map(|profile| &profile.payload),
     });

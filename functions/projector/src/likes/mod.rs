@@ -22,7 +22,7 @@ use shared::platform::projection::{Change, Refused, Shard, View};
 use shared::platform::runtime::retry::Backoff;
 use shared::platform::values::{ActivityId, ActorId, ViewerId};
 use shared::social::activities::owner::{self, Owner};
-use shared::social::likes::{self, Recorded};
+use shared::social::likes::{self, RecordedLike};
 use shared::social::notifications::keys;
 use shared::social::notifications::{ActivityLikes, Inbox};
 
@@ -59,7 +59,7 @@ pub(crate) async fn fold(
     loop {
         let left = tasks.len();
         let mut failed = None;
-        let attempt = Attempt { projector, shard };
+        let attempt = LikesAttempt { projector, shard };
         let ends = attempt.fold_all(std::mem::take(&mut tasks)).await;
         for end in ends {
             match end {
@@ -86,12 +86,12 @@ pub(crate) async fn fold(
 }
 
 #[derive(Clone, Copy)]
-struct Attempt<'p> {
+struct LikesAttempt<'p> {
     projector: &'p Projector,
     shard: Shard,
 }
 
-impl<'p> Attempt<'p> {
+impl<'p> LikesAttempt<'p> {
     async fn fold_all<'a>(self, tasks: Vec<Task<'a>>) -> Vec<End<'a>> {
         let mut ends = Vec::with_capacity(tasks.len());
         let (views, mut known) = match self.views(&tasks).await {
@@ -202,7 +202,7 @@ impl<'p> Attempt<'p> {
             for row in table.batch_get(keys).await? {
                 let like = likes::keys::of_like(row.text("pk")?, row.text("sk")?);
                 let (_, activity) = like.ok_or_else(|| row.corrupt("pk", "the key of a like"))?;
-                match Recorded::read(&row) {
+                match RecordedLike::read(&row) {
                     Ok(own) => drop(known.own_likes.insert(activity, own)),
                     Err(corrupt) => drop(known.corrupt.insert(activity, corrupt)),
                 }
@@ -343,7 +343,7 @@ fn not_notified<'a>(ready: impl Iterator<Item = Ready<'a>>, failure: DynamoError
 #[derive(Default)]
 struct OwnerFacts {
     owners: BTreeMap<ActivityId, Owner>,
-    own_likes: BTreeMap<ActivityId, Recorded>,
+    own_likes: BTreeMap<ActivityId, RecordedLike>,
     corrupt: BTreeMap<ActivityId, DynamoError>,
 }
 

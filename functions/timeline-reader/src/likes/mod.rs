@@ -15,7 +15,7 @@ use function_http::response::Answer;
 use listed::Listed;
 
 #[derive(Serialize)]
-struct Item<'a> {
+struct LikedItem<'a> {
     #[serde(flatten)]
     activity: Activity<'a>,
     liked_at: Timestamp,
@@ -28,7 +28,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let list = List::new(cx, "likes", viewer);
     let (after, limit) = list.page(read)?;
     let (found, next) = Listed::new(cx, &list.whose).page(after.as_ref(), limit).await?;
-    let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| Item {
+    let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| LikedItem {
         activity: Activity::new(activity_id, actor, content),
         liked_at: *liked_at,
     });

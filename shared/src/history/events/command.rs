@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::{Customer, Event, EventKey};
 use crate::platform::message::{
-    Body, CommandError, CommandPayload, LogIds, MemberError, Members, Names, TYPE, each_member,
-    text_of,
+    Body, CommandError, CommandPayload, LogIds, MemberError, MemberNames, Members, TYPE,
+    each_member, text_of,
 };
 use crate::platform::values::{CustomerId, EventId, EventName, TenantId, Timestamp};
 
@@ -21,9 +21,9 @@ pub const MOST_EVENTS: usize = 100;
 const EVENTS: &str = "events";
 const PROPERTIES: &str = "properties";
 const EXPECTED: &str = "an array of 1 to 100 events";
-const NAMES: Names = &[&[TYPE], EventRecorded::MEMBERS];
+const NAMES: MemberNames = &[&[TYPE], EventRecorded::MEMBERS];
 /// The members of an event whose tenant is known. Its own tenant is ignored.
-const OF_TENANT: Names = &[&[TYPE, "customer_id", "event_id", "name", "at", "properties"]];
+const OF_TENANT: MemberNames = &[&[TYPE, "customer_id", "event_id", "name", "at", "properties"]];
 
 /// A customer of a tenant did something.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -43,7 +43,7 @@ impl Table {
             let call = async {
                 let answer = self.call_once("TransactGetItems", &body).await;
                 let answer = answer.map_err(Failed::of_transaction)?;
-                read_answer::<Snapshot>(&answer).map_err(Failed::from)
+                read_answer::<TransactionAnswer>(&answer).map_err(Failed::from)
             };
             let answer = match once(self.deadline(), call).await {
                 Err(DynamoError::Contended) => return Ok(None),
@@ -62,7 +62,7 @@ impl Table {
                 let taken = left.len().min(self.limits().batch_get_items);
                 let rest = left.split_off(taken);
                 let body = body(self.name(), consistency, &left)?;
-                let read = |answer: &Bytes| read_answer::<Answer>(answer);
+                let read = |answer: &Bytes| read_answer::<BatchGetAnswer>(answer);
                 let mut answer = self.call("BatchGetItem", body, read).await?;
                 let items = answer.responses.remove(self.name()).unwrap_or_default();
                 found.extend(items.into_iter().map(|item| self.row(item.into())));
@@ -82,7 +82,7 @@ impl Table {
 /// The response of DynamoDB, by table. `Responses` is required: without it, items would be taken for missing.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct BatchGetAnswer {
     responses: HashMap<String, Vec<AnsweredItem>>,
     #[serde(default)]
     unprocessed_keys: HashMap<String, Unprocessed>,
@@ -97,7 +97,7 @@ struct Unprocessed {
 /// The response of a transaction: an item for each key, in their order.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Snapshot {
+struct TransactionAnswer {
     responses: Vec<SnapshotItem>,
 }
 

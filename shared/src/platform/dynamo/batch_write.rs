@@ -82,7 +82,7 @@ pub(super) async fn write<'a, I: BatchItem<'a>>(
 /// The items of a batch that were not written, by its response. If the response names items that were not sent, all of
 /// them count as not written.
 fn unprocessed<'a, I: BatchItem<'a>>(batch: &[I], answer: &[u8]) -> Result<Vec<I>, DynamoError> {
-    let answer: Answer<'_> = read_answer(answer)?;
+    let answer: BatchWriteAnswer<'_> = read_answer(answer)?;
     let left: Vec<_> = answer.unprocessed.into_iter().flatten().flat_map(|(_, l)| l).collect();
     if left.is_empty() {
         return Ok(Vec::new());
@@ -93,7 +93,7 @@ fn unprocessed<'a, I: BatchItem<'a>>(batch: &[I], answer: &[u8]) -> Result<Vec<I
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct BatchWriteAnswer<'a> {
     #[serde(rename = "UnprocessedItems", borrow)]
     unprocessed: Option<HashMap<Cow<'a, str>, Vec<Left<'a>>>>,
 }
@@ -102,20 +102,20 @@ struct Answer<'a> {
 #[serde(rename_all = "PascalCase")]
 struct Left<'a> {
     #[serde(borrow)]
-    put_request: Option<Change<'a>>,
+    put_request: Option<RowWrite<'a>>,
     #[serde(borrow)]
-    delete_request: Option<Change<'a>>,
+    delete_request: Option<RowWrite<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Change<'a> {
+struct RowWrite<'a> {
     #[serde(rename = "Item", alias = "Key", borrow)]
     attributes: HashMap<Cow<'a, str>, Attribute<'a>>,
 }
 
 impl Left<'_> {
     fn key(&self, [partition, sort]: [&str; 2]) -> Option<(&str, &str)> {
-        let Change { attributes } = self.put_request.as_ref().or(self.delete_request.as_ref())?;
+        let RowWrite { attributes } = self.put_request.as_ref().or(self.delete_request.as_ref())?;
         let text = |name| attributes.get(name)?.as_text();
         Some((text(partition)?, text(sort)?))
     }

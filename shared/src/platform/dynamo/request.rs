@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::answer::Written;
+use super::answer::WrittenValue;
 use super::item::Item;
 use super::{Condition, DynamoError};
 
@@ -49,11 +49,11 @@ impl Request {
     }
 
     pub(super) fn key(self, key: &Item) -> Self {
-        self.with("Key", Written(key))
+        self.with("Key", WrittenValue(key))
     }
 
     pub(super) fn item(self, item: &Item) -> Self {
-        self.with("Item", Written(item))
+        self.with("Item", WrittenValue(item))
     }
 
     /// Adds the placeholders of expressions.
@@ -62,7 +62,7 @@ impl Request {
         names: impl IntoIterator<Item = (&'a str, &'a str)>,
         values: impl IntoIterator<Item = (&'a str, &'a AttributeValue)>,
     ) -> Self {
-        let values = values.into_iter().map(|(name, value)| (name, Written(value)));
+        let values = values.into_iter().map(|(name, value)| (name, WrittenValue(value)));
         self.members("ExpressionAttributeNames", names).members("ExpressionAttributeValues", values)
     }
 

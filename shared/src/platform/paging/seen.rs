@@ -79,7 +79,7 @@ pub(super) const FRAME: usize = 8 + SALT + SET_ID + 2 + 3;
 
 /// The number of fingerprints that fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capacity {
+pub struct SeenCapacity {
     pub inline: usize,
     pub most: usize,
 }
@@ -199,7 +199,7 @@ impl Seen {
         set: &SeenSet,
         shown: impl Iterator<Item = &'k SortKey> + Clone,
         held: Option<Timestamp>,
-        capacity: Capacity,
+        capacity: SeenCapacity,
     ) -> (Self, Option<NewSet>) {
         let newest = shown.clone().map(|key| key.published_at).fold(self.newest, Timestamp::max);
         let [usual, earliest] = [WINDOW, LONGEST].map(|minutes| minutes_before(newest, minutes));
@@ -297,10 +297,10 @@ mod tests {
         [7; SALT]
     }
 
-    const CAPACITY: Capacity = Capacity { inline: INLINE, most: MOST };
+    const CAPACITY: SeenCapacity = SeenCapacity { inline: INLINE, most: MOST };
 
     /// What a client does: it shows some, in steps, and keeps the latest of what it was given.
-    fn shown_in_steps(steps: &[Vec<SortKey>], capacity: Capacity) -> (Seen, SeenSet) {
+    fn shown_in_steps(steps: &[Vec<SortKey>], capacity: SeenCapacity) -> (Seen, SeenSet) {
         let steps: Vec<_> = steps.iter().map(|step| (step.clone(), None)).collect();
         shown_and_held(&steps, capacity)
     }
@@ -308,7 +308,7 @@ mod tests {
     /// The same with a window that steps hold.
     fn shown_and_held(
         steps: &[(Vec<SortKey>, Option<Timestamp>)],
-        capacity: Capacity,
+        capacity: SeenCapacity,
     ) -> (Seen, SeenSet) {
         let first = steps.iter().flat_map(|(step, _)| step).map(|key| key.published_at).next();
         let mut seen = Seen::until(first.unwrap_or(Timestamp::LAST), salt());
@@ -353,7 +353,7 @@ mod tests {
                     (step.into_iter().map(|(at, id)| key(at / scale, id)).collect(), held)
                 })
                 .collect();
-            let (seen, set) = shown_and_held(&steps, Capacity { inline, most });
+            let (seen, set) = shown_and_held(&steps, SeenCapacity { inline, most });
             let steps: Vec<_> = steps.into_iter().map(|(step, _)| step).collect();
             // Whatever the way, the newest is the newest.
             if let Some(newest) = steps.iter().flatten().map(|key| key.published_at).max() {

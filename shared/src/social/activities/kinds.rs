@@ -39,7 +39,7 @@
 //! of its own kind, and that of the published kind; a publish of a deleted activity removes that of its kind.
 
 use super::record::{ActivityKey, ActivityRecord, Edit};
-use super::{Activities, Change, keys};
+use super::{Activities, ActivityChange, keys};
 use crate::platform::dynamo::item::text;
 use crate::platform::dynamo::{Condition, DynamoError, Update};
 use crate::platform::ledger::LedgerKey;
@@ -73,9 +73,9 @@ impl KindSince {
 
 /// The rows that may have to leave after the change of a record.
 #[derive(Debug, Default)]
-pub(super) struct Listing(Vec<Kind>);
+pub(super) struct LeavingRows(Vec<Kind>);
 
-impl Listing {
+impl LeavingRows {
     /// Before a record is written: lists the activity under its new kind.
     pub(super) async fn before(
         &mut self,
@@ -118,13 +118,15 @@ impl Listing {
     }
 
     /// Adds the rows that an earlier delivery of a change may have left, if the change is in the record already.
-    pub(super) fn again(&mut self, change: &Change, now: &ActivityRecord) {
+    pub(super) fn again(&mut self, change: &ActivityChange, now: &ActivityRecord) {
         match change {
-            Change::Update { kind: Some(edit), .. } => {
+            ActivityChange::Update { kind: Some(edit), .. } => {
                 self.0.push(edit.value.clone());
                 self.0.extend(now.published.as_ref().map(|published| published.kind.clone()));
             }
-            Change::Publish(published) if now.deleted => self.0.push(published.kind.clone()),
+            ActivityChange::Publish(published) if now.deleted => {
+                self.0.push(published.kind.clone())
+            }
             _ => {}
         }
     }

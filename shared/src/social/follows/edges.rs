@@ -111,7 +111,7 @@ impl Follows {
     async fn query_edges(&self, asked: &EdgeSelection<'_>) -> Result<EdgePage, DynamoError> {
         let table = self.ledger.table();
         let body = asked.body(table.name());
-        let read = |answer: &Bytes| read_answer::<Answer<'_>>(answer)?.page(table.name());
+        let read = |answer: &Bytes| read_answer::<EdgesAnswer<'_>>(answer)?.page(table.name());
         table.call("Query", body, read).await
     }
 }
@@ -145,22 +145,22 @@ impl EdgeSelection<'_> {
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct EdgesAnswer<'a> {
     #[serde(rename = "Items", borrow)]
-    items: Vec<Item<'a>>,
+    items: Vec<EdgeItem<'a>>,
     #[serde(rename = "LastEvaluatedKey", borrow)]
-    last: Option<Item<'a>>,
+    last: Option<EdgeItem<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct EdgeItem<'a> {
     #[serde(borrow)]
     sk: Option<Attribute<'a>>,
     #[serde(borrow)]
     following: Option<Attribute<'a>>,
 }
 
-impl Answer<'_> {
+impl EdgesAnswer<'_> {
     fn page(self, table: &str) -> Result<EdgePage, DynamoError> {
         let edges = self.items.into_iter().map(|item| item.edge(table));
         let next =
@@ -169,7 +169,7 @@ impl Answer<'_> {
     }
 }
 
-impl Item<'_> {
+impl EdgeItem<'_> {
     fn edge(self, table: &str) -> Result<Edge, DynamoError> {
         let sort_key = sort_key(self.sk, table)?;
         let following = match self.following {

@@ -64,7 +64,7 @@ pub(super) const SHOWS: &str = "shows";
 
 /// Why an actor is hidden, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark {
+struct HiddenMark {
     /// The `at` of the command.
     at: Timestamp,
     /// When it was processed, in unix seconds.
@@ -74,8 +74,8 @@ struct Mark {
 /// The actors whose entries a viewer is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HiddenActors {
-    left: HashMap<ActorId, Mark>,
-    joining: HashMap<ActorId, Mark>,
+    left: HashMap<ActorId, HiddenMark>,
+    joining: HashMap<ActorId, HiddenMark>,
     edges_until: Option<i64>,
     /// How often an actor was shown again.
     shows: i64,
@@ -97,9 +97,9 @@ impl HiddenActors {
         let (mut left, mut joining) = (HashMap::new(), HashMap::new());
         for name in row.item.keys() {
             if let Some(actor) = name.strip_prefix(LEFT) {
-                left.insert(named(name, actor)?, Mark::read(row, name)?);
+                left.insert(named(name, actor)?, HiddenMark::read(row, name)?);
             } else if let Some(actor) = name.strip_prefix(JOINING) {
-                joining.insert(named(name, actor)?, Mark::read(row, name)?);
+                joining.insert(named(name, actor)?, HiddenMark::read(row, name)?);
             }
         }
         Ok(Self {
@@ -145,7 +145,7 @@ impl HiddenActors {
         if asks_edges || usize::try_from(self.shows - earlier.shows) != Ok(shown.len()) {
             return None;
         }
-        let new = |marks: &HashMap<ActorId, Mark>| {
+        let new = |marks: &HashMap<ActorId, HiddenMark>| {
             let new = marks.keys().filter(|actor| !earlier.hides(actor));
             new.cloned().collect::<HashSet<_>>()
         };
@@ -181,8 +181,8 @@ impl HiddenActors {
         edge: Option<EdgeState>,
         now: Timestamp,
         retention: Retention,
-    ) -> Option<(Self, Marked)> {
-        let mark = Mark { at: state.changed_at, noted_at: now.unix_millis() / 1000 };
+    ) -> Option<(Self, HiddenIn)> {
+        let mark = HiddenMark { at: state.changed_at, noted_at: now.unix_millis() / 1000 };
         let kept = i64::try_from((retention.as_duration() + SLACK).as_secs()).unwrap_or(i64::MAX);
         if state.on {
             // The mark of an unfollow is not enough: it may be removed if there are too many, or if it is old.
@@ -200,18 +200,24 @@ impl HiddenActors {
         if !self.asks_edges(now) {
             next.left.insert(actor.clone(), mark);
             if next.bytes() <= MOST_BYTES {
-                return Some((next, Marked::InItem));
+                return Some((next, HiddenIn::InItem));
             }
         }
         let next = self.without_old(mark.noted_at, kept).asking_edges(mark.noted_at + kept);
-        Some((next, Marked::InEdge))
+        Some((next, HiddenIn::InEdge))
     }
 
     /// Adds the mark of a follow, here or in its edge.
-    fn joined(&self, actor: &ActorId, mark: Mark, now: Timestamp, kept: i64) -> (Self, Marked) {
+    fn joined(
+        &self,
+        actor: &ActorId,
+        mark: HiddenMark,
+        now: Timestamp,
+        kept: i64,
+    ) -> (Self, HiddenIn) {
         let with_mark = |mut next: Self| {
             next.joining.insert(actor.clone(), mark);
-            (next.bytes() <= MOST_BYTES).then_some((next, Marked::InItem))
+            (next.bytes() <= MOST_BYTES).then_some((next, HiddenIn::InItem))
         };
         let young = self.without_old(mark.noted_at, kept);
         if !self.asks_edges(now)
@@ -220,12 +226,12 @@ impl HiddenActors {
             return marked;
         }
         let asking = young.asking_edges(mark.noted_at + kept);
-        with_mark(asking.clone()).unwrap_or((asking, Marked::InEdge))
+        with_mark(asking.clone()).unwrap_or((asking, HiddenIn::InEdge))
     }
 
     /// Removes marks that are no longer needed.
     fn without_old(&self, now: i64, kept: i64) -> Self {
-        let young = |marks: &HashMap<ActorId, Mark>| {
+        let young = |marks: &HashMap<ActorId, HiddenMark>| {
             let young = marks.iter().filter(|(_, mark)| mark.noted_at.saturating_add(kept) >= now);
             young.map(|(actor, mark)| (actor.clone(), *mark)).collect()
         };
@@ -285,13 +291,13 @@ impl HiddenChange {
 
 /// What hides an actor after the item is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marked {
+pub(super) enum HiddenIn {
     InItem,
     /// The edge, when it is written.
     InEdge,
 }
 
-impl Mark {
+impl HiddenMark {
     /// The text of an earlier command is less.
     fn text(self) -> String {
         format!("{}#{}", self.at, self.noted_at)
@@ -369,7 +375,7 @@ mod tests {
             let (next, marked) = hidden
                 .hiding(&change(n, n == 1, now), None, at(now), Retention::default())
                 .unwrap();
-            assert_eq!(marked, Marked::InItem);
+            assert_eq!(marked, HiddenIn::InItem);
             item = next.into_item(item, format!("{n}"));
         }
         let hidden = read(&item);

@@ -32,7 +32,7 @@ pub(super) struct Forget {
 
 /// What was found and erased, in numbers.
 #[derive(Debug, Serialize)]
-struct Report {
+struct ErasureReport {
     person_id: ActorId,
     activities: usize,
     followers: usize,
@@ -94,7 +94,7 @@ impl Forget {
         let (dead_letter_parts, dead_letter_parts_waiting) =
             letters::remove_spare_parts(&letters, now).await?;
         compact(remote.target()).await?;
-        let report = Report {
+        let report = ErasureReport {
             person_id,
             activities: erased.activities,
             followers: erased.followers,
@@ -125,12 +125,14 @@ impl Forget {
     }
 }
 
-fn print(report: &Report, json: bool) -> Result<(), Failure> {
+fn print(report: &ErasureReport, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(report);
     }
     let number = |n: &usize, one, many| counted(*n as u64, one, many);
-    let Report { person_id, activities, followers, followees, entries, dead_letters, .. } = report;
+    let ErasureReport {
+        person_id, activities, followers, followees, entries, dead_letters, ..
+    } = report;
     say!(
         "{person_id}: {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}; tombstones without content go by {}",
         number(activities, "activity", "activities"),

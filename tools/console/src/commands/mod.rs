@@ -10,7 +10,7 @@ use shared::command::Command;
 
 use crate::prelude::*;
 use crate::sent::{Known, Sent};
-use schema::{Form, Kind, Member, Unsaid};
+use schema::{CommandKind, Form, Member, Unsaid};
 
 const FIRST: &str = "activity.published";
 /// Views to which a form may lead back.
@@ -56,8 +56,8 @@ fn form_page(console: &Console, fields: &Fields, wrong: &Wrong, whole: Markup) -
     layout::page(console, Place::Commands, "Publish", content)
 }
 
-fn types(chosen: Option<&Kind>) -> Markup {
-    let is_chosen = |kind: &Kind| chosen.is_some_and(|chosen| chosen.name == kind.name);
+fn types(chosen: Option<&CommandKind>) -> Markup {
+    let is_chosen = |kind: &CommandKind| chosen.is_some_and(|chosen| chosen.name == kind.name);
     html! {
         form method="get" action="commands" class="row" aria-label="Type of command" {
             div class="field" {
@@ -75,7 +75,13 @@ fn types(chosen: Option<&Kind>) -> Markup {
     }
 }
 
-fn form(console: &Console, kind: &Kind, fields: &Fields, wrong: &Wrong, whole: Markup) -> Markup {
+fn form(
+    console: &Console,
+    kind: &CommandKind,
+    fields: &Fields,
+    wrong: &Wrong,
+    whole: Markup,
+) -> Markup {
     html! {
         form method="post" action="send" class="card" aria-label=(kind.name) {
             h2 { (kind.name) }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use futures::{StreamExt, stream};
 use shared::history::events::{
-    Event, EventKey, EventRecorded, EventsRecorded, Recorded, SentEvent,
+    Event, EventKey, EventOutcome, EventRecorded, EventsRecorded, SentEvent,
 };
 use shared::history::refusals::{self, Refusal, RefusedMessage, RefusedSubject};
 use shared::log_subject;
@@ -139,9 +139,9 @@ async fn recorded(History { cx, events }: History<'_>, event: &Event) -> Result<
         return Err(Failure::NotMade(events.settings.period_of(at)));
     }
     match recorded? {
-        Recorded::There => Ok(()),
-        Recorded::Conflict => Err(Failure::EventConflict { event_id: event_id.clone(), at }),
-        Recorded::TooLate => {
+        EventOutcome::There => Ok(()),
+        EventOutcome::Conflict => Err(Failure::EventConflict { event_id: event_id.clone(), at }),
+        EventOutcome::TooLate => {
             let period = events.settings.period_of(at);
             let until = events.settings.closes_at(period);
             Err(Failure::EventTooLate { event_id: event_id.clone(), at, period, until })

@@ -71,12 +71,12 @@ pub struct CustomerView {
     others: u64,
     bounds: Bounds,
     /// The buckets that were read. Not stored in the item.
-    buckets: BTreeMap<u8, Bucket>,
+    buckets: BTreeMap<u8, NameBucket>,
 }
 
 /// Names beyond the first.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Bucket {
+struct NameBucket {
     names: BTreeMap<EventName, NameTally>,
     is_changed: bool,
     /// Attributes of a later version, which stay as they are.
@@ -200,7 +200,7 @@ impl CustomerView {
     /// False if there is no room for this name.
     fn has_room(&self, name: &EventName) -> bool {
         let bucket = self.buckets.get(&bucket_of(name));
-        let has_room = |bucket: &Bucket| bucket.has_room(name, self.bounds.bucket_bytes);
+        let has_room = |bucket: &NameBucket| bucket.has_room(name, self.bounds.bucket_bytes);
         self.names.contains_key(name) || self.is_few() || bucket.is_none_or(has_room)
     }
 
@@ -240,7 +240,7 @@ impl CustomerView {
     }
 }
 
-impl Bucket {
+impl NameBucket {
     fn has_room(&self, name: &EventName, most: usize) -> bool {
         self.names.contains_key(name)
             || self.names.keys().map(weight).sum::<usize>() + weight(name) <= most
@@ -386,14 +386,14 @@ impl SummaryState for CustomerView {
 
     fn absorb(&mut self, needed: &[Key], found: &[Row<'_>]) -> Result<(), DynamoError> {
         for bucket in needed.iter().filter_map(|key| keys::of_bucket(&key.sk)) {
-            self.buckets.insert(bucket, Bucket::default());
+            self.buckets.insert(bucket, NameBucket::default());
         }
         for block in found {
             if let Some(bucket) = keys::of_bucket(block.text("sk")?) {
                 let names = read_names(block)?;
                 let mut unknown = block.item.clone();
                 unknown.retain(|name, _| !["pk", "sk", CONTENT].contains(&name.as_str()));
-                self.buckets.insert(bucket, Bucket { names, is_changed: false, unknown });
+                self.buckets.insert(bucket, NameBucket { names, is_changed: false, unknown });
             }
         }
         Ok(())
@@ -416,7 +416,7 @@ impl SummaryState for CustomerView {
         if is_first && let Some(SummaryView::Customer(customer)) = SummaryView::of_key(view) {
             writes.push(Write::Put(keys::listed(&customer).into_item()));
         }
-        for (bucket, Bucket { names, is_changed, unknown }) in &self.buckets {
+        for (bucket, NameBucket { names, is_changed, unknown }) in &self.buckets {
             if *is_changed {
                 let content = pack_names(names);
                 writes.push(block(view, keys::bucket(*bucket), content, unknown.clone()));

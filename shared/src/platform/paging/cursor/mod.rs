@@ -23,7 +23,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::List;
 use super::fingerprint::Salt;
-use super::seen::{Capacity, INLINE, MOST, Seen};
+use super::seen::{INLINE, MOST, Seen, SeenCapacity};
 use crate::platform::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
 use crate::platform::values::{ActivityId, Order, SortKey, Timestamp};
 use encoding::{
@@ -120,7 +120,7 @@ pub enum CursorError {
 pub struct CursorSeal {
     seal: Seal,
     salts: Seal,
-    capacity: Capacity,
+    capacity: SeenCapacity,
 }
 
 impl CursorSeal {
@@ -128,28 +128,28 @@ impl CursorSeal {
     #[must_use]
     pub fn new(secrets: &Secrets) -> Self {
         let [seal, salts] = [PURPOSE, SALTS].map(|purpose| Seal::new(purpose, secrets));
-        Self { seal, salts, capacity: Capacity { inline: INLINE, most: MOST } }
+        Self { seal, salts, capacity: SeenCapacity { inline: INLINE, most: MOST } }
     }
 
     /// Lets cursors have fewer fingerprints, so that tests reach the bound with less.
     #[must_use]
     pub fn holding(self, inline: usize) -> Self {
         let inline = inline.min(INLINE);
-        Self { capacity: Capacity { inline, ..self.capacity }, ..self }
+        Self { capacity: SeenCapacity { inline, ..self.capacity }, ..self }
     }
 
     /// Lets clients have fewer fingerprints in all, likewise.
     #[must_use]
     pub fn remembering(self, most: usize) -> Self {
         let most = most.min(MOST);
-        Self { capacity: Capacity { most, ..self.capacity }, ..self }
+        Self { capacity: SeenCapacity { most, ..self.capacity }, ..self }
     }
 
     /// The number of fingerprints that fit: into a cursor with a filter and a position, and in all.
     #[must_use]
-    pub fn capacity(&self, filter: &[u8], position: &Position) -> Capacity {
+    pub fn capacity(&self, filter: &[u8], position: &Position) -> SeenCapacity {
         let inline = self.capacity.inline.min(room_for_fingerprints(filter, position));
-        Capacity { inline, ..self.capacity }
+        SeenCapacity { inline, ..self.capacity }
     }
 
     /// The salt of the fingerprints of a list, from the first page on.

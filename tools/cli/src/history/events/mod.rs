@@ -27,12 +27,12 @@ pub(crate) enum Events {
     Record(Record),
     /// Import a file of events: one JSON object a line, or CSV with the header `tenant_id,customer_id,event_id,name,at`; either
     /// of them gzipped, too.
-    Import(import::Import),
+    Import(import::ImportEvents),
     /// Show how far each period has come, and what is next.
     Periods(Periods),
     Advance(Advance),
     Verify(Verify),
-    Replay(replay::Replay),
+    Replay(replay::ReplayEvents),
 }
 
 #[derive(Debug, Args)]

@@ -33,7 +33,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use nagare_client::failure::Failure;
 use shared::history::events::manifest::ManifestError;
 use shared::history::events::{
-    Archives, Events, Keepers, Period, PeriodRow, PeriodState, Seal, keys,
+    Archives, Events, Keepers, Period, PeriodRow, PeriodState, TableSeal, keys,
 };
 use shared::history::summaries::Summaries;
 use shared::platform::dynamo::DynamoError;
@@ -256,7 +256,7 @@ impl EventErasure {
         let is_sealed = row.state == PeriodState::Verified;
         if is_there {
             if is_sealed {
-                is_there = self.seal(&row, &arn, Seal::Puts).await?;
+                is_there = self.seal(&row, &arn, TableSeal::Puts).await?;
             }
             erased.in_tables += match row.tally {
                 Some(_) => self.table(&row).await?,
@@ -275,7 +275,7 @@ impl EventErasure {
             row = self.archive(row, erased).await?;
         }
         if is_there && is_sealed {
-            self.seal(&row, &arn, Seal::All).await?;
+            self.seal(&row, &arn, TableSeal::All).await?;
         }
         let forgotten_at = Some(self.clock.now());
         self.unmark(PeriodRow { forgotten_at, ..row }).await
@@ -290,7 +290,7 @@ impl EventErasure {
     }
 
     /// False if the table is gone.
-    async fn seal(&self, row: &PeriodRow, arn: &str, seal: Seal) -> Result<bool> {
+    async fn seal(&self, row: &PeriodRow, arn: &str, seal: TableSeal) -> Result<bool> {
         match self.events.tables().seal((row.period, arn), seal).await {
             Ok(()) => Ok(true),
             Err(DynamoError::TableMissing(_)) => Ok(false),
