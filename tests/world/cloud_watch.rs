@@ -43,7 +43,7 @@ impl Measurements {
         let connector = SharedHttpConnector::new(MeasurementsConnector(self.clone()));
         let observed = Observed::of("period-keeper", &connector);
         let queue = format!("arn:aws:sqs:us-east-1:123456789012:{COMMANDS}");
-        let services = Services::unchecked(observed, "us-east-1");
+        let services = Services::behind(observed, "key", "us-east-1");
         CloudWatch::new(&services.at(Some("http://monitoring.local".to_owned())), &queue)
     }
 

@@ -122,14 +122,8 @@ fn variables(
 ) -> impl Iterator<Item = (&'static str, String)> {
     let secret = |byte: u8| char::from(byte).to_string().repeat(32);
     let bus = is_telling.then(|| (env::EVENT_BUS_NAME, local_bus::NAME.to_owned()));
-    let names = names.clone();
+    let names = TableNames { events: EVENTS_TABLE_PREFIX.to_owned(), ..names.clone() };
     let all = [
-        (env::TIMELINES_TABLE, names.timelines),
-        (env::LEDGER_TABLE, names.ledger),
-        (env::FACTS_TABLE, names.facts),
-        (env::VIEWS_TABLE, names.views),
-        (env::DEAD_LETTERS_TABLE, names.dead_letters),
-        (env::EVENTS_TABLE_PREFIX, EVENTS_TABLE_PREFIX.to_owned()),
         (env::QUEUE_URL, wire.queue_url(COMMANDS)),
         (env::QUEUE_ARN, COMMAND_QUEUE_ARN.to_owned()),
         (env::DEAD_LETTER_QUEUE_URL, wire.queue_url(DEAD_LETTERS)),
@@ -142,7 +136,7 @@ fn variables(
         (env::EVENTBRIDGE_ENDPOINT, local_bus::ENDPOINT.to_owned()),
         (env::STREAM_MAPPING, lambda::mapping_request()),
     ];
-    all.into_iter().chain(bus)
+    names.variables().into_iter().chain(all).chain(bus)
 }
 
 /// Secrets that consist of one byte.
@@ -270,7 +264,7 @@ impl World {
                 variables: variables.clone(),
                 dynamo: over(observed.clone()),
                 sqs: connector::sqs(observed.clone()),
-                services: Services::unchecked(observed, "us-east-1"),
+                services: Services::behind(observed, "key", "us-east-1"),
                 metrics: Metrics::to(output.clone(), "test"),
                 clock: clock.clone(),
             }

@@ -24,7 +24,7 @@ impl World {
         let connector =
             behind(SharedHttpConnector::new(bucket::BucketConnector { bucket, inside }));
         let connector = SharedHttpConnector::new(Modelled(connector));
-        let services = Services::unchecked(connector.clone(), "us-east-1");
+        let services = Services::behind(connector.clone(), "key", "us-east-1");
         let objects = Objects::new(&services.at(Some(bucket::ENDPOINT.to_owned())), bucket::NAME);
         let of = self.writer.ledger.table().dynamo();
         let dynamo = Dynamo::new(connector::dynamodb(connector));

@@ -1,64 +1,25 @@
 //! The functions, built as their own programs build them.
 
-use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Shares, Writer};
-use function_stream::Projection;
+use fanout_writer::Writer;
 use nagare::Failure;
-use nagare_local::{COMMANDS, DEAD_LETTERS};
+use nagare_client::tables::TableNames;
+use nagare_local::{COMMANDS, DEAD_LETTERS, schema};
 use projector::Projector;
-use shared::command::InternalSeal;
-use shared::platform::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
-use shared::platform::dead_letters::LetterSeal;
-use shared::platform::outbound::Bus;
+use shared::platform::environment::Environment;
 use shared::platform::queue::Sender;
-use shared::platform::runtime::hold::Hold;
+use shared::platform::runtime::env::{self, Variables};
 use shared::platform::runtime::metrics::Metrics;
-use shared::platform::values::Retention;
-use shared::social::WriteQueues;
-use shared::social::activities::ChangeLog;
-use shared::social::follows::Parking;
 
 use super::stage::{Stage, broken};
 
 /// The writer, otherwise as the function builds it.
 pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
-    let secrets = secrets()?;
-    Ok(Writer {
-        ledger: stage.tables.ledger.clone(),
-        facts: stage.tables.facts.clone(),
-        views: stage.tables.views.clone(),
-        timelines: stage.tables.timelines.clone(),
-        commands: CommandQueue::new(sender(stage, COMMANDS), InternalSeal::new(&secrets)),
-        dead_letters: DeadLetterQueue::new(sender(stage, DEAD_LETTERS), LetterSeal::new(&secrets)),
-        limits: FanOutLimits::default(),
-        retention: Retention::default(),
-        parking: Parking::off(),
-        metrics: Metrics::off(),
-        clock: stage.clock.clone(),
-        change_log: ChangeLog::default(),
-        queues: WriteQueues::default(),
-        events: Some(stage.tables.events.clone()),
-        hold: Hold::default(),
-        bus: Bus::off(),
-        shares: Shares::default(),
-    })
+    Writer::of(&environment(stage)).map_err(|e| broken(&e))
 }
 
 /// The projector, otherwise as the function builds it.
 pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
-    let secrets = secrets()?;
-    let projection = Projection {
-        facts: stage.tables.facts.clone(),
-        views: stage.tables.views.clone(),
-        metrics: Metrics::off(),
-        clock: stage.clock.clone(),
-        dead_letters: function_stream::DeadLetterQueue::new(
-            sender(stage, DEAD_LETTERS),
-            InternalSeal::new(&secrets),
-            LetterSeal::new(&secrets),
-        ),
-        bus: Bus::off(),
-    };
-    Ok(Projector { projection, read_notifications: Retention::default() })
+    Projector::of(&environment(stage)).map_err(|e| broken(&e))
 }
 
 /// What sends to one of the queues.
@@ -66,6 +27,28 @@ pub(super) fn sender(stage: &Stage, queue: &str) -> Sender {
     Sender::new(stage.sqs.clone(), stage.wire.queue_url(queue))
 }
 
-fn secrets() -> Result<Secrets, Failure> {
-    Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))
+/// The environment of functions that count nothing, on a stage.
+fn environment(stage: &Stage) -> Environment {
+    let queues = [(env::QUEUE_URL, COMMANDS), (env::DEAD_LETTER_QUEUE_URL, DEAD_LETTERS)];
+    let queues = queues.map(|(variable, queue)| (variable, stage.wire.queue_url(queue)));
+    Environment {
+        variables: variables(schema::names(), queues),
+        dynamo: stage.tables.dynamo.clone(),
+        sqs: stage.sqs.clone(),
+        services: stage.services.clone(),
+        metrics: Metrics::off(),
+        clock: stage.clock.clone(),
+    }
+}
+
+/// The variables of functions on these tables, and more of them.
+pub(super) fn variables(
+    names: TableNames,
+    more: impl IntoIterator<Item = (&'static str, String)>,
+) -> Variables {
+    let secrets = [env::INTERNAL_SECRETS[0], env::CURSOR_SECRETS[0]];
+    let secrets = secrets.map(|name| (name, "of a benchmark alone, long enough".to_owned()));
+    let open = (env::AUTHORIZATION, "open".to_owned());
+    let all = names.variables().into_iter().chain(secrets).chain([open]);
+    Variables::given(all.chain(more))
 }

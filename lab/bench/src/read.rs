@@ -3,14 +3,11 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{Credentials, Region};
 use clap::Args;
-use function_http::reader::{RequestMetrics, Requests};
-use function_http::{Authorization, Claims, LogSampling};
 use nagare::Failure;
 use nagare::print::print_json;
 use nagare_client::local_stack::ACCESS_KEY;
@@ -18,19 +15,16 @@ use nagare_client::local_stack::REGION;
 use nagare_local::schema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::platform::crypto::seal::Secrets;
-use shared::platform::dynamo::sdk_config;
-use shared::platform::paging::CursorSeal;
-use shared::platform::runtime::clock::Clock;
+use shared::platform::dynamo::{Dynamo, sdk_config};
+use shared::platform::environment::Environment;
 use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::metrics::Metrics;
-use shared::platform::values::{Retention, ViewerId};
-use shared::social::follows::Parking;
+use shared::platform::values::ViewerId;
 use timeline_reader::{PATIENCE, Reader};
 use tokio::time::Instant;
 
 use super::dataset::{self, many_activities, many_follows};
+use super::functions;
 use super::on_one_thread;
 use super::report::Measurement;
 
@@ -154,28 +148,13 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         .endpoint_url(endpoint)
         .region(Region::new(REGION))
         .credentials_provider(Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "bench"));
-    let secrets = Secrets::new(&[7; 32]).map_err(|e| Failure::Usage(e.to_string()))?;
-    let tables = super::Tables::new(Client::from_conf(config.build()), &schema::names());
-    Ok(Reader {
-        ledger: tables.ledger,
-        facts: tables.facts,
-        views: tables.views,
-        timelines: tables.timelines,
-        records: Arc::default(),
-        counts: Arc::default(),
-        hold: Hold::default(),
-        public_cache_seconds: 0,
-        retention: Retention::default(),
-        parking: Parking::off(),
-        requests: Requests {
-            authorization: Authorization::Open,
-            claims: Claims::default(),
-            seal: CursorSeal::new(&secrets),
-            metrics: RequestMetrics::new(Metrics::off()),
-            log_sampling: LogSampling::ALL,
-            clock: Clock::system(),
-        },
-    })
+    let environment = Environment {
+        variables: functions::variables(schema::names(), []),
+        dynamo: Dynamo::new(Client::from_conf(config.build())),
+        metrics: Metrics::off(),
+        ..Environment::of_process().await
+    };
+    Reader::of(&environment).map_err(|e| Failure::Usage(e.to_string()))
 }
 
 /// The request for the newest page of a viewer's timeline, as API Gateway sends it, in

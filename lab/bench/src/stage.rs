@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare::Failure;
+use nagare_client::local_stack::{ACCESS_KEY, REGION};
 use nagare_client::tables::Tables;
 use nagare_local::connector::{self, InProcess};
 use nagare_local::engine::Engine;
@@ -12,6 +13,7 @@ use nagare_local::schema;
 use nagare_local::sqs::{QueueConfig, Queues, Wire};
 use nagare_local::{COMMANDS, DEAD_LETTERS};
 use shared::platform::runtime::clock::Clock;
+use shared::platform::signed::Services;
 use tokio::time::Instant;
 
 use super::meter::Meter;
@@ -22,6 +24,7 @@ pub(super) struct Stage {
     pub(super) wire: Wire,
     pub(super) tables: Tables,
     pub(super) sqs: aws_sdk_sqs::Client,
+    pub(super) services: Services,
     pub(super) meter: Meter,
     pub(super) deliveries: Deliveries,
     pub(super) clock: Clock,
@@ -45,6 +48,7 @@ impl Stage {
         let tables = connector::dynamodb(meter.above(throttled));
         Ok(Self {
             tables: Tables::new(tables, &schema::names()),
+            services: Services::behind(inside.clone(), ACCESS_KEY, REGION),
             sqs: connector::sqs(inside),
             deliveries: Deliveries::new(faults.clone()),
             engine,

@@ -21,7 +21,7 @@ use super::sender::Sender;
 use super::target::Target;
 use crate::call_timeout::call_timeout;
 use crate::failure::Failure;
-use crate::local_stack::{self, REGION};
+use crate::local_stack::{self, ACCESS_KEY, REGION};
 use crate::tables::{TableNames, Tables};
 
 use super::loopback::is_loopback;
@@ -195,7 +195,7 @@ impl Remote {
             return Ok(Objects::new(&services, &bucket));
         }
         let http = aws_smithy_http_client::Connector::builder().build_http();
-        let services = Services::unchecked(SharedHttpConnector::new(http), REGION);
+        let services = Services::behind(SharedHttpConnector::new(http), ACCESS_KEY, REGION);
         let endpoint = self.target.required(env::S3_ENDPOINT)?;
         Ok(Objects::new(&services.at(Some(endpoint)), &bucket))
     }

@@ -7,6 +7,7 @@ use shared::platform::dynamo::{Dynamo, IN_FLIGHT, PacedTable};
 use shared::platform::facts::Facts;
 use shared::platform::ledger::Ledger;
 use shared::platform::projection::Views;
+use shared::platform::runtime::env;
 use shared::social::timelines::Timelines;
 
 /// The names of the tables.
@@ -24,6 +25,21 @@ pub struct TableNames {
     pub dead_letters: String,
     /// The prefix of the names of the tables of events.
     pub events: String,
+}
+
+impl TableNames {
+    /// The variables by which functions are told of them.
+    #[must_use]
+    pub fn variables(self) -> [(&'static str, String); 6] {
+        [
+            (env::TIMELINES_TABLE, self.timelines),
+            (env::LEDGER_TABLE, self.ledger),
+            (env::FACTS_TABLE, self.facts),
+            (env::VIEWS_TABLE, self.views),
+            (env::DEAD_LETTERS_TABLE, self.dead_letters),
+            (env::EVENTS_TABLE_PREFIX, self.events),
+        ]
+    }
 }
 
 /// The tables, over one client. Cheap to clone.

@@ -140,7 +140,7 @@ impl Wiring {
             variables: Variables::given(environment.iter().cloned().chain(inside_only(config))),
             dynamo: Dynamo::new(connector::dynamodb(connector.clone())),
             sqs: connector::sqs(connector.clone()),
-            services: Services::unchecked(connector, REGION),
+            services: Services::behind(connector, ACCESS_KEY, REGION),
             metrics: numbers.metrics(),
             clock: config.clock.clone(),
         };
@@ -307,20 +307,20 @@ fn environment(
     secrets: &Secrets,
     wire: &Wire,
 ) -> Vec<(&'static str, String)> {
-    let names = schema::names();
     let authorization = if config.auth { "jwt" } else { "open" };
+    let [timelines, ledger, facts, views, dead_letters, events] = schema::names().variables();
     vec![
         (env::API_URL, endpoints.api.clone()),
         (env::QUEUE_URL, wire.queue_url(COMMANDS)),
         (env::QUEUE_ARN, command_queue_arn()),
         (env::DEAD_LETTER_QUEUE_URL, wire.queue_url(DEAD_LETTERS)),
-        (env::TIMELINES_TABLE, names.timelines),
-        (env::LEDGER_TABLE, names.ledger),
-        (env::FACTS_TABLE, names.facts),
-        (env::VIEWS_TABLE, names.views),
-        (env::DEAD_LETTERS_TABLE, names.dead_letters),
+        timelines,
+        ledger,
+        facts,
+        views,
+        dead_letters,
         (env::HISTORY, config.history.as_str().to_owned()),
-        (env::EVENTS_TABLE_PREFIX, names.events),
+        events,
         (env::CURSOR_SECRETS[0], secrets.cursor.clone()),
         (env::INTERNAL_SECRETS[0], secrets.internal.clone()),
         (env::AUTHORIZATION, authorization.to_owned()),

@@ -134,6 +134,6 @@ async fn what_is_missing_is_told_from_what_cannot_be_reached() {
 #[test]
 fn without_an_endpoint_the_bucket_is_in_the_host() {
     let connector = SharedHttpConnector::new(Answering::default());
-    let objects = Objects::new(&Services::unchecked(connector, "eu-west-1"), "archive");
+    let objects = Objects::new(&Services::behind(connector, "key", "eu-west-1"), "archive");
     assert_eq!(objects.0.url("events/x"), "https://archive.s3.eu-west-1.amazonaws.com/events/x");
 }

@@ -75,7 +75,8 @@ fn at(millis: i64) -> Timestamp {
 fn bus(answers: &[(u16, Value)]) -> (Bus, Answering) {
     let answers = Arc::new(Mutex::new(answers.iter().cloned().collect()));
     let connector = Answering { answers, ..Answering::default() };
-    let services = Services::unchecked(SharedHttpConnector::new(connector.clone()), "eu-west-1");
+    let services =
+        Services::behind(SharedHttpConnector::new(connector.clone()), "key", "eu-west-1");
     let services = services.at(Some("http://events.local".to_owned()));
     (Bus::new(&services, "bus", Clock::manual(at(NOW))), connector)
 }
