@@ -79,7 +79,7 @@ impl Projection {
     }
 
     /// The response to a batch, after the dead letters were sent. `log` logs what became of the changes of a subject, as the
-    /// function: see [`log_outcome!`].
+    /// function: see [`log_outcome!`](crate::log_outcome!).
     pub async fn answer<S: Subject>(
         &self,
         shard: Shard,

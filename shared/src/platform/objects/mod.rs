@@ -1,4 +1,4 @@
-//! Objects: S3, as much of it as archives need. Five calls, [signed].
+//! Objects: S3, as much of it as archives need. Five calls, [signed](super::signed).
 //!
 //! All of them may be done twice without harm: who puts an object puts the same bytes again.
 //!

@@ -1,6 +1,6 @@
 //! The change log: the activities that were edited or deleted recently, for readers that cache records.
 //!
-//! A cached record is right as long as nobody has changed it. A change appends the [fingerprint](Fingerprint) of its activity to
+//! A cached record is right as long as nobody has changed it. A change appends the [fingerprint](ActivityFingerprint) of its activity to
 //! this log before it is acknowledged, and every page reads the log. So a page costs one read unit for all of its cached records,
 //! instead of one for each.
 //!

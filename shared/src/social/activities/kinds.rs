@@ -25,7 +25,7 @@
 //! and removing rows, the writer
 //!
 //! * notes in the [change log](super::changes) that rows leave lists of this actor
-//!   ([`Fingerprint::of_lists`](super::changes::Fingerprint::of_lists)). If the readings of the log before and after the lists have
+//!   ([`ActivityFingerprint::of_lists`](super::changes::ActivityFingerprint::of_lists)). If the readings of the log before and after the lists have
 //!   no such entry in between, every row that has left a list in between was in its new list before the first one was read;
 //! * waits for a [hold](crate::platform::runtime::hold). If all lists were read within one, a row that had left before the last list was read
 //!   was in its new list before the first one was read.
