@@ -1,6 +1,6 @@
 """Which dependencies may come in: licences, sources, what must not be there, what nothing uses; and that
 everything is pinned, for cargo by the lock file, for pip by the hashes of all packages. And which modules of
-`shared` may know which others, and who may name what.
+`shared` may know which others, who may name what, and how files lie in folders.
 
 Reads `cargo metadata` and this repository, so it needs no network and no further tool. Advisories need a
 database that no package registry serves; `cargo deny check advisories` (deny.toml, .github/workflows) covers them where
@@ -200,7 +200,7 @@ def upwards(root=ROOT):
         wing = wing.removesuffix(".rs")
         if wing == "lib" or path.name == "tests.rs" or inside == ["mod.rs"]:
             continue
-        code = re.sub(r"^ *//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        code = without_tests(re.sub(r"^ *//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE))
         named = set(re.findall(r"crate::(\w+)(?:::(\w+|\{))?", code))
         if wing in LISTS:
             above = LISTS[: LISTS.index(wing) + 1]
@@ -214,6 +214,11 @@ def upwards(root=ROOT):
                 yield f"{path.relative_to(root)} names several modules of {used} at once: a line for each"
             elif used == wing and what != module and not is_above(orders[wing], what, module):
                 yield f"{path.relative_to(root)} uses {what}, which {module} must not know"
+
+
+def without_tests(code):
+    """A source up to its tests, which stand at its end."""
+    return code.split("\n#[cfg(test)]\nmod tests {", 1)[0]
 
 
 def is_above(order, used, module):
@@ -258,6 +263,59 @@ def across(root=ROOT):
     for folder in folders:
         taken = tomllib.loads((folder / "Cargo.toml").read_text())["dependencies"].keys() & crates
         yield from (f"{folder.relative_to(root)} depends on {one}" for one in sorted(taken - set(LIBRARIES.values())))
+
+
+def model(root=ROOT):
+    """Modules of the model that name one of a wing that theirs must not know."""
+    for wing, known in WINGS.items():
+        for path in sorted((root / f"tests/model/{wing}").rglob("*.rs")):
+            named = set(re.findall(r"\bcrate::(\w+)", path.read_text(encoding="utf-8")))
+            for other in sorted(named & WINGS.keys() - known - {wing}):
+                yield f"{path.relative_to(root)} uses {other}, which {wing} must not know"
+
+
+# Crates whose `lib.rs` only declares modules and exports what is public.
+WIRED = ["functions/*", "tools/console"]
+
+
+def from_root(root=ROOT):
+    """Files that import something from the root of such a crate, and not from the module that has it."""
+    for lib in sorted(lib for crates in WIRED for lib in root.glob(f"{crates}/src/lib.rs")):
+        modules = set(re.findall(r"^(?:pub )?mod (\w+);", lib.read_text(encoding="utf-8"), re.MULTILINE))
+        for path in sorted(lib.parent.rglob("*.rs")):
+            if path == lib or path.name == "main.rs":
+                continue
+            code = re.sub(r"^ *//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            for name in sorted(set(first_segments(code)) - modules):
+                yield f"{path.relative_to(root)} takes {name} from the root of its crate, and not from the module that has it"
+            if path.parent == lib.parent and re.search(r"^use super::", code, re.MULTILINE):
+                yield f"{path.relative_to(root)} imports from `super`, which is the root of its crate"
+
+
+def first_segments(code):
+    """What paths name after `crate::`, except in exported macros (`$crate::`)."""
+    for name, several in re.findall(r"(?<!\$)\bcrate::(?:(\w+)|\{([^;]*)\})", code):
+        if name:
+            yield name
+        while re.search(r"\{[^{}]*\}", several):
+            several = re.sub(r"\{[^{}]*\}", "", several)
+        yield from (segment.split("::")[0].strip() for segment in several.split(",") if segment.strip())
+
+
+# Folders of modules. What is below `tools/local` has not been moved yet.
+SOURCES = ["functions", "shared", "tools", "tests", "lab"]
+NOT_MOVED = "tools/local"
+
+
+def folders(root=ROOT):
+    """Folders for one file; and files beside a folder of the same name, whose place is `mod.rs`."""
+    files = [path for folder in SOURCES for path in sorted((root / folder).rglob("*.rs")) if not path.is_relative_to(root / NOT_MOVED)]
+    for folder in sorted({path.parent for path in files}):
+        below = [path for path in files if path.is_relative_to(folder)]
+        if len(below) == 1 and below[0].name not in ("lib.rs", "main.rs"):
+            yield f"{folder.relative_to(root)} is a folder for one file"
+        if folder.with_suffix(".rs") in files:
+            yield f"{folder.with_suffix('.rs').relative_to(root)} has its place in {folder.relative_to(root)}/mod.rs"
 
 
 # Who names the mark of what is over. Only operators mark, and look for marks; what is stated anew takes a mark off, one
@@ -312,7 +370,7 @@ def makers():
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *across(), *names(), *makers(), *measured()]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *across(), *model(), *from_root(), *folders(), *names(), *makers(), *measured()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")

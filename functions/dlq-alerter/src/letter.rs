@@ -8,7 +8,7 @@ use shared::platform::dead_letters::{
 };
 use shared::platform::values::{Timestamp, is_message_id};
 
-use crate::Alerter;
+use crate::alerter::Alerter;
 
 /// Reads a letter out of the message with this id. Nothing can be wrong enough with a message for it
 /// not to be kept.

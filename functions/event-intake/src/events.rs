@@ -9,14 +9,14 @@ use function_http::Problem;
 use function_http::problem::Fault;
 use serde_json::value::RawValue;
 use shared::history::events::{Event, EventSettings, Period};
-use shared::platform::message::{CommandError, Members, Names};
+use shared::platform::message::{CommandError, MemberNames, Members};
 use shared::platform::values::{TenantId, Timestamp};
 
 /// The most events of one request.
 pub const MOST_EVENTS: usize = 500;
 
 const EVENTS: &str = "events";
-const NAMES: Names = &[&[EVENTS]];
+const NAMES: MemberNames = &[&[EVENTS]];
 
 /// The events of a tenant.
 ///

@@ -17,7 +17,13 @@ use shared::social::follows::{Follows, Parking};
 use shared::social::tags::Tags;
 use shared::social::timelines::{Reconciler, Timelines};
 
-use crate::{CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, FanOutLimits, Writer};
+use crate::command_queue::CommandQueue;
+use crate::dead_letters::DeadLetterQueue;
+use crate::delivery::Delivery;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
+use crate::fanout::limits::FanOutLimits;
+use crate::writer::Writer;
 
 /// The context of a command of the event history, which only exists if that is on.
 #[derive(Debug, Clone, Copy)]

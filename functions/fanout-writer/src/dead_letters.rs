@@ -11,7 +11,8 @@ use shared::platform::dead_letters::{
 use shared::platform::ledger::Ledger;
 use shared::platform::queue::{Message, SendError, Sender};
 
-use crate::{Delivery, Failure};
+use crate::delivery::Delivery;
+use crate::failure::Failure;
 
 /// The dead-letter queue. The alerter reads it.
 #[derive(Debug, Clone)]

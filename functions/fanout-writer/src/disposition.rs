@@ -6,7 +6,7 @@ use std::time::Duration;
 use shared::platform::dynamo::DynamoError;
 use shared::platform::queue::SendError;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The outcome of a message, whether it was a command or not.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub enum Disposition {
     /// On record, and handed on: half of the time was used up and progress is noted.
     Continued,
     /// Handed on before it is known whether it is refused: its table is slow or is not made yet, its refusal is slow to count, or
-    /// its person is beyond the [share](crate::Shares) of one person.
+    /// its person is beyond the [share](crate::shares::Shares) of one person.
     Undecided,
     /// Older than retention: recorded and counted, but in no timeline.
     Expired,

@@ -7,7 +7,8 @@ use shared::log_subject;
 use shared::platform::dynamo::Usage;
 use shared::platform::message::LogIds;
 
-use crate::{Disposition, Failure};
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// The type that is logged for a message that is not a command.
 const NO_COMMAND: &str = "unknown";

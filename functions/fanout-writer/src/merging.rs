@@ -27,14 +27,15 @@ use shared::command::Command;
 use shared::history::tenants::CustomerUpdated;
 use shared::platform::register::Register;
 use shared::platform::values::Timestamp;
-use shared::social::activities::Update;
+use shared::social::activities::ActivityUpdate;
 use shared::social::follows::FollowChange;
 use shared::social::likes::LikeChange;
 use shared::social::profiles::ProfileUpdate;
 use shared::social::rooms::MembershipChange;
 use shared::social::tags::TagChange;
 
-use crate::{Delivery, Disposition};
+use crate::delivery::Delivery;
+use crate::disposition::Disposition;
 
 /// The register or content that a command changes: of commands with the same one, the last in the
 /// order of victory decides.
@@ -123,7 +124,7 @@ fn change(command: &Command) -> Option<Change<'_>> {
             content(target, *at, payload.as_json())
         }
         // A kind has an instant of its own.
-        Command::Update(Update { activity_id, actor_id, at, payload, kind: None }) => {
+        Command::Update(ActivityUpdate { activity_id, actor_id, at, payload, kind: None }) => {
             let target = ("update", actor_id.as_str(), activity_id.as_str());
             content(target, *at, payload.as_json())
         }

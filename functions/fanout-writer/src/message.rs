@@ -11,9 +11,15 @@ use shared::platform::runtime::deadline::Deadline;
 use tokio::time::Instant;
 
 use crate::apply::apply;
+use crate::command_queue::CommandQueue;
+use crate::context::Context;
+use crate::dead_letters::DeadLetterQueue;
+use crate::delivery::Delivery;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 use crate::log::About;
 use crate::refusal::RefusedCommand;
-use crate::{CommandQueue, Context, DeadLetterQueue, Delivery, Disposition, Failure, Writer};
+use crate::writer::Writer;
 
 /// A message that was handled.
 pub(crate) struct Handled {

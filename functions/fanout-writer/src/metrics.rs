@@ -6,7 +6,7 @@ use serde::Serialize;
 use shared::platform::runtime::metrics::{Count, Durations, MetricNames, Metrics, Record};
 use shared::platform::values::Timestamp;
 
-use crate::Disposition;
+use crate::disposition::Disposition;
 use crate::message::Handled;
 
 /// The metrics of a batch.

@@ -5,8 +5,9 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::receipts::{MessageEnd, RECEIPT, Receipt, Receipts};
 use shared::platform::runtime::deadline::Deadline;
 
+use crate::disposition::Disposition;
 use crate::message::Handled;
-use crate::{Disposition, Writer};
+use crate::writer::Writer;
 
 /// Notes what became of the messages that carry a receipt. If it cannot be noted, these messages
 /// are to be delivered again.

@@ -7,7 +7,8 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::message::CommandError;
 use shared::platform::values::RefusalReason;
 
-use crate::{Delivery, Failure};
+use crate::delivery::Delivery;
+use crate::failure::Failure;
 
 /// A refused message.
 pub(crate) struct RefusedCommand {

@@ -23,8 +23,9 @@ use shared::platform::runtime::retry::Backoff;
 use shared::platform::values::{EventName, TenantId};
 use tracing::error;
 
+use crate::counted::{ByView, Counted, Outcome};
 use crate::metrics::Undecided;
-use crate::{ByView, Counted, Outcome, Projector};
+use crate::projector::Projector;
 
 /// The names of events that a batch has of each customer.
 pub(crate) type NamesCounted = BTreeMap<Customer, BTreeSet<EventName>>;

@@ -37,7 +37,9 @@ use shared::platform::queue::SendError;
 use shared::platform::runtime::retry::Backoff;
 use shared::platform::values::{RefusalReason, TenantId};
 
-use crate::{ByView, Counted, Outcome, Projector, rules};
+use crate::counted::{ByView, Counted, Outcome};
+use crate::projector::Projector;
+use crate::rules;
 
 /// Changes of the table of a period, by view.
 pub(crate) fn by_view<'a>(

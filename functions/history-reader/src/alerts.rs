@@ -8,7 +8,7 @@ use shared::history::tenants::keys::of_alert;
 use shared::history::tenants::{Alert, AlertSource, Alerts, Definitions};
 use shared::platform::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List, UNREAD};
 use function_http::reader::query::Parameters;
@@ -20,7 +20,7 @@ const ROUNDS: usize = 4;
 const LOOKED_AT: usize = 200;
 
 #[derive(Serialize)]
-struct Item {
+struct AlertItem {
     alert_id: AlertId,
     #[serde(skip_serializing_if = "Option::is_none")]
     rule_id: Option<RuleId>,
@@ -44,7 +44,7 @@ struct DecidedOn {
 /// The position to continue a page from: after an alert.
 type Position = (Timestamp, AlertId);
 
-impl From<Alert> for Item {
+impl From<Alert> for AlertItem {
     fn from(alert: Alert) -> Self {
         let (is_daily, when) = (alert.is_daily(), alert.when_name());
         let (day, period) = if is_daily { (Some(when), None) } else { (None, Some(when)) };
@@ -77,7 +77,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let (alerts, next) = read(cx, &list.whose, behind, unread_only, limit).await?;
     let of = if unread_only { 'u' } else { 'a' };
     let next = next.map(|(at, id)| format!("{of}{at}#{id}"));
-    list.answer(alerts.into_iter().map(Item::from).collect(), next)
+    list.answer(alerts.into_iter().map(AlertItem::from).collect(), next)
 }
 
 /// Up to `limit` alerts after a position, and the position to continue from if there may be more.

@@ -17,7 +17,7 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::objects::{ObjectError, Objects};
 use shared::platform::values::{TenantId, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List};
 use function_http::response::Answer;
@@ -28,7 +28,7 @@ const VALID: Duration = Duration::from_secs(15 * 60);
 const MOST_OBJECTS: usize = 1_000;
 
 #[derive(Serialize)]
-struct Item {
+struct ArchiveItem {
     period: String,
     from: Timestamp,
     to: Timestamp,
@@ -120,7 +120,7 @@ async fn item(
     now: Timestamp,
     of: OfPeriod,
     state: PeriodState,
-) -> Result<Item, Problem> {
+) -> Result<ArchiveItem, Problem> {
     let OfPeriod { period, objects: mut archived } = of;
     // They came in the opposite order.
     archived.reverse();
@@ -133,7 +133,7 @@ async fn item(
         objects.push(Object { key, bytes: object.size, sha256: object.sha256, url });
     }
     let (from, to, state) = (period.from(), period.to(), state.to_string());
-    Ok(Item { period: period.to_string(), from, to, state, events, bytes, objects })
+    Ok(ArchiveItem { period: period.to_string(), from, to, state, events, bytes, objects })
 }
 
 /// The problem of missing credentials, which may come a moment later.

@@ -15,7 +15,7 @@ use shared::platform::values::{
     ActivityId, CustomerId, EventName, Payload, SortKey, Span, TenantId, Timestamp,
 };
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::page::{Cursors, Names, Paging, Request, Source, fill};
 use function_http::reader::query::Parameters;
@@ -24,17 +24,17 @@ use function_http::response::Answer;
 const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor"];
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct EventsBody<'a> {
     tenant_id: &'a TenantId,
     customer_id: &'a CustomerId,
-    items: Vec<Item<'a>>,
+    items: Vec<EventItem<'a>>,
     next_cursor: Option<String>,
     newer_cursor: String,
     archived_before: Option<Timestamp>,
 }
 
 #[derive(Serialize)]
-struct Item<'a> {
+struct EventItem<'a> {
     /// Events have the sort keys of activities.
     event_id: &'a ActivityId,
     name: &'a EventName,
@@ -43,12 +43,12 @@ struct Item<'a> {
 }
 
 /// What a customer did, of some names.
-struct Named {
+struct NamedHistory {
     history: History,
     names: Names,
 }
 
-impl Source for Named {
+impl Source for NamedHistory {
     type Row = ListedEvent;
     type Shown = ListedEvent;
 
@@ -99,17 +99,17 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let events = &cx.reader.events;
     let history = events.history(customer.clone(), cx.now).await?;
     let paging = Paging::new(cx, &list, &request, cx.now, history.from());
-    let mut named = Named { history, names: Names::read(&request.cursor.filter) };
+    let mut named = NamedHistory { history, names: Names::read(&request.cursor.filter) };
     let page = fill(&paging, &mut named).await?.page;
     let seal = &cx.requests().seal;
     let cursors = Cursors::of(&paging, &page, seal).await?;
-    let items = page.items.iter().map(|(key, event)| Item {
+    let items = page.items.iter().map(|(key, event)| EventItem {
         event_id: &key.activity_id,
         name: &event.name,
         at: key.published_at,
         properties: &event.properties,
     });
-    let body = Body {
+    let body = EventsBody {
         tenant_id: &customer.tenant_id,
         customer_id: &customer.customer_id,
         items: items.collect(),

@@ -1,8 +1,8 @@
 //! The history reader: the routes of tenants of the HTTP API (docs/openapi.yaml).
 //!
 //! ```text
-//! handle        an API Gateway event (payload 2.0) in, an answer out; never an error
-//!   router      which path is read, by which feature
+//! reader        the state that every invocation borrows
+//! router        an API Gateway event (payload 2.0) in, an answer out; never an error
 //!   events      what a customer of a tenant did
 //!   archives    the archives of a tenant's events
 //!   customers/  the customers of a tenant, and what they did
@@ -31,96 +31,10 @@ pub mod env;
 mod events;
 mod log;
 mod names;
+mod reader;
 mod refusals;
 mod router;
 
-use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use function_http::reader::{self, Answering, RequestLine, Requests, Routes};
-use function_http::{EVENTS_ROUTE, Route};
-use futures::future::BoxFuture;
-use shared::history::events::{EventSettings, EventTables, Events};
-use shared::platform::dynamo::Dynamo;
-use shared::platform::environment::Environment;
-use shared::platform::ledger::Ledger;
-use shared::platform::objects::Objects;
-use shared::platform::projection::Views;
-use shared::platform::runtime::deadline::Deadline;
-use shared::platform::runtime::env::EnvError;
-
 pub use function_http::reader::PATIENCE;
+pub use reader::Reader;
 pub use router::ROUTES;
-
-/// The reader. Made once; every invocation borrows it.
-#[derive(Debug, Clone)]
-pub struct Reader {
-    pub ledger: Ledger,
-    pub views: Views,
-    pub events: Events,
-    /// The archives of events, if there are any.
-    pub objects: Option<Objects>,
-    pub requests: Requests,
-}
-
-/// One request to an existing path.
-pub(crate) type Context<'a> = reader::Context<'a, Reader>;
-
-impl Reader {
-    /// As its environment says.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
-        let Environment { variables, dynamo, .. } = environment;
-        let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
-        let tables = EventTables::new(dynamo, &variables.required(env::EVENTS_TABLE_PREFIX)?);
-        let settings = EventSettings::among(variables, &env::EVENT_SETTINGS)?;
-        Ok(Self {
-            events: Events::new(settings, &tables, &ledger),
-            ledger,
-            views: Views::new(environment.table(env::VIEWS_TABLE)?),
-            objects: Some(environment.objects(env::ARCHIVE_BUCKET)?),
-            requests: Requests::of(environment)?,
-        })
-    }
-
-    /// Answers one request. Every problem is an answer.
-    ///
-    /// Boxed, so that it is compiled here once and not in every program that awaits it.
-    pub fn handle<'a>(
-        &'a self,
-        event: &'a ApiGatewayV2httpRequest,
-        deadline: Deadline,
-    ) -> BoxFuture<'a, ApiGatewayV2httpResponse> {
-        Box::pin(reader::handle(self, event, deadline))
-    }
-}
-
-impl Routes for Reader {
-    const ROUTES: &'static [&'static str] = ROUTES;
-    const POSTS: &'static [&'static str] = &[EVENTS_ROUTE];
-
-    fn requests(&self) -> &Requests {
-        &self.requests
-    }
-
-    fn ledger(&self) -> &Ledger {
-        &self.ledger
-    }
-
-    fn over(&self, dynamo: &Dynamo) -> Self {
-        Self {
-            ledger: self.ledger.over(dynamo),
-            views: self.views.over(dynamo),
-            events: self.events.over(dynamo),
-            ..self.clone()
-        }
-    }
-
-    fn answer<'a>(route: Route, cx: &'a Context<'a>) -> Answering<'a> {
-        router::answer(route, cx)
-    }
-
-    fn log(line: &RequestLine<'_>) {
-        log::log(line);
-    }
-}

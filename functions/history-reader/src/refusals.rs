@@ -4,17 +4,17 @@ use serde::Serialize;
 use shared::history::refusals::{Refusals, RefusalsOfDay, RefusedEvent};
 use shared::platform::values::{CustomerId, EventId, TenantId, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 
 #[derive(Serialize)]
-struct Body {
-    items: Vec<Item>,
+struct RefusalsBody {
+    items: Vec<RefusalItem>,
 }
 
 #[derive(Serialize)]
-struct Item {
+struct RefusalItem {
     reason: &'static str,
     date: String,
     count: u64,
@@ -29,7 +29,7 @@ struct Example {
     detail: String,
 }
 
-impl From<RefusalsOfDay> for Item {
+impl From<RefusalsOfDay> for RefusalItem {
     fn from(RefusalsOfDay { day, reason, count, examples }: RefusalsOfDay) -> Self {
         let examples = examples.into_iter().map(Example::from).collect();
         Self { reason: reason.as_str(), date: day.to_string(), count, examples }
@@ -47,7 +47,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let tenant = cx.path.parameter("tenant_id", TenantId::new)?;
     cx.caller.may_read_tenant(&tenant)?;
     let refusals = Refusals::new(&cx.reader.ledger).of_tenant(&tenant, cx.now).await?;
-    let items: Vec<_> = refusals.into_iter().map(Item::from).collect();
+    let items: Vec<_> = refusals.into_iter().map(RefusalItem::from).collect();
     let shown = items.len();
-    Ok(Answer { body: serde_json::to_string(&Body { items })?, items: shown })
+    Ok(Answer { body: serde_json::to_string(&RefusalsBody { items })?, items: shown })
 }

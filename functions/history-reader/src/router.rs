@@ -1,10 +1,17 @@
 //! The routes: which feature answers which path.
 
-use function_http::routes;
+use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use function_http::reader::{Answering, RequestLine, Requests, Routes};
+use function_http::{EVENTS_ROUTE, Route, reader, routes};
+use futures::future::BoxFuture;
+use shared::platform::dynamo::Dynamo;
+use shared::platform::ledger::Ledger;
+use shared::platform::runtime::deadline::Deadline;
 
 use crate::customers::one as customer;
 use crate::names::one as name;
-use crate::{Reader, alerts, archives, customers, events, names, refusals};
+use crate::reader::{Context, Reader};
+use crate::{alerts, archives, customers, events, log, names, refusals};
 
 routes! { Reader:
     "/v1/tenants/{tenant_id}/customers/{customer_id}/events" => events,
@@ -15,4 +22,47 @@ routes! { Reader:
     "/v1/tenants/{tenant_id}/names/{name}" => name,
     "/v1/tenants/{tenant_id}/alerts" => alerts,
     "/v1/tenants/{tenant_id}/refusals" => refusals,
+}
+
+impl Reader {
+    /// Answers one request. Every problem is an answer.
+    ///
+    /// Boxed, so that it is compiled here once and not in every program that awaits it.
+    pub fn handle<'a>(
+        &'a self,
+        event: &'a ApiGatewayV2httpRequest,
+        deadline: Deadline,
+    ) -> BoxFuture<'a, ApiGatewayV2httpResponse> {
+        Box::pin(reader::handle(self, event, deadline))
+    }
+}
+
+impl Routes for Reader {
+    const ROUTES: &'static [&'static str] = ROUTES;
+    const POSTS: &'static [&'static str] = &[EVENTS_ROUTE];
+
+    fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn over(&self, dynamo: &Dynamo) -> Self {
+        Self {
+            ledger: self.ledger.over(dynamo),
+            views: self.views.over(dynamo),
+            events: self.events.over(dynamo),
+            ..self.clone()
+        }
+    }
+
+    fn answer<'a>(route: Route, cx: &'a Context<'a>) -> Answering<'a> {
+        answer(route, cx)
+    }
+
+    fn log(line: &RequestLine<'_>) {
+        log::log(line);
+    }
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::history::events::capacity::{AHEAD_MILLIS, Measured, Usage, WEEKS};
+use shared::history::events::capacity::{AHEAD_MILLIS, Measured, TableUsage, WEEKS};
 use shared::history::events::{EventSettings, EventTables};
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::retry;
-use shared::platform::signed::{Answer, Call, Services, SignedError, SignedHttp};
+use shared::platform::signed::{HttpAnswer, HttpCall, Services, SignedError, SignedHttp};
 use shared::platform::values::Timestamp;
 
 use crate::service::{ServiceError, failure, refusal};
@@ -48,10 +48,10 @@ type Values = BTreeMap<Series, BTreeMap<Timestamp, f64>>;
 
 /// CloudWatch, for the tables of events and the queue of commands. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct CloudWatch(Arc<Inner>);
+pub struct CloudWatch(Arc<CloudWatchInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct CloudWatchInner {
     http: SignedHttp,
     url: String,
     /// The name of the queue.
@@ -82,7 +82,7 @@ impl CloudWatch {
         let http = SignedHttp::new(SERVICE, services);
         let url = format!("{}/", http.address(None));
         let queue = queue_arn.rsplit(':').next().unwrap_or_default().to_owned();
-        Self(Arc::new(Inner { http, url, queue }))
+        Self(Arc::new(CloudWatchInner { http, url, queue }))
     }
 
     /// What is known at an instant of the load of the current period.
@@ -122,7 +122,7 @@ impl CloudWatch {
             let most = values.map(|(_, value)| *value).reduce(f64::max);
             most.unwrap_or_default() / f64::from(series.1)
         };
-        let recent = Usage { reads: most(&reads), writes: most(&writes) };
+        let recent = TableUsage { reads: most(&reads), writes: most(&writes) };
         let since = now.plus_millis(-RECENT_MILLIS);
         let age = lately.get(&oldest).and_then(|values| values.range(since..).next_back());
         Ok(Measured {
@@ -195,7 +195,7 @@ impl CloudWatch {
         request: &Value,
         deadline: Deadline,
     ) -> Result<GetMetricDataOutput, ServiceError> {
-        let call = Call {
+        let call = HttpCall {
             method: "POST",
             url: &self.0.url,
             body: request.to_string().into_bytes().into(),
@@ -203,7 +203,7 @@ impl CloudWatch {
             target: Some(TARGET),
             attempt: retry::attempt,
         };
-        let read = |answer: Answer| match refusal(&answer) {
+        let read = |answer: HttpAnswer| match refusal(&answer) {
             None => {
                 serde_json::from_slice(&answer.body).map_err(|_| SignedError::unreadable().into())
             }
@@ -228,9 +228,9 @@ fn instant(seconds: f64) -> Timestamp {
 }
 
 /// What a table used in an hour, by the second; `None` if nothing is known of it.
-fn used(values: &Values, table: &str, hour: Timestamp) -> Option<Usage> {
+fn used(values: &Values, table: &str, hour: Timestamp) -> Option<TableUsage> {
     let [reads, writes] = hourly(table).map(|series| values.get(&series)?.get(&hour).copied());
     let mean = |units: Option<f64>| units.unwrap_or_default() / 3_600.0;
     (reads.is_some() || writes.is_some())
-        .then(|| Usage { reads: mean(reads), writes: mean(writes) })
+        .then(|| TableUsage { reads: mean(reads), writes: mean(writes) })
 }

@@ -24,8 +24,9 @@ use shared::platform::runtime::deadline::{Deadline, DeadlineExceeded};
 use shared::platform::values::{CustomerId, TenantId, Timestamp};
 use tracing::{error, info, warn};
 
+use crate::keeper::Keeper;
 use crate::metrics::Tick;
-use crate::{Keeper, Ticked};
+use crate::ticked::Ticked;
 
 /// Customers of a page: a hundred views are one call.
 const PAGE: usize = 100;

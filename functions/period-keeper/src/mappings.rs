@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::retry;
-use shared::platform::signed::{Answer, Call, Services, SignedError, SignedHttp, escaped};
+use shared::platform::signed::{HttpAnswer, HttpCall, Services, SignedError, SignedHttp, escaped};
 
 use crate::service::{ServiceError, failure, refusal};
 
@@ -26,10 +26,10 @@ const PAGES: usize = 8;
 
 /// The mappings of streams to one function. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Mappings(Arc<Inner>);
+pub struct Mappings(Arc<MappingsInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct MappingsInner {
     lambda: SignedHttp,
     /// Up to the slash at the end.
     base: String,
@@ -79,7 +79,7 @@ impl Mappings {
     pub fn new(services: &Services, request: MappingRequest) -> Self {
         let lambda = SignedHttp::new(SERVICE, services);
         let base = format!("{}{PATH}", lambda.address(None));
-        Self(Arc::new(Inner { lambda, base, request }))
+        Self(Arc::new(MappingsInner { lambda, base, request }))
     }
 
     /// Maps a stream, if it is not mapped. Returns false if that is unknown yet: an earlier mapping is being deleted, or is not listed
@@ -159,17 +159,17 @@ impl Mappings {
         url: &str,
         body: Vec<u8>,
         deadline: Deadline,
-        read: impl Fn(Answer) -> Result<T, ServiceError> + Send + Sync,
+        read: impl Fn(HttpAnswer) -> Result<T, ServiceError> + Send + Sync,
     ) -> Result<T, ServiceError> {
         let content_type = (method == "POST").then_some("application/json");
         let (body, target) = (body.into(), None);
-        let call = Call { method, url, body, content_type, target, attempt: retry::attempt };
+        let call = HttpCall { method, url, body, content_type, target, attempt: retry::attempt };
         self.0.lambda.call(call, deadline, read).await
     }
 }
 
 /// A page of a list, and the marker of the next one.
-fn page(answer: &Answer) -> Option<(Vec<Found>, Option<String>)> {
+fn page(answer: &HttpAnswer) -> Option<(Vec<Found>, Option<String>)> {
     let answer: Value = serde_json::from_slice(&answer.body).ok()?;
     let found = |mapping: &Value| {
         let uuid = mapping["UUID"].as_str()?.to_owned();

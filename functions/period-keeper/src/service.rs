@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::platform::runtime::deadline::DeadlineExceeded;
-use shared::platform::signed::{Answer, CallError, SignedError};
+use shared::platform::signed::{CallError, HttpAnswer, SignedError};
 
 /// The most characters of an error message that are quoted.
 const QUOTED: usize = 300;
@@ -43,14 +43,14 @@ impl CallError for ServiceError {
 }
 
 /// The status and the name of an error response.
-pub(crate) fn refusal(answer: &Answer) -> Option<(u16, &str)> {
+pub(crate) fn refusal(answer: &HttpAnswer) -> Option<(u16, &str)> {
     let name = answer.error_type.as_deref().unwrap_or_default();
     let name = name.split(':').next().unwrap_or_default();
     (!(200..300).contains(&answer.status)).then_some((answer.status, name))
 }
 
 /// The error that a response says.
-pub(crate) fn failure(answer: &Answer) -> ServiceError {
+pub(crate) fn failure(answer: &HttpAnswer) -> ServiceError {
     let (status, name) = refusal(answer).unwrap_or_default();
     let said = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
     let said = said["Message"].as_str().or_else(|| said["message"].as_str()).unwrap_or_default();

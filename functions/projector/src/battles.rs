@@ -9,9 +9,10 @@ use shared::platform::projection::{Change, Shard, View};
 use shared::platform::values::BattleId;
 use shared::social::battles::{BattleRow, BattleState, BattleStatus, keys};
 
-use crate::Outcome;
+use crate::blocks;
 use crate::fold_target::FoldTarget;
-use crate::{Projector, blocks};
+use crate::fold_target::Outcome;
+use crate::projector::Projector;
 use function_stream::Failure;
 
 /// Folds changes of one shard of a battle into its view.

@@ -16,9 +16,9 @@ use shared::platform::projection::{
 use shared::platform::runtime::retry::Backoff;
 use tracing::error;
 
-use crate::Outcome;
-use crate::Projector;
 use crate::fold_target::FoldTarget;
+use crate::fold_target::Outcome;
+use crate::projector::Projector;
 use function_stream::{Failure, Projection, Subject};
 
 /// The most changes and blocks of one write. A transaction takes all its units at once, so a slow table gets smaller ones.
@@ -107,7 +107,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
     let key = subject.view();
     let mut outcome = Outcome::of(subject, &changes);
     let (mut backoff, mut failed, mut notes) = (Backoff::default(), None, ViewNotes::default());
-    let attempt = Attempt { projector, shard, key: &key };
+    let attempt = BlockAttempt { projector, shard, key: &key };
     let (mut budget, mut begin) = (WriteBudget::MOST, 0);
     // An earlier delivery that folded some of these may have died before all derived items were written.
     let mut is_repeated = false;
@@ -198,13 +198,13 @@ impl ViewNotes {
 }
 
 #[derive(Clone, Copy)]
-struct Attempt<'a> {
+struct BlockAttempt<'a> {
     projector: &'a Projector,
     shard: Shard,
     key: &'a Key,
 }
 
-impl Attempt<'_> {
+impl BlockAttempt<'_> {
     async fn round<S: Blocks + Clone + PartialEq>(
         self,
         changes: &[&Change],

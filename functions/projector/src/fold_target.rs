@@ -61,3 +61,6 @@ impl FoldTarget {
         activity.or_else(poll).or_else(battle).or_else(barrier)
     }
 }
+
+/// The outcome of the changes of one subject in a batch.
+pub(crate) type Outcome = function_stream::Outcome<FoldTarget>;

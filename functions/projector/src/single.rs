@@ -7,9 +7,9 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::projection::{Change, Fold, Refused, Shard};
 use shared::platform::runtime::retry::Backoff;
 
-use crate::Outcome;
-use crate::Projector;
 use crate::fold_target::FoldTarget;
+use crate::fold_target::Outcome;
+use crate::projector::Projector;
 
 /// Folds changes of one shard of one subject into its view.
 pub(crate) async fn fold<F: Fold + Clone + PartialEq>(

@@ -95,3 +95,19 @@ impl<S> Outcome<S> {
         Self { failure: None, ..self }
     }
 }
+
+/// Logs what was set aside of the changes of a subject, and why they are not folded, as lines of the function that calls this.
+#[macro_export]
+macro_rules! log_outcome {
+    ($outcome:expr) => {{
+        let outcome: &$crate::Outcome<_> = $outcome;
+        let subject = &outcome.subject;
+        for one in &outcome.unfolded {
+            $crate::tracing::warn!(view = %subject, sequence = %one.sequence, "set aside: {}", one.why);
+        }
+        if let Some(failure) = &outcome.failure {
+            let (changes, reason) = (outcome.changes, failure.reason());
+            $crate::tracing::error!(%subject, changes, reason, "not folded: {failure}");
+        }
+    }};
+}

@@ -1,12 +1,18 @@
 //! The routes: which feature answers which path.
 
-use function_http::routes;
+use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use function_http::reader::{Answering, RequestLine, Requests, Routes};
+use function_http::{Route, reader, routes};
+use futures::future::BoxFuture;
+use shared::platform::dynamo::Dynamo;
+use shared::platform::ledger::Ledger;
+use shared::platform::runtime::deadline::Deadline;
 
 use crate::battle::hit;
 use crate::follows::{followers, following};
+use crate::reader::{Context, Reader};
 use crate::{
-    Reader, activity, actor, battle, likes, notifications, poll, profile, room, tagged, tags,
-    timeline,
+    activity, actor, battle, likes, log, notifications, poll, profile, room, tagged, tags, timeline,
 };
 
 routes! { Reader:
@@ -24,4 +30,51 @@ routes! { Reader:
     "/v1/battles/{battle_id}" => battle,
     "/v1/battles/{battle_id}/hits/{hit_id}" => hit,
     "/v1/rooms/{room_id}/messages" => room,
+}
+
+impl Reader {
+    /// Answers one request. Every problem is an answer.
+    ///
+    /// Boxed, so that it is compiled here once and not in every program that awaits it.
+    pub fn handle<'a>(
+        &'a self,
+        event: &'a ApiGatewayV2httpRequest,
+        deadline: Deadline,
+    ) -> BoxFuture<'a, ApiGatewayV2httpResponse> {
+        Box::pin(reader::handle(self, event, deadline))
+    }
+}
+
+impl Routes for Reader {
+    const ROUTES: &'static [&'static str] = ROUTES;
+
+    fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn public_cache_seconds(&self) -> u8 {
+        self.public_cache_seconds
+    }
+
+    fn over(&self, dynamo: &Dynamo) -> Self {
+        Self {
+            ledger: self.ledger.over(dynamo),
+            facts: self.facts.over(dynamo),
+            views: self.views.over(dynamo),
+            timelines: self.timelines.over(dynamo),
+            ..self.clone()
+        }
+    }
+
+    fn answer<'a>(route: Route, cx: &'a Context<'a>) -> Answering<'a> {
+        answer(route, cx)
+    }
+
+    fn log(line: &RequestLine<'_>) {
+        log::log(line);
+    }
 }

@@ -16,7 +16,7 @@ use nagare::print::{print_json, say};
 use nagare_operator::cost::prices::Prices;
 use serde::{Deserialize, Serialize};
 use shared::history::events::capacity::{
-    self, AHEAD_MILLIS, BEHIND, Capacity, Decreases, Measured, Usage, WEEKS,
+    self, AHEAD_MILLIS, BEHIND, Capacity, Decreases, Measured, TableUsage, WEEKS,
 };
 use shared::platform::values::Timestamp;
 
@@ -57,7 +57,7 @@ struct Load {
 
 /// What became of it.
 #[derive(Debug, Serialize)]
-struct Report {
+struct CapacityReport {
     hours: usize,
     /// The share of hours in which a message waited for more than a minute.
     hours_behind: f64,
@@ -137,7 +137,7 @@ impl Simulation {
         }
     }
 
-    fn run(mut self) -> Report {
+    fn run(mut self) -> CapacityReport {
         let begun = WEEKS as usize * WEEK;
         let hours = (self.load.minutes.len() - begun) / HOUR;
         let (mut behind, mut far_behind) = (vec![false; hours], vec![false; hours]);
@@ -159,7 +159,7 @@ impl Simulation {
         let prices = Prices::default();
         let units = self.used[begun..].iter().sum::<f64>();
         let monthly = |dollars: f64| dollars / hours as f64 * MONTH;
-        Report {
+        CapacityReport {
             hours,
             hours_behind: share(&behind),
             hours_five_minutes_behind: share(&far_behind),
@@ -248,7 +248,7 @@ impl Simulation {
         let mean = |minutes: std::ops::Range<usize>| {
             let seconds = minutes.len() as f64 * 60.0;
             let used = &self.used[minutes.start.min(known)..minutes.end.min(known)];
-            Usage { reads: 0.0, writes: used.iter().sum::<f64>() / seconds }
+            TableUsage { reads: 0.0, writes: used.iter().sum::<f64>() / seconds }
         };
         let hour_of = |minute: usize| minute - minute % HOUR;
         let ahead = hour_of(minute + (AHEAD_MILLIS / MINUTE_MILLIS) as usize);
@@ -264,7 +264,7 @@ impl Simulation {
             last_day: (0..24)
                 .map(|hour| mean(day_ago + hour * HOUR..day_ago + (hour + 1) * HOUR))
                 .collect(),
-            recent: Usage { reads: 0.0, writes: recent },
+            recent: TableUsage { reads: 0.0, writes: recent },
             oldest: Duration::from_secs(60 * self.waited(minute) as u64),
         }
     }

@@ -10,7 +10,7 @@ use nagare::print::{print_json, say};
 use serde::Serialize;
 use shared::command::Command;
 use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
-use shared::social::activities::{Activities, ActivityKey, Delete, Publish, Update};
+use shared::social::activities::{Activities, ActivityKey, ActivityUpdate, Delete, Publish};
 use tokio::time::Instant;
 
 use super::deliveries::SEED;
@@ -45,7 +45,7 @@ pub(crate) struct Edits {
 
 /// What a run took.
 #[derive(Debug, Serialize)]
-struct Measurement {
+struct EditsMeasurement {
     faults: String,
     edits: usize,
     writers: usize,
@@ -70,7 +70,7 @@ impl Edits {
         print(&all, self.json)
     }
 
-    async fn measure(&self, setting: &Setting) -> Result<Measurement, Failure> {
+    async fn measure(&self, setting: &Setting) -> Result<EditsMeasurement, Failure> {
         let stage = Stage::new(&setting.faults)?;
         let now = stage.clock.now();
         let published = (0..self.activities).map(|n| publish(n, now).map(Command::Publish));
@@ -83,7 +83,7 @@ impl Edits {
         running.end().await?;
         let (seconds, measured) = (begun.elapsed().as_secs_f64(), stage.meter.read());
         let (edited, in_effect) = in_effect(&stage, &edits).await?;
-        Ok(Measurement {
+        Ok(EditsMeasurement {
             faults: setting.text.clone(),
             edits: self.edits,
             writers: self.writers,
@@ -107,7 +107,7 @@ impl Edits {
             }
             let at = now.plus_millis(i64::try_from(number).unwrap_or(0));
             let payload = Payload::parse(&number.to_string()).map_err(|e| broken(&e))?;
-            Ok(Command::Update(Update { activity_id, actor_id, at, payload, kind: None }))
+            Ok(Command::Update(ActivityUpdate { activity_id, actor_id, at, payload, kind: None }))
         });
         edits.collect()
     }
@@ -148,7 +148,7 @@ async fn in_effect(stage: &Stage, edits: &[Command]) -> Result<(usize, usize), F
     Ok((edited.len(), right))
 }
 
-fn print(all: &[Measurement], json: bool) -> Result<(), Failure> {
+fn print(all: &[EditsMeasurement], json: bool) -> Result<(), Failure> {
     if json {
         return all.iter().try_for_each(print_json);
     }

@@ -59,7 +59,7 @@ pub(crate) struct Events {
 
 /// What a run took.
 #[derive(Debug, Serialize)]
-struct Measurement {
+struct EventsMeasurement {
     faults: String,
     /// Different events, and how often they were delivered.
     events: usize,
@@ -85,7 +85,7 @@ impl Events {
         print(&all, self.json)
     }
 
-    async fn measure(&self, setting: &Setting) -> Result<Measurement, Failure> {
+    async fn measure(&self, setting: &Setting) -> Result<EventsMeasurement, Failure> {
         let stage = Stage::new(&setting.faults)?;
         let now = stage.clock.now();
         make_period(&stage, &self.customer(0)?, self.keys, now).await?;
@@ -100,7 +100,7 @@ impl Events {
         let (running, begun) = (Running::start(&stage, self.writers)?, Instant::now());
         running.end().await?;
         let (seconds, measured) = (begun.elapsed().as_secs_f64(), stage.meter.read());
-        Ok(Measurement {
+        Ok(EventsMeasurement {
             faults: setting.text.clone(),
             events: self.events,
             deliveries: delivered,
@@ -195,7 +195,7 @@ fn stored(stage: &Stage, now: Timestamp) -> Result<u64, Failure> {
     Ok(stored)
 }
 
-fn print(all: &[Measurement], json: bool) -> Result<(), Failure> {
+fn print(all: &[EventsMeasurement], json: bool) -> Result<(), Failure> {
     if json {
         return all.iter().try_for_each(print_json);
     }
@@ -222,7 +222,7 @@ mod simulated {
 
     use super::*;
 
-    async fn measured(events: usize) -> Measurement {
+    async fn measured(events: usize) -> EventsMeasurement {
         let bench = Events {
             events,
             customers: 1_000,

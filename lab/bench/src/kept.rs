@@ -50,17 +50,17 @@ pub(crate) struct Kept {
 
 /// What pages cost at one rate.
 #[derive(Debug, Serialize)]
-struct Report {
+struct RateReport {
     pages_per_second: f64,
     readers: usize,
-    all: Pages,
+    all: PageMeans,
     /// Those with twenty activities and one beyond.
-    full: Pages,
+    full: PageMeans,
 }
 
 /// Means of some pages.
 #[derive(Debug, Serialize)]
-struct Pages {
+struct PageMeans {
     pages: usize,
     records: f64,
     /// Of these, how many the reader had not kept.
@@ -89,9 +89,9 @@ impl Sums {
         self.at_once += usize::from(read == 0);
     }
 
-    fn means(&self) -> Pages {
+    fn means(&self) -> PageMeans {
         let each = |sum: usize| sum as f64 / self.pages.max(1) as f64;
-        Pages {
+        PageMeans {
             pages: self.pages,
             records: each(self.records),
             records_read: each(self.read),
@@ -160,7 +160,7 @@ impl Kept {
         Ok(Graph { followees, posts, authors, first, last })
     }
 
-    fn measure(&self, graph: &Graph, rate: f64) -> Result<Report, Failure> {
+    fn measure(&self, graph: &Graph, rate: f64) -> Result<RateReport, Failure> {
         let mut random = Rng::with_seed(self.seed);
         let count = (rate / PAGES_A_SECOND).ceil().max(1.0) as usize;
         let readers: Vec<_> = (0..count).map(|_| RecordCache::default()).collect();
@@ -201,7 +201,12 @@ impl Kept {
             bar.inc(1);
         }
         bar.finish_and_clear();
-        Ok(Report { pages_per_second: rate, readers: count, all: all.means(), full: full.means() })
+        Ok(RateReport {
+            pages_per_second: rate,
+            readers: count,
+            all: all.means(),
+            full: full.means(),
+        })
     }
 }
 

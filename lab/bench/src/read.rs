@@ -49,7 +49,7 @@ pub(crate) struct Read {
 
 /// What the pages of one viewer cost.
 #[derive(Debug, Serialize)]
-struct Pages {
+struct ViewerPages {
     follows: u64,
     pages: u32,
     /// User and system time of this process per page.
@@ -82,7 +82,7 @@ impl Read {
         Ok(())
     }
 
-    async fn read(&self, reader: &Reader, follows: u64) -> Result<Pages, Failure> {
+    async fn read(&self, reader: &Reader, follows: u64) -> Result<ViewerPages, Failure> {
         let viewer = dataset::viewer(follows)?;
         let event = request(&viewer, if self.gzip { "gzip" } else { "identity" })?;
         for _ in 0..WARM {
@@ -99,7 +99,7 @@ impl Read {
         waited.sort_unstable();
         let percentile =
             |percent: usize| waited[(waited.len() - 1) * percent / 100].as_secs_f64() * 1e3;
-        Ok(Pages {
+        Ok(ViewerPages {
             follows,
             pages: self.pages,
             cpu_us_per_page: cpu / f64::from(self.pages) * 1e6,

@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use shared::social::follows::FollowerRange;
 
+use crate::collection::{Ask, Collection, TICK, TableId};
 use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{HOP, INVOCATION, Product};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, TICK, TableId};
+use crate::world::Load;
 use crate::writers::{Message, Writers};
 
 /// The share of an invocation's writes that fan-outs without segments may take from segments.

@@ -4,11 +4,12 @@
 
 use std::collections::VecDeque;
 
+use crate::collection::{Ask, Collection, TICK, TableId};
 use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{CALL, HOP, MESSAGES, Product};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, TICK, TableId};
+use crate::world::Load;
 
 /// Seconds that a follow takes where nothing is refused: who is hidden, the edge, hiding, a hold, the edge again, its row,
 /// the outbox, the entries, the edge and the outbox again, a hold, showing.
@@ -18,14 +19,14 @@ const NEEDS: usize = 10;
 
 /// Follows that came in one tick and are not in effect.
 #[derive(Debug, Clone, Copy)]
-struct Cohort {
+struct FollowCohort {
     came: f64,
     follows: f64,
 }
 
 /// What every follow needs of one collection.
 #[derive(Debug, Clone, Copy)]
-struct Need {
+struct FollowNeed {
     collection: Collection,
     units: Units,
     each: f64,
@@ -40,8 +41,8 @@ pub struct Follows {
     /// Follows in hand at once, at most.
     at_once: f64,
     /// What a follow asks for, one after the other.
-    needs: [Need; NEEDS],
-    waiting: VecDeque<Cohort>,
+    needs: [FollowNeed; NEEDS],
+    waiting: VecDeque<FollowCohort>,
     /// Those in hand, by what they need next.
     stages: [f64; NEEDS],
     /// Those of them that the last tick did not serve.
@@ -64,14 +65,14 @@ pub struct Storm {
 }
 
 impl Storm {
-    fn needs(&self, product: &Product) -> [Need; NEEDS] {
+    fn needs(&self, product: &Product) -> [FollowNeed; NEEDS] {
         let edges =
             Collection { name: "followers#ACTOR", table: TableId::Ledger, span: self.edges };
         let outbox = Collection { name: "outbox#ACTOR", table: TableId::Ledger, span: self.outbox };
         let index = Collection { name: "by_follower", table: TableId::Index, span: Span::ALL };
         let timelines =
             Collection { name: "timelines", table: TableId::Timelines, span: Span::ALL };
-        let need = |collection, units, each| Need { collection, units, each };
+        let need = |collection, units, each| FollowNeed { collection, units, each };
         let hidden =
             Collection { name: "person#VIEWER#hidden", table: TableId::Ledger, span: Span::ALL };
         let following =
@@ -116,7 +117,7 @@ impl Follows {
     fn admit(&mut self, now: f64) {
         if !self.over {
             let follows = self.rate * TICK;
-            self.waiting.push_back(Cohort { came: now - TICK, follows });
+            self.waiting.push_back(FollowCohort { came: now - TICK, follows });
             self.over = now + TICK / 2.0 > self.seconds;
         }
         let waiting: f64 = self.waiting.iter().map(|cohort| cohort.follows).sum();
@@ -146,13 +147,13 @@ impl Load for Follows {
     fn ask(&mut self, now: f64, asks: &mut Vec<Ask>) {
         self.admit(now);
         asks.extend(self.needs.iter().zip(self.stages).map(|(need, follows)| {
-            let Need { collection, units, each } = *need;
+            let FollowNeed { collection, units, each } = *need;
             collection.want(units, collection.span, follows * each)
         }));
     }
 
     fn take(&mut self, now: f64, served: &[f64]) {
-        let done = |(need, units): (&Need, &f64)| units / need.each;
+        let done = |(need, units): (&FollowNeed, &f64)| units / need.each;
         let mut moved = 0.0;
         self.stuck = 0.0;
         for (stage, done) in self.stages.iter_mut().zip(self.needs.iter().zip(served).map(done)) {

@@ -15,6 +15,7 @@
 //!       growth     twice the former peak
 //!       bucket     units a second
 //!       space      where keys lie
+//!   collection   what is asked of a table
 //!   usage, delays, report   what is counted, and how it is printed
 //! ```
 //!
@@ -23,6 +24,7 @@
 //! so memory does not grow with the size of what is simulated.
 
 pub mod bucket;
+pub mod collection;
 pub mod delays;
 pub mod fan_out;
 pub mod following;

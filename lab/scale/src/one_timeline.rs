@@ -1,11 +1,12 @@
 //! Many entries of one viewer: what a follow copies, or an unfollow removes. They come in the order of
 //! time, so they are written at one moving end of the viewer's timeline.
 
+use crate::collection::{Ask, Collection, TICK, TableId};
 use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{HOP, INVOCATION};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, TICK, TableId};
+use crate::world::Load;
 
 /// Entries that one viewer's timeline gains or loses.
 #[derive(Debug)]

@@ -9,11 +9,12 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use crate::collection::{Ask, Collection, TICK, TableId};
 use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{CALL, PATIENCE, Product};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, TICK, TableId};
+use crate::world::Load;
 
 /// Less than this share of a tick's pages is nobody.
 const NOBODY: f64 = 1e-6;
@@ -54,7 +55,7 @@ pub struct Api {
 
 /// What every page reads of one collection.
 #[derive(Debug, Clone)]
-struct Need {
+struct PageNeed {
     collection: Collection,
     /// The keys that serve it, each a page like any other.
     spans: Vec<Span>,
@@ -63,7 +64,7 @@ struct Need {
 
 /// Pages that came in one tick.
 #[derive(Debug, Clone)]
-struct Cohort {
+struct PageCohort {
     came: f64,
     pages: f64,
     /// Of each need, the share that is not served.
@@ -76,8 +77,8 @@ struct Cohort {
 pub struct Readers {
     arrivals: Arrivals,
     api: Api,
-    needs: Vec<Need>,
-    cohorts: VecDeque<Cohort>,
+    needs: Vec<PageNeed>,
+    cohorts: VecDeque<PageCohort>,
     /// Woken, and not yet there.
     waking: f64,
     seen: f64,
@@ -89,7 +90,7 @@ pub struct Readers {
     failed: f64,
 }
 
-impl Cohort {
+impl PageCohort {
     fn left(&self) -> f64 {
         self.pages - self.done
     }
@@ -102,11 +103,14 @@ impl Readers {
         let ledger = |name, span| Collection { name, table: TableId::Ledger, span };
         let timelines =
             Collection { name: "timelines", table: TableId::Timelines, span: Span::ALL };
-        let need =
-            |collection: Collection, each| Need { collection, spans: vec![collection.span], each };
+        let need = |collection: Collection, each| PageNeed {
+            collection,
+            spans: vec![collection.span],
+            each,
+        };
         let changes = ledger("changes#COPY", copies.first().copied().unwrap_or(Span::ALL));
         let needs = vec![
-            Need { spans: copies.to_vec(), ..need(changes, 1.0) },
+            PageNeed { spans: copies.to_vec(), ..need(changes, 1.0) },
             need(ledger("person#VIEWER#hidden", Span::ALL), 1.0),
             need(ledger("activity#…", Span::ALL), NOT_KEPT * product.record_reads()),
             need(timelines, product.entries_reads()),
@@ -163,7 +167,7 @@ impl Readers {
 
     /// Admits as many arrivals as the API and the account allow.
     fn admit(&mut self, arriving: f64) -> f64 {
-        let waiting: f64 = self.cohorts.iter().map(Cohort::left).sum();
+        let waiting: f64 = self.cohorts.iter().map(PageCohort::left).sum();
         let idle = (self.api.concurrency - waiting).max(0.0) * TICK / UNHURRIED;
         let admitted = arriving.min(self.api.rate * TICK).min(idle);
         self.refused += arriving - admitted;
@@ -185,7 +189,7 @@ impl Load for Readers {
             let arriving = self.arriving(now);
             let pages = self.admit(arriving);
             let unserved = vec![1.0; self.needs.len()];
-            self.cohorts.push_back(Cohort { came: now - TICK, pages, unserved, done: 0.0 });
+            self.cohorts.push_back(PageCohort { came: now - TICK, pages, unserved, done: 0.0 });
         }
         for (nth, need) in self.needs.iter().enumerate() {
             let units = self.unserved(nth) * need.each / need.spans.len() as f64;
@@ -197,7 +201,7 @@ impl Load for Readers {
 
     fn take(&mut self, now: f64, mut served: &[f64]) {
         for nth in 0..self.needs.len() {
-            let Need { spans, each, .. } = &self.needs[nth];
+            let PageNeed { spans, each, .. } = &self.needs[nth];
             let (mine, others) = served.split_at(spans.len());
             let (pages, wanted) = (mine.iter().sum::<f64>() / each, self.unserved(nth));
             let share = if wanted > 0.0 { (pages / wanted).min(1.0) } else { 1.0 };

@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 
+use crate::collection::TableId;
 use crate::delays::Delays;
 use crate::fan_out::{Actor, FanOuts};
 use crate::following::{Follows, Storm};
@@ -10,7 +11,7 @@ use crate::reading::{Arrivals, Readers};
 use crate::report::{Delivery, Report};
 use crate::setup::Setup;
 use crate::space::Span;
-use crate::world::{Run, TableId, World};
+use crate::world::{Run, World};
 
 /// No scenario is run for longer than a day.
 const LONGEST: f64 = 86_400.0;

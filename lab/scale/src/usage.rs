@@ -1,7 +1,7 @@
 //! What was asked of item collections, what they could give, and when that was not enough.
 
+use crate::collection::{Ask, TICK};
 use crate::partition::Units;
-use crate::world::{Ask, TICK};
 
 /// A share of what is wanted below which a limit was met.
 const ENOUGH: f64 = 0.99;

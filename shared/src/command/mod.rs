@@ -10,12 +10,14 @@ use std::fmt::Write;
 use crate::history::events::{EventRecorded, EventsRecorded};
 use crate::history::tenants::{AlertsRead, CustomerUpdated, RuleChange, ScoreChange};
 use crate::platform::dynamo::item::Key;
-use crate::platform::message::{Body, CommandError, CommandPayload, LogIds, Members, Names, TYPE};
+use crate::platform::message::{
+    Body, CommandError, CommandPayload, LogIds, MemberNames, Members, TYPE,
+};
 use crate::platform::projection::UnfoldedChange;
 use crate::platform::queue::Message;
 use crate::platform::values::{Origin, Timestamp};
 use crate::social::activities::owner;
-use crate::social::activities::{Delete, Publish, Update};
+use crate::social::activities::{ActivityUpdate, Delete, Publish};
 use crate::social::battles::{BattleHit, BattleOpened, BattleRow};
 use crate::social::fanout::FanOutSegment;
 use crate::social::follows::FollowChange;
@@ -51,7 +53,7 @@ macro_rules! commands {
         /// The types of producers' commands.
         const TYPES: &[&[&str]] = &[$(<$fact>::TYPES,)*];
         /// Their members, and those of internal commands.
-        const NAMES: Names = &[&[TYPE], $(<$fact>::MEMBERS,)* INTERNAL_MEMBERS];
+        const NAMES: MemberNames = &[&[TYPE], $(<$fact>::MEMBERS,)* INTERNAL_MEMBERS];
 
         impl Command {
             fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
@@ -111,7 +113,7 @@ macro_rules! commands {
 
 commands! {
     Publish(Publish),
-    Update(Update),
+    Update(ActivityUpdate),
     Delete(Delete),
     Follow(FollowChange),
     Profile(ProfileUpdate),

@@ -1,4 +1,4 @@
-"""`nagare estimate`: units as they are counted by hand, times prices; tests/functions/platform/units.rs compares them with the tables'."""
+"""`nagare estimate`: units as they are counted by hand, times prices; tests/functions/platform/units/mod.rs compares them with the tables'."""
 
 import gzip
 import json

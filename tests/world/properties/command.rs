@@ -3,7 +3,7 @@
 use serde_json::Value;
 use shared::command::Command;
 use shared::platform::values::{MAX_PAYLOAD_DEPTH, Payload, Timestamp};
-use shared::social::activities::{Publish, Update};
+use shared::social::activities::{ActivityUpdate, Publish};
 use shared::social::fanout::FanOutSegment;
 
 use crate::{NOW, internal_seal};
@@ -46,7 +46,7 @@ fn payload(command: &Command) -> Option<&Payload> {
         Command::Publish(Publish { payload, .. }) if *payload != Payload::default() => {
             Some(payload)
         }
-        Command::Update(Update { payload, .. }) => Some(payload),
+        Command::Update(ActivityUpdate { payload, .. }) => Some(payload),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use shared::platform::paging::{
-    Capacity, Cursor, Floor, INLINE, List, MAX_CURSOR_LENGTH, Position, Range, Seen,
+    Cursor, Floor, INLINE, List, MAX_CURSOR_LENGTH, Position, Range, Seen, SeenCapacity,
 };
 use shared::platform::values::{Order, ViewerId};
 
@@ -66,7 +66,7 @@ fn floor(bytes: &mut Unstructured<'_>) -> Result<Floor> {
     })
 }
 
-fn seen(bytes: &mut Unstructured<'_>, capacity: Capacity) -> Result<Seen> {
+fn seen(bytes: &mut Unstructured<'_>, capacity: SeenCapacity) -> Result<Seen> {
     let nothing = Seen::until(instant(bytes)?, <[u8; 8]>::arbitrary(bytes)?);
     let mut shown = Vec::new();
     while bool::arbitrary(bytes)? && shown.len() < 2 * INLINE {

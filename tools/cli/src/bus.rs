@@ -38,7 +38,7 @@ pub(super) struct Bus {
 
 /// An event, as far as it is looked at.
 #[derive(Deserialize)]
-struct Event {
+struct BusEvent {
     #[serde(rename = "detail-type")]
     kind: String,
     detail: Map<String, Value>,
@@ -87,7 +87,7 @@ impl Bus {
     }
 
     fn print(&self, event: &RawValue) -> Result<(), Failure> {
-        let Event { kind, mut detail } =
+        let BusEvent { kind, mut detail } =
             serde_json::from_str(event.get()).map_err(|e| Failure::Unreachable(e.to_string()))?;
         if self.kind.as_ref().is_some_and(|wanted| *wanted != kind) {
             return Ok(());

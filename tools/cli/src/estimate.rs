@@ -146,7 +146,7 @@ pub(super) struct Estimate {
 
 /// The bill, and everything that it was computed from.
 #[derive(Serialize)]
-struct Printed<'a> {
+struct PrintedBill<'a> {
     publishes: f64,
     follows: f64,
     entries: f64,
@@ -183,7 +183,7 @@ impl Estimate {
         let bill = Bill::of(&month, &prices);
         if self.json {
             let million_events = self.million_events(&prices)?;
-            return print_json(&Printed::new(&month, &bill, &prices, million_events));
+            return print_json(&PrintedBill::new(&month, &bill, &prices, million_events));
         }
         self.print(&month, &bill, &prices)
     }
@@ -345,7 +345,7 @@ fn print_line(line: &Line) -> Result<(), Failure> {
     say!("{service:<16}{what:<24}{amount:>22}{price:>28}{dollars:>11.2}")
 }
 
-impl<'a> Printed<'a> {
+impl<'a> PrintedBill<'a> {
     fn new(
         month: &Month,
         bill: &'a Bill,

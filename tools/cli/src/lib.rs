@@ -41,7 +41,7 @@ use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use shared::command::Command;
 use shared::platform::register::Register;
 use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
-use shared::social::activities::{Delete, Update};
+use shared::social::activities::{ActivityUpdate, Delete};
 use shared::social::follows::FollowChange;
 use shared::social::likes::LikeChange;
 
@@ -374,7 +374,9 @@ impl UpdateActivity {
     async fn send(self) -> Result<(), Failure> {
         let Self { actor: actor_id, activity: activity_id, payload, kind, at, submission } = self;
         let at = at.unwrap_or_else(|| clock::clock().now());
-        submission.send(Command::Update(Update { activity_id, actor_id, at, payload, kind })).await
+        submission
+            .send(Command::Update(ActivityUpdate { activity_id, actor_id, at, payload, kind }))
+            .await
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct ListPages {
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct ListPage {
     items: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
 }
@@ -58,7 +58,7 @@ impl ListPages {
             let mut query = always.clone();
             query.extend(self.limit.map(|limit| ("limit", limit.to_string())));
             query.extend(cursor.map(|cursor| ("cursor", cursor)));
-            let Page { items, next_cursor } = api.get(path, &query).await?;
+            let ListPage { items, next_cursor } = api.get(path, &query).await?;
             for item in &items {
                 if self.json { say!("{}", one_line(item))? } else { print(item)? }
             }

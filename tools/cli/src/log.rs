@@ -29,12 +29,12 @@ const GOODBYE: Duration = Duration::from_millis(500);
 /// Sends lines to the thread that writes them. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Log {
-    lines: SyncSender<Message>,
+    lines: SyncSender<LogMessage>,
     dropped: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
-enum Message {
+enum LogMessage {
     Line(Vec<u8>),
     /// Answered once everything before it is written.
     Flush(SyncSender<()>),
@@ -69,18 +69,18 @@ impl Log {
 
     /// Writes one line that is not an event.
     pub(super) fn say(&self, line: &str) {
-        self.send(Message::Line(format!("{line}\n").into_bytes()));
+        self.send(LogMessage::Line(format!("{line}\n").into_bytes()));
     }
 
     /// Waits briefly until all lines are written, for a process that is about to end.
     pub(super) fn flush(&self) {
         let (done, written) = sync_channel(1);
-        if self.send(Message::Flush(done)) {
+        if self.send(LogMessage::Flush(done)) {
             let _ = written.recv_timeout(GOODBYE);
         }
     }
 
-    fn send(&self, message: Message) -> bool {
+    fn send(&self, message: LogMessage) -> bool {
         let sent = self.lines.try_send(message).is_ok();
         if !sent {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl Log {
 /// Takes whole lines, as the subscriber writes them.
 impl Write for Log {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.send(Message::Line(line.to_owned()));
+        self.send(LogMessage::Line(line.to_owned()));
         Ok(line.len())
     }
 
@@ -101,14 +101,14 @@ impl Write for Log {
     }
 }
 
-fn write_lines(mut output: impl Write, waiting: &Receiver<Message>, dropped: &AtomicU64) {
+fn write_lines(mut output: impl Write, waiting: &Receiver<LogMessage>, dropped: &AtomicU64) {
     for message in waiting {
         // If standard error is closed, there is nowhere to report that.
         match message {
-            Message::Line(line) => {
+            LogMessage::Line(line) => {
                 drop(output.write_all(visible(&String::from_utf8_lossy(&line)).as_bytes()));
             }
-            Message::Flush(done) => drop(done.try_send(())),
+            LogMessage::Flush(done) => drop(done.try_send(())),
         }
         match dropped.swap(0, Ordering::Relaxed) {
             0 => {}

@@ -46,7 +46,7 @@ pub(super) struct Status {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct StatusReport {
     /// `local` or `aws`.
     stack: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,19 +94,19 @@ struct LetterCount {
 impl Status {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
-        let report = Report::of(&remote).await?;
+        let report = StatusReport::of(&remote).await?;
         match self.json {
             true => print_json(&report)?,
             false => report.print()?,
         }
         match &report {
-            Report { answers: false, .. } => {
+            StatusReport { answers: false, .. } => {
                 Err(Failure::Unreachable("the stack does not answer".to_owned()))
             }
-            Report { backlog: Part::Fails { error }, .. } if self.check => {
+            StatusReport { backlog: Part::Fails { error }, .. } if self.check => {
                 Err(Failure::Unreachable(format!("it is not known how far behind it is: {error}")))
             }
-            Report { attention, .. } if self.check && !attention.is_empty() => {
+            StatusReport { attention, .. } if self.check && !attention.is_empty() => {
                 Err(Failure::No(attention.join("; ")))
             }
             _ => Ok(()),
@@ -114,7 +114,7 @@ impl Status {
     }
 }
 
-impl Report {
+impl StatusReport {
     async fn of(remote: &Remote) -> Result<Self, Failure> {
         let target = remote.target();
         let (api_url, queue) = (target.required(env::API_URL)?, target.required(env::QUEUE_URL)?);

@@ -41,7 +41,7 @@ pub(super) struct Submission {
 
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct SubmitReport<'a> {
     message_id: &'a str,
     command: &'static str,
     /// Of a hit: the id that it has within its battle.
@@ -144,12 +144,12 @@ impl Sent {
         say!("sent {}{ids}, message {}", self.command, self.message_id)
     }
 
-    fn report(&self, state: &'static str) -> Report<'_> {
+    fn report(&self, state: &'static str) -> SubmitReport<'_> {
         let Self { command, message_id, .. } = self;
         let hit_id = self.hit_id.as_ref().map(HitId::as_str);
         let room_message_id = self.room_message_id.as_ref().map(MessageId::as_str);
         let (entries, reason, detail, seconds) = (None, None, None, None);
-        Report {
+        SubmitReport {
             message_id,
             command,
             hit_id,
@@ -167,7 +167,7 @@ impl Sent {
         let seconds = self.began.elapsed().as_secs_f64();
         if self.json {
             let seconds = Some((seconds * 1000.0).round() / 1000.0);
-            print_json(&Report { seconds, ..self.known(standing.as_ref().ok()) })?;
+            print_json(&SubmitReport { seconds, ..self.known(standing.as_ref().ok()) })?;
         }
         match standing? {
             CommandStatus::Applied { .. } if self.json => Ok(()),
@@ -190,17 +190,17 @@ impl Sent {
         }
     }
 
-    fn known<'a>(&'a self, standing: Option<&'a CommandStatus>) -> Report<'a> {
+    fn known<'a>(&'a self, standing: Option<&'a CommandStatus>) -> SubmitReport<'a> {
         match standing {
             Some(CommandStatus::Applied { entries, remark }) => {
-                Report { entries: *entries, detail: *remark, ..self.report("applied") }
+                SubmitReport { entries: *entries, detail: *remark, ..self.report("applied") }
             }
             Some(CommandStatus::Overtaken(why)) => {
-                Report { detail: Some(why), ..self.report("overtaken") }
+                SubmitReport { detail: Some(why), ..self.report("overtaken") }
             }
             Some(CommandStatus::DeadLetter { reason, detail }) => {
                 let (reason, detail) = (Some(reason.as_str()), Some(detail.as_str()));
-                Report { reason, detail, ..self.report("dead-letter") }
+                SubmitReport { reason, detail, ..self.report("dead-letter") }
             }
             Some(CommandStatus::Pending) | None => self.report("unknown"),
         }

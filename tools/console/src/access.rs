@@ -15,7 +15,7 @@ use http::{HeaderValue, Method, Uri};
 use nagare_gateway::random_secret;
 use subtle::ConstantTimeEq;
 
-use super::PATH;
+use crate::address::PATH;
 
 const TOKEN: &str = "token";
 /// The cookie is sent for the console alone, not for the API beside it.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::reads::Cost;
+use crate::reads::ReadCost;
 
 /// Why a page of a timeline costs what it does.
 pub(super) const OF_TIMELINE: &str = "Two calls at once ask for a page of entries, and for whom the viewer has left and what has \
@@ -17,7 +17,7 @@ pub(super) const OF_BATTLE: &str = "Two calls at once ask for what was opened, a
      no difference.";
 
 /// What an answer cost, and `why`. There is one on a page.
-pub(super) fn shown(cost: &Cost, why: &str) -> Markup {
+pub(super) fn shown(cost: &ReadCost, why: &str) -> Markup {
     let millis = cost.took.as_secs_f64() * 1e3;
     html! {
         div class="cost" {

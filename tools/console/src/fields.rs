@@ -13,8 +13,8 @@ use http::StatusCode;
 use http::request::Parts;
 use maud::html;
 
-use super::layout::{self, Place, TOKEN};
-use super::{Console, Mode};
+use crate::console::{Console, Mode};
+use crate::layout::{self, Place, TOKEN};
 
 /// The field in which a question is answered.
 const CONFIRMED: &str = "confirmed";

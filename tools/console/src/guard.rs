@@ -1,4 +1,4 @@
-//! Who may ask: somebody who was [let in](super::access), by a page of the console itself; and what every answer has.
+//! Who may ask: somebody who was [let in](crate::access), by a page of the console itself; and what every answer has.
 //!
 //! ```text
 //! request ─ token ─ cookie ─ origin, site ─ view ─ escapes, headers
@@ -18,8 +18,9 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use nagare_client::visible::visible_html;
 
-use super::access::{Access, Entry};
-use super::{PATH, layout};
+use crate::access::{Access, Entry};
+use crate::address::PATH;
+use crate::layout;
 
 /// Nothing but what this process embeds: no script or style within a page, nothing from elsewhere, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \

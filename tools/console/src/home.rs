@@ -1,7 +1,8 @@
 //! The first page: what this is, and three steps in which somebody who has never heard of it sees it work.
 
-use super::prelude::*;
-use super::{commands, letters, live, timeline};
+use crate::prelude::*;
+use crate::social::timeline;
+use crate::{commands, letters, live};
 
 /// Whose timeline the first steps are about, and who goes live in them.
 const VIEWER: &str = "visitor";

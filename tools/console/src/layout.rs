@@ -8,7 +8,9 @@ use maud::{DOCTYPE, Markup, html};
 use nagare_client::failure::Failure;
 use serde_json::Value;
 
-use super::{Console, Mode, PATH, named};
+use crate::address::PATH;
+use crate::console::{Console, Mode};
+use crate::named;
 
 /// The field with the token.
 pub(super) const TOKEN: &str = "token";
@@ -37,11 +39,11 @@ pub(super) enum Place {
 }
 
 /// A page with its address and its name.
-type Entry = (Place, &'static str, &'static str);
+type PlaceEntry = (Place, &'static str, &'static str);
 
 const HISTORY: &str = "History";
 /// The pages of the social backend, of the event history, and of the platform below both.
-const MENU: [(&str, &[Entry]); 3] = [
+const MENU: [(&str, &[PlaceEntry]); 3] = [
     (
         "Social",
         &[

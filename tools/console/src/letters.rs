@@ -1,6 +1,6 @@
 //! Queues, and the commands that gave up: how many there are, why, and what can be done.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::PoisonError;
 
@@ -12,9 +12,10 @@ use shared::history::refusals::{LISTED_DAYS, Refusals};
 use shared::platform::dead_letters::DeadLetter;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::env;
-use shared::platform::values::{Timestamp, is_message_id};
+use shared::platform::values::is_message_id;
 
-use super::prelude::*;
+use crate::depth::Depth;
+use crate::prelude::*;
 
 const LISTED: usize = 100;
 /// Letters at work at once. A letter may be a megabyte.
@@ -23,17 +24,6 @@ const AT_ONCE: usize = 16;
 const REMEMBERED: usize = 3_600;
 /// Size of the plot, in its own units.
 const PLOT: (usize, usize) = (600, 60);
-
-/// How many messages the queues had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Depth {
-    at: Timestamp,
-    /// Of the command queue and of the dead-letter queue: ready to be received, being processed, and delayed.
-    queues: [[u64; 3]; 2],
-}
-
-/// What was seen of the queues while somebody looked.
-pub(super) type Depths = VecDeque<Depth>;
 
 pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
     let content = html! {

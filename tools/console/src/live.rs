@@ -6,9 +6,9 @@
 
 use nagare_telemetry::playing::Scene;
 
-use super::prelude::*;
-use super::suggestions::Suggestions;
+use crate::prelude::*;
 use crate::social::show;
+use crate::suggested::Suggestions;
 
 const SHOWN: &str = "4";
 

@@ -10,8 +10,10 @@ use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use shared::platform::values::ViewerId;
 
-use super::access::cookies;
-use super::{Console, PATH, layout, named};
+use crate::access::cookies;
+use crate::address::PATH;
+use crate::console::Console;
+use crate::{layout, named};
 
 const NAME: &str = "nagare-looks-as";
 

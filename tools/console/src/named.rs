@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use nagare_client::clock;
 use shared::platform::values::Timestamp;
 
-use super::PATH;
+use crate::address::PATH;
 
 /// How many colours the style knows.
 const HUES: u32 = 8;

@@ -6,7 +6,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::layout;
+use crate::layout;
 
 /// What most payloads have, in the order in which it is read. The first two are titles.
 const FIRST: [&str; 4] = ["title", "name", "text", "url"];

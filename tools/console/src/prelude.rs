@@ -9,10 +9,12 @@ pub(crate) use maud::{Markup, html};
 pub(crate) use nagare_client::failure::Failure;
 pub(crate) use serde_json::Value;
 
-pub(crate) use super::fields::{Fields, Posted, Wanted};
-pub(crate) use super::layout::{self, Page, Place, items, number, text};
-pub(crate) use super::looking::LooksAs;
-pub(crate) use super::{Console, Mode, PATH, cost, named, payload};
+pub(crate) use crate::address::PATH;
+pub(crate) use crate::console::{Console, Mode};
+pub(crate) use crate::fields::{Fields, Posted, Wanted};
+pub(crate) use crate::layout::{self, Page, Place, items, number, text};
+pub(crate) use crate::looking::LooksAs;
+pub(crate) use crate::{cost, named, payload};
 
 /// The console that a request is to.
 pub(crate) type Here = State<Arc<Console>>;

@@ -59,7 +59,7 @@ const RARELY: &str = "4294967295";
 const LONGEST: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Cost {
+pub(super) struct ReadCost {
     pub(super) calls: u32,
     pub(super) units: f64,
     /// From the question to the answer, inside this process.
@@ -69,7 +69,7 @@ pub(super) struct Cost {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Read {
     pub(super) body: Value,
-    pub(super) cost: Cost,
+    pub(super) cost: ReadCost,
 }
 
 pub(super) struct Reads {
@@ -138,7 +138,7 @@ impl Reads {
             }
         }
         let Counted { calls, units, .. } = *counted(&meter);
-        Ok(Some(Read { body, cost: Cost { calls, units, took: begun.elapsed() } }))
+        Ok(Some(Read { body, cost: ReadCost { calls, units, took: begun.elapsed() } }))
     }
 
     /// The same for what is always there.

@@ -19,7 +19,11 @@ use shared::platform::dynamo::item::{Key, text};
 use shared::social::activities::ActivityItem;
 use shared::social::rooms::RoomItem;
 
-use super::{Console, PATH, named, show};
+use crate::address::PATH;
+use crate::console::Console;
+use crate::named;
+use crate::social::show;
+use crate::suggested::Suggestions;
 
 /// Items of a table that are looked through, in pages of as many as a call looks at.
 const LOOKED_THROUGH: u64 = 5_000;
@@ -29,26 +33,6 @@ const KEPT: Duration = Duration::from_secs(15);
 const SHOWN: usize = 16;
 /// Of each kind, where several kinds stand together.
 const FEW: usize = 5;
-
-/// Some ids of each kind.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Suggestions {
-    /// Those that are followed, the most followed first, and then those that follow.
-    pub(super) people: Vec<String>,
-    pub(super) followers: Vec<String>,
-    pub(super) activities: Vec<String>,
-    pub(super) rooms: Vec<String>,
-    /// The latest first.
-    pub(super) polls: Vec<String>,
-    pub(super) battles: Vec<String>,
-    /// Customers of tenants of whom there are events.
-    pub(super) customers: Vec<Customer>,
-    /// Those of these customers, and those who have said or defined something.
-    pub(super) tenants: Vec<String>,
-}
-
-/// Those of a moment ago.
-pub(super) type Remembered = Option<(Instant, Suggestions)>;
 
 impl Suggestions {
     /// What there is; nothing where it cannot be read, since nothing depends on it.
@@ -233,7 +217,7 @@ mod tests {
 
     use shared::platform::runtime::clock::Clock;
 
-    use crate::Mode;
+    use crate::console::Mode;
     use crate::tests::{Fixture, account};
 
     const EVENTS: &str = "/console/events";

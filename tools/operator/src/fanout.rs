@@ -8,14 +8,14 @@ use shared::social::activities::{Activities, ActivityKey};
 use shared::social::fanout::{FanOut, FanOutKind, FanOuts, Progress};
 use shared::social::follows::FollowerRange;
 
-pub struct Work {
+pub struct FanOutWork {
     pub key: ActivityKey,
     /// Removing entries once the activity is deleted, and inserting them before.
     pub kind: FanOutKind,
 }
 
 /// The fan-out of an activity; `None` if nobody has published it.
-pub async fn work(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<Work>> {
+pub async fn work(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<FanOutWork>> {
     let activities = Activities::new(ledger);
     let Some((actor_id, _)) = activities.claimed(activity_id).await? else {
         return Ok(None);
@@ -25,12 +25,12 @@ pub async fn work(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<Wo
         true => FanOutKind::Remove,
         false => FanOutKind::Insert,
     };
-    Ok(Some(Work { key, kind }))
+    Ok(Some(FanOutWork { key, kind }))
 }
 
 /// The progress of the fan-out of an activity; `None` unless it was cut into segments.
 pub async fn report(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<Report>> {
-    let Some(Work { key, kind }) = work(ledger, activity_id).await? else {
+    let Some(FanOutWork { key, kind }) = work(ledger, activity_id).await? else {
         return Ok(None);
     };
     let fan_out = FanOuts::new(ledger).fan_out(&key, kind).await?;

@@ -2,7 +2,9 @@
 
 use shared::platform::projection::{UnfoldedChange, redriven};
 
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records that a change comes back. The projectors do the rest.
 pub(crate) async fn changed(cx: &Context, change: UnfoldedChange) -> Result<Disposition, Failure> {

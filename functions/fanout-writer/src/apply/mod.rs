@@ -9,7 +9,9 @@ use std::fmt;
 use shared::command::Command;
 use shared::platform::facts::Claim;
 
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 use history::{events, tenants};
 use social::{
     activities, battles, follows, likes, notifications, polls, profiles, rooms, segments, tags,

@@ -3,10 +3,12 @@
 //! ```text
 //! start     every follower: few at once, many in segments
 //! segment   a range of followers, page after page
+//! limits    the sizes of its pieces
 //! page      some followers' timelines
 //! recheck   what crashed deliveries may have left in a range
 //! ```
 
+pub(crate) mod limits;
 mod page;
 mod recheck;
 mod segment;
@@ -19,9 +21,8 @@ use shared::platform::values::{SortKey, Timestamp};
 use shared::social::activities::ActivityKey;
 use shared::social::fanout::FanOutKind;
 
-use crate::{Context, FanOutEnd};
-
-pub use start::FanOutLimits;
+use crate::context::Context;
+use crate::disposition::FanOutEnd;
 
 /// The fan-out of one activity.
 pub(crate) struct FanOut<'a> {

@@ -17,7 +17,8 @@ use shared::social::follows::{Edge, EdgePage, FollowerRange};
 use shared::social::timelines::{EntryWrite, Timelines};
 
 use super::FanOut;
-use crate::{Context, Failure};
+use crate::context::Context;
+use crate::failure::Failure;
 
 /// How long a fan-out that has just begun writes with normal priority.
 const NORMAL: Duration = Duration::from_secs(1);

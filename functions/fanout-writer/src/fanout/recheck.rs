@@ -10,8 +10,8 @@ use shared::social::follows::EdgePage;
 use tokio::time::Instant;
 
 use super::segment::Segment;
-use crate::Failure;
 use crate::delivery::SLICE;
+use crate::failure::Failure;
 
 /// Timelines that are read at once.
 const ASKED: usize = 100;

@@ -20,7 +20,8 @@ use tokio::time::Instant;
 use super::FanOut;
 use super::page::SecondCheck;
 use crate::delivery::SLICE;
-use crate::{Disposition, Failure};
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// The number of followers that are written to with normal priority: a few calls. More give way to others.
 const NORMAL: usize = 250;

@@ -17,7 +17,7 @@ use shared::history::summaries::{
 use shared::history::tenants::{Customers, Definitions, ScoreDefinition};
 use shared::platform::values::{CustomerId, EventName, Payload, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List};
 use function_http::response::Answer;
@@ -26,18 +26,18 @@ use function_http::response::Answer;
 const MOST_BLOCKS: usize = 256 * 1024;
 
 #[derive(Serialize)]
-struct Item {
+struct CustomerItem {
     customer_id: CustomerId,
     payload: Option<Payload>,
     events: u64,
     first_at: Option<Timestamp>,
     last_at: Option<Timestamp>,
-    names: BTreeMap<EventName, Named>,
+    names: BTreeMap<EventName, NamedCount>,
     scores: BTreeMap<String, Score>,
 }
 
 #[derive(Serialize)]
-struct Named {
+struct NamedCount {
     count: u64,
     first_at: Timestamp,
     last_at: Timestamp,
@@ -49,13 +49,13 @@ struct Score {
     as_of: String,
 }
 
-impl From<NameTally> for Named {
+impl From<NameTally> for NamedCount {
     fn from(NameTally { count, first_at, last_at }: NameTally) -> Self {
         Self { count, first_at, last_at }
     }
 }
 
-impl Item {
+impl CustomerItem {
     /// What is answered of a customer on a day.
     fn of(
         customer_id: CustomerId,
@@ -111,7 +111,13 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         async move {
             let since = first_day(scores, today);
             let summary = summaries.since(&customer, view, since).await?;
-            Ok::<_, Problem>(Item::of(customer.customer_id, &summary, payload, scores, today))
+            Ok::<_, Problem>(CustomerItem::of(
+                customer.customer_id,
+                &summary,
+                payload,
+                scores,
+                today,
+            ))
         }
     });
     let read: Vec<_> = read.collect();

@@ -6,8 +6,8 @@ use shared::history::tenants::{Customers, Definitions};
 use shared::platform::projection::View;
 use shared::platform::values::{CustomerId, TenantId};
 
-use super::{Item, first_day};
-use crate::Context;
+use super::{CustomerItem, first_day};
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 
@@ -32,6 +32,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         return Err(Problem::NotFound(&[]));
     }
     let payload = said.map(|said| said.payload);
-    let item = Item::of(customer.customer_id, &summary, payload, scores, today);
+    let item = CustomerItem::of(customer.customer_id, &summary, payload, scores, today);
     Ok(Answer { body: serde_json::to_string(&item)?, items: 1 })
 }

@@ -8,20 +8,20 @@ use serde::Serialize;
 use shared::history::summaries::{NamePage, NameTally, Summaries};
 use shared::platform::values::{EventName, Timestamp};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::{self, List};
 use function_http::response::Answer;
 
 #[derive(Serialize)]
-struct Item {
+struct NameItem {
     name: EventName,
     count: u64,
     first_at: Timestamp,
     last_at: Timestamp,
 }
 
-impl Item {
+impl NameItem {
     fn of(name: EventName, NameTally { count, first_at, last_at }: NameTally) -> Self {
         Self { name, count, first_at, last_at }
     }
@@ -34,7 +34,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let summaries = Summaries::new(&cx.reader.views);
     let page = summaries.names(&list.whose, after.as_ref(), limit).await?;
     let NamePage { names, next } = page;
-    let items = names.into_iter().filter_map(|(name, view)| Some(Item::of(name, view.tally?)));
+    let items = names.into_iter().filter_map(|(name, view)| Some(NameItem::of(name, view.tally?)));
     let items: Vec<_> = items.collect();
     list.answer(items, next.map(String::from))
 }

@@ -5,15 +5,15 @@ use shared::history::events::PeriodLength;
 use shared::history::summaries::{SHOWN_DAYS, Summaries, day_of, start_of};
 use shared::platform::values::{EventName, TenantId};
 
-use super::Item;
-use crate::Context;
+use super::NameItem;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 
 #[derive(Serialize)]
-struct Body {
+struct NameBody {
     #[serde(flatten)]
-    item: Item,
+    item: NameItem,
     days: Vec<Day>,
 }
 
@@ -37,6 +37,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         date: PeriodLength::Day.period_of(start_of(day)).to_string(),
         count,
     });
-    let body = Body { item: Item::of(name, tally), days: days.collect() };
+    let body = NameBody { item: NameItem::of(name, tally), days: days.collect() };
     Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })
 }

@@ -111,15 +111,15 @@ macro_rules! routes {
 
         /// Answers a request to one of the paths.
         pub(crate) fn answer<'a>(
-            route: $crate::Route,
+            route: $crate::path::Route,
             cx: &'a $crate::reader::Context<'a, $reader>,
         ) -> $crate::reader::Answering<'a> {
             $(
-                if route == $crate::Route($template) {
+                if route == $crate::path::Route($template) {
                     return Box::pin(async move { $feature::get(cx).await.map(Into::into) });
                 }
             )*
-            Box::pin(async { Err($crate::Problem::NotFound(ROUTES)) })
+            Box::pin(async { Err($crate::problem::Problem::NotFound(ROUTES)) })
         }
     };
 }

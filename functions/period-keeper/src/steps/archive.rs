@@ -14,9 +14,10 @@ use shared::history::events::{ArchivedObject, Event, Period, PeriodRow, PeriodSt
 use shared::platform::dynamo::item::{Item, Key};
 use shared::platform::dynamo::{DynamoError, Query};
 
-use super::Outcome;
+use super::outcome::Outcome;
 use super::table::describe;
-use crate::{Keeper, KeeperError};
+use crate::error::KeeperError;
+use crate::keeper::Keeper;
 
 /// The most segments of a table.
 const MOST_SEGMENTS: u64 = 64;

@@ -10,9 +10,10 @@ use shared::platform::dynamo::Table;
 use shared::platform::values::Timestamp;
 use tracing::info;
 
-use super::Outcome;
+use super::outcome::Outcome;
 use super::table::{describe, strange, unless_missing};
-use crate::{Keeper, KeeperError};
+use crate::error::KeeperError;
+use crate::keeper::Keeper;
 
 impl Keeper {
     /// Sets the capacity of a period's table, if it should be another.

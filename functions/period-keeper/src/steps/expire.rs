@@ -5,8 +5,9 @@ use shared::history::events::PeriodRow;
 use shared::history::events::archive::manifest_key;
 use shared::history::events::manifest::files;
 
-use super::Outcome;
-use crate::{Keeper, KeeperError};
+use super::outcome::Outcome;
+use crate::error::KeeperError;
+use crate::keeper::Keeper;
 
 /// Objects that are deleted at once.
 const DELETES_IN_FLIGHT: usize = 16;

@@ -9,9 +9,10 @@ use shared::history::events::schedule::StreamCare;
 use shared::history::events::{PeriodRow, PeriodState};
 use tracing::info;
 
-use super::Outcome;
+use super::outcome::Outcome;
 use super::table::describe;
-use crate::{Keeper, KeeperError};
+use crate::error::KeeperError;
+use crate::keeper::Keeper;
 
 impl Keeper {
     /// Does what a stream needs now.

@@ -7,12 +7,13 @@ use aws_sdk_dynamodb::types::{
     ScalarAttributeType, SseDescription, SseSpecification, SseType, StreamSpecification,
     StreamViewType, TableClass, TableDescription, TableStatus,
 };
-use shared::history::events::{MadeTable, PeriodRow, PeriodState, Seal};
+use shared::history::events::{MadeTable, PeriodRow, PeriodState, TableSeal};
 use shared::platform::dynamo::{DynamoError, Table};
 use shared::platform::runtime::retry::Backoff;
 
-use super::Outcome;
-use crate::{Keeper, KeeperError};
+use super::outcome::Outcome;
+use crate::error::KeeperError;
+use crate::keeper::Keeper;
 
 /// How long a tick waits for a table, which usually takes a few seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,7 +49,7 @@ impl Keeper {
             return self.dispute(row, why).await;
         }
         let arn = row.table.as_ref().map(|made| made.arn.as_str()).unwrap_or_default();
-        self.tables.seal((row.period, arn), Seal::All).await?;
+        self.tables.seal((row.period, arn), TableSeal::All).await?;
         let row = PeriodRow { state: PeriodState::Sealed, ..row.clone() };
         self.moved(row).await
     }

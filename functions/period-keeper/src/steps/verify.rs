@@ -9,8 +9,10 @@ use shared::history::events::{ArchivedObject, PeriodRow, PeriodState, Tally};
 use shared::platform::crypto::hash::sha256;
 use shared::platform::dynamo::DynamoError;
 
-use super::{Outcome, table};
-use crate::{Keeper, KeeperError};
+use super::outcome::Outcome;
+use super::table;
+use crate::error::KeeperError;
+use crate::keeper::Keeper;
 
 /// Objects between two notes of progress.
 const NOTED_AFTER: i32 = 50;

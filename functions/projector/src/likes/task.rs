@@ -7,7 +7,7 @@ use shared::platform::projection::{Change, Folded, Refused, State, View};
 use shared::platform::values::{ActivityId, ActorId};
 use shared::social::notifications::ActivityLikes;
 
-use crate::Outcome;
+use crate::fold_target::Outcome;
 use function_stream::Failure;
 
 /// Changes of one activity that are not folded yet.

@@ -5,12 +5,12 @@ use shared::platform::values::{BattleId, HitId, Timestamp, ViewerId};
 use shared::social::battles::{Hit, HitState};
 
 use super::battles;
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::Answer;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct HitBody<'a> {
     hit_id: &'a HitId,
     viewer_id: Option<&'a ViewerId>,
     damage: u64,
@@ -29,6 +29,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         HitState::Landed => "landed",
         HitState::Late => "late",
     };
-    let body = Body { hit_id: &hit_id, viewer_id: viewer_id.as_ref(), damage, at, state };
+    let body = HitBody { hit_id: &hit_id, viewer_id: viewer_id.as_ref(), damage, at, state };
     Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })
 }

@@ -4,18 +4,18 @@ pub(crate) mod hit;
 
 use serde::Serialize;
 use shared::platform::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
-use shared::social::battles::{Battle, Battles, Definition, Hit, Shown};
+use shared::social::battles::{Battle, BattleDefinition, Battles, Hit, Shown};
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::response::{Answer, Shareable};
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct BattleBody<'a> {
     battle_id: &'a BattleId,
     actor_id: &'a ActorId,
     payload: &'a Payload,
-    state: State,
+    state: BattlePhase,
     hp: u64,
     hp_left: u64,
     hits: u64,
@@ -25,7 +25,7 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum State {
+enum BattlePhase {
     Open,
     Defeated,
 }
@@ -58,12 +58,12 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let battle = battles(cx).battle(&id, viewer).await?;
     let Battle { definition, shown, viewer_hits } = battle.ok_or(Problem::NotFound(&[]))?;
     let Shown { hp_left, hits, last_hit } = shown;
-    let Definition { actor_id, hp, payload, .. } = &definition;
-    let body = Body {
+    let BattleDefinition { actor_id, hp, payload, .. } = &definition;
+    let body = BattleBody {
         battle_id: &id,
         actor_id,
         payload,
-        state: if hp_left == 0 { State::Defeated } else { State::Open },
+        state: if hp_left == 0 { BattlePhase::Defeated } else { BattlePhase::Open },
         hp: *hp,
         hp_left,
         hits,

@@ -4,7 +4,7 @@ use shared::platform::values::ActorId;
 use shared::social::follows::Follows;
 
 use super::{answer, read};
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::List;
 use function_http::response::Answer;

@@ -9,16 +9,16 @@ use std::fmt::Display;
 
 use serde::Serialize;
 use shared::platform::values::{Packer, Payload, Timestamp, Unpacker, ViewerId};
-use shared::social::follows::{ListPage, Listed};
+use shared::social::follows::{ListPage, ListedPerson};
 use shared::social::profiles::Profiles;
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::List;
 use function_http::response::Answer;
 
 #[derive(Serialize)]
-struct Item<'a> {
+struct FollowItem<'a> {
     viewer_id: &'a ViewerId,
     since: Timestamp,
     profile: Option<&'a Payload>,
@@ -32,12 +32,12 @@ async fn answer<W: Display>(
 ) -> Result<Answer, Problem> {
     let ListPage { listed, next } = page;
     let profiles = Profiles::new(&cx.reader.ledger);
-    let ids = listed.iter().map(|Listed { viewer_id, .. }| viewer_id);
+    let ids = listed.iter().map(|ListedPerson { viewer_id, .. }| viewer_id);
     let profiles = match listed.is_empty() {
         true => HashMap::new(),
         false => profiles.profiles(ids).await?,
     };
-    let items = listed.iter().map(|Listed { viewer_id, since }| Item {
+    let items = listed.iter().map(|ListedPerson { viewer_id, since }| FollowItem {
         viewer_id,
         since: *since,
         profile: profiles.get(viewer_id).map(|profile| &profile.payload),

@@ -14,15 +14,15 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::values::{ActivityId, ActorId, ViewerId};
 use shared::social::activities::{Activities, Published};
 use shared::social::likes::list::Entries;
-use shared::social::likes::{Like, LikeList, Likes, Recorded};
+use shared::social::likes::{Like, LikeList, Likes, RecordedLike};
 
-use crate::Context;
+use crate::reader::Context;
 
 /// Entries that each query reads beyond those of a full page. An entry takes one to three units.
 const FURTHER: [usize; 3] = [0, 80, 240];
 
 /// An activity that is liked.
-pub(super) type Found = (Like, (ActorId, Published));
+pub(super) type LikedActivity = (Like, (ActorId, Published));
 
 /// What a viewer likes.
 pub(super) struct Listed<'a> {
@@ -33,7 +33,7 @@ pub(super) struct Listed<'a> {
 }
 
 /// The row and the activity of an entry; `None` if the activity is not shown.
-type LookedUp = Option<(Recorded, (ActorId, Published))>;
+type LookedUp = Option<(RecordedLike, (ActorId, Published))>;
 
 impl<'a> Listed<'a> {
     pub(super) fn new(cx: &'a Context<'a>, viewer: &'a ViewerId) -> Self {
@@ -48,7 +48,7 @@ impl<'a> Listed<'a> {
         &self,
         after: Option<&Like>,
         limit: usize,
-    ) -> Result<(Vec<Found>, Option<Like>), DynamoError> {
+    ) -> Result<(Vec<LikedActivity>, Option<Like>), DynamoError> {
         let (mut known, mut page) = (HashMap::new(), (Vec::new(), None));
         for further in FURTHER {
             let Entries { likes: entries, has_more } =
@@ -95,7 +95,7 @@ fn shown(
     entries: &[Like],
     after: Option<&Like>,
     known: &HashMap<ActivityId, LookedUp>,
-) -> Vec<Found> {
+) -> Vec<LikedActivity> {
     let mut seen = BTreeSet::new();
     let found = entries.iter().filter_map(|entry| {
         let (row, activity) = known.get(&entry.activity_id)?.as_ref()?;

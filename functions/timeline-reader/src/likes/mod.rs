@@ -1,57 +1,21 @@
 //! What a viewer likes, and how many like an activity.
 
 mod listed;
+pub(crate) mod summaries;
 
-use std::collections::HashMap;
-
-use futures::future::try_join;
 use serde::Serialize;
-use shared::platform::dynamo::DynamoError;
 use shared::platform::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
-use shared::social::likes::{Like, LikeCount, LikeCounts, LikeSummary, Likes};
+use shared::social::likes::Like;
 
-use crate::Context;
 use crate::activity::Activity;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::reader::list::List;
 use function_http::response::Answer;
 use listed::Listed;
 
-/// The like counts of these activities, at most [`BATCH_GET`](shared::platform::dynamo::BATCH_GET), and which of them this viewer likes. The count
-/// of a single activity is read consistently. The counts of a page may be a moment old: they come from a cache or an eventually
-/// consistent read.
-pub(crate) async fn of_activities(
-    cx: &Context<'_>,
-    viewer: Option<&ViewerId>,
-    activities: &[ActivityId],
-) -> Result<HashMap<ActivityId, LikeSummary>, DynamoError> {
-    let counts = LikeCounts::new(&cx.reader.views);
-    let likes = Likes::new(&cx.reader.facts);
-    let rows = async {
-        match viewer {
-            None => Ok(HashMap::new()),
-            Some(viewer) => likes.rows(viewer, activities).await,
-        }
-    };
-    let counted = async {
-        match activities {
-            [_] => counts.of(activities).await,
-            _ => counts.lately(activities, &cx.reader.counts, cx.now).await,
-        }
-    };
-    let (mut counted, rows) = try_join(counted, rows).await?;
-    for activity in activities {
-        counted.entry(activity.clone()).or_default();
-    }
-    if let Some(viewer) = viewer {
-        return counts.summaries(counted, viewer, &rows, cx.now).await;
-    }
-    let summary = |count: &LikeCount| LikeSummary { count: count.count(), liked: None };
-    Ok(counted.iter().map(|(activity, count)| (activity.clone(), summary(count))).collect())
-}
-
 #[derive(Serialize)]
-struct Item<'a> {
+struct LikedItem<'a> {
     #[serde(flatten)]
     activity: Activity<'a>,
     liked_at: Timestamp,
@@ -64,7 +28,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let list = List::new(cx, "likes", viewer);
     let (after, limit) = list.page(read)?;
     let (found, next) = Listed::new(cx, &list.whose).page(after.as_ref(), limit).await?;
-    let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| Item {
+    let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| LikedItem {
         activity: Activity::new(activity_id, actor, content),
         liked_at: *liked_at,
     });

@@ -10,8 +10,8 @@ use shared::platform::values::{ActivityId, ActorId, Timestamp, ViewerId};
 use shared::social::likes::LikeSummary;
 
 use super::rows::Shown;
-use crate::Context;
 use crate::activity::Activity;
+use crate::reader::Context;
 
 /// The members of an answer that describe the list.
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ pub(crate) enum Head<'a> {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct ActivitiesBody<'a> {
     #[serde(flatten)]
     head: Head<'a>,
     items: Vec<Activity<'a>>,
@@ -47,7 +47,7 @@ pub(crate) async fn answer(
         let id = &key.activity_id;
         Activity::new(id, actor, content).with_likes(likes.get(id).copied())
     });
-    let body = Body {
+    let body = ActivitiesBody {
         retained_from: matches!(head, Head::Timeline { .. }).then_some(paging.retained_from),
         head,
         items: items.collect(),

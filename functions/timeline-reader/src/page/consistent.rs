@@ -55,7 +55,7 @@ use tokio::time::Instant;
 use super::doubt::{Between, Doubt};
 use super::likes::AskedLikes;
 use super::rows::{Rows, Shown, Target};
-use crate::{Context, Reader};
+use crate::reader::{Context, Reader};
 
 /// The most rows whose edges and records are read at once, which saves a round trip. With more rows, edges are
 /// read first, so that no read unit is spent on the record of a hidden row.

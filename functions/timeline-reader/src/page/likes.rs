@@ -8,8 +8,8 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::values::ActivityId;
 use shared::social::likes::LikeSummary;
 
-use crate::Context;
-use crate::likes::of_activities;
+use crate::likes::summaries::of_activities;
+use crate::reader::Context;
 
 /// The likes of what was read so far for a page.
 pub(crate) struct AskedLikes<'a> {

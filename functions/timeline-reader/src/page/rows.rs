@@ -6,7 +6,7 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::paging::RowChunk;
 use shared::platform::values::{ActorId, SortKey, Span, ViewerId};
 use shared::social::activities::Published;
-use shared::social::activities::changes::Fingerprint;
+use shared::social::activities::changes::ActivityFingerprint;
 use shared::social::timelines::VisibilitySnapshot;
 
 /// The activity of a row, and its actor.
@@ -40,7 +40,7 @@ pub(crate) trait Rows: Sync {
     }
 
     /// True if rows may have moved between the lists that [`Self::rows`] reads, by the records changed around that reading.
-    fn may_have_moved(&self, _: Option<&[Fingerprint]>) -> bool {
+    fn may_have_moved(&self, _: Option<&[ActivityFingerprint]>) -> bool {
         false
     }
 

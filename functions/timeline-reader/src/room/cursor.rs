@@ -6,7 +6,7 @@ use shared::platform::paging::{CursorError, Range};
 use shared::platform::values::{Order, RoomId, SortKey, Timestamp, ViewerId};
 use shared::social::rooms::ArrivalPosition;
 
-use crate::Context;
+use crate::reader::Context;
 use function_http::Problem;
 use function_http::page::{from, order, to};
 use function_http::reader::query::Parameters;

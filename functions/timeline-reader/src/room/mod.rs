@@ -15,9 +15,9 @@ mod page_reader;
 
 use serde::Serialize;
 use shared::platform::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
-use shared::social::rooms::{ArrivalPosition, Message, Rooms};
+use shared::social::rooms::{ArrivalPosition, RoomMessage, Rooms};
 
-use crate::Context;
+use crate::reader::Context;
 use cursor::{Cursor, Position};
 use function_http::Problem;
 use function_http::page::{DEFAULT_LIMIT, limit};
@@ -28,15 +28,15 @@ const AUTHOR: &str = "author";
 const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", AUTHOR];
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct MessagesBody<'a> {
     room_id: &'a RoomId,
-    items: Vec<Item<'a>>,
+    items: Vec<MessageItem<'a>>,
     next_cursor: Option<String>,
     newer_cursor: String,
 }
 
 #[derive(Serialize)]
-struct Item<'a> {
+struct MessageItem<'a> {
     /// Messages have the sort keys of activities.
     message_id: &'a ActivityId,
     author_id: &'a ViewerId,
@@ -54,10 +54,10 @@ struct RoomRequest<'a> {
     limit: usize,
 }
 
-struct Found {
+struct FoundMessages {
     /// Nobody has joined the room, and nothing private was said there.
     is_open: bool,
-    messages: Vec<Message>,
+    messages: Vec<RoomMessage>,
     next: Option<Position>,
     newer: ArrivalPosition,
 }
@@ -85,16 +85,21 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     Ok(Shareable { answer, is_public: found.is_open && !cx.is_viewer_named })
 }
 
-fn answer(cx: &Context<'_>, request: &RoomRequest<'_>, found: &Found) -> Result<Answer, Problem> {
-    let items = found.messages.iter().map(|Message { sort_key, author_id, payload, .. }| Item {
-        message_id: &sort_key.activity_id,
-        author_id,
-        at: sort_key.published_at,
-        payload,
-    });
+fn answer(
+    cx: &Context<'_>,
+    request: &RoomRequest<'_>,
+    found: &FoundMessages,
+) -> Result<Answer, Problem> {
+    let items =
+        found.messages.iter().map(|RoomMessage { sort_key, author_id, payload, .. }| MessageItem {
+            message_id: &sort_key.activity_id,
+            author_id,
+            at: sort_key.published_at,
+            payload,
+        });
     let (cursor, room) = (&request.cursor, request.room);
     let seal = |position| cursor.seal(cx, room, position);
-    let body = Body {
+    let body = MessagesBody {
         room_id: room,
         items: items.collect(),
         next_cursor: found.next.clone().map(seal),

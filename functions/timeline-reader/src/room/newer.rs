@@ -12,10 +12,10 @@
 use std::collections::HashMap;
 
 use futures::future::try_join;
-use shared::social::rooms::{Arrival, ArrivalPosition, ArrivalRow, ArrivalState, Message};
+use shared::social::rooms::{Arrival, ArrivalPosition, ArrivalRow, ArrivalState, RoomMessage};
 
 use super::cursor::{Cursor, Position};
-use super::{Found, RoomRequest};
+use super::{FoundMessages, RoomRequest};
 use function_http::Problem;
 
 const QUERIES: usize = 5;
@@ -28,7 +28,7 @@ const ROWS: usize = 24;
 pub(super) async fn page(
     request: &RoomRequest<'_>,
     after: ArrivalPosition,
-) -> Result<Found, Problem> {
+) -> Result<FoundMessages, Problem> {
     let RoomRequest { rooms, room, viewer, limit, .. } = *request;
     let (rows, more) = rows(request, after).await?;
     let asked: Vec<_> = rows.iter().flat_map(|row| asked(row, after, &request.cursor)).collect();
@@ -56,7 +56,7 @@ pub(super) async fn page(
     let mut messages: Vec<_> = shown.map(|(position, it)| message(*position, it)).collect();
     messages.sort_by(|one, other| one.sort_key.cmp(&other.sort_key));
     let next = (is_cut || more).then_some(Position::Newer(newer));
-    Ok(Found { is_open: !entrance.room.private, messages, next, newer })
+    Ok(FoundMessages { is_open: !entrance.room.private, messages, next, newer })
 }
 
 /// Rows after a position, until they contain more than is shown or the units are used up; and whether there may be more.
@@ -112,8 +112,8 @@ fn end(
     }
 }
 
-fn message(position: ArrivalPosition, arrival: &Arrival) -> Message {
-    Message {
+fn message(position: ArrivalPosition, arrival: &Arrival) -> RoomMessage {
+    RoomMessage {
         sort_key: arrival.key.sort_key(arrival.at),
         author_id: arrival.key.author_id.clone(),
         payload: arrival.payload.clone(),

@@ -22,11 +22,11 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::paging::RowChunk;
 use shared::platform::values::{Order, SortKey, Span, Timestamp};
 use shared::social::rooms::{
-    ArrivalPosition, ArrivalRow, Effort, Message, MessageList, MessagesQuery, RowOutcome,
+    ArrivalPosition, ArrivalRow, Effort, MessageList, MessagesQuery, RoomMessage, RowOutcome,
 };
 
 use super::cursor::{Cursor, Position};
-use super::{Found, RoomRequest};
+use super::{FoundMessages, RoomRequest};
 use function_http::Problem;
 
 /// Reads a page in an order, after a message if one is given.
@@ -35,7 +35,7 @@ pub(super) async fn page(
     order: Order,
     after: Option<&SortKey>,
     since: Option<ArrivalPosition>,
-) -> Result<Found, Problem> {
+) -> Result<FoundMessages, Problem> {
     let RoomRequest { rooms, room, viewer, limit, .. } = *request;
     let Cursor { range, author, .. } = &request.cursor;
     let span = Span { from: range.from.unwrap_or(Timestamp::FIRST), to: range.to, order };
@@ -65,7 +65,7 @@ pub(super) async fn page(
         found = read(&mut effort, entrance.room.shards, bound).await?;
     }
     let shown = shown(found, limit, order, since.unwrap_or(bound))?;
-    Ok(Found { is_open: !entrance.room.private, ..shown })
+    Ok(FoundMessages { is_open: !entrance.room.private, ..shown })
 }
 
 /// The position up to which everything that has arrived is written.
@@ -77,13 +77,13 @@ fn bound(last: Option<&ArrivalRow>, outcome: &RowOutcome) -> ArrivalPosition {
     }
 }
 
-fn is_beyond(found: &RowChunk<Message>, bound: ArrivalPosition) -> bool {
+fn is_beyond(found: &RowChunk<RoomMessage>, bound: ArrivalPosition) -> bool {
     found.rows.iter().any(|it| it.arrived > bound)
 }
 
 /// True if a message was written after the query had passed its position.
 fn lacks(
-    found: &RowChunk<Message>,
+    found: &RowChunk<RoomMessage>,
     outcome: &RowOutcome,
     span: Span,
     after: Option<&SortKey>,
@@ -103,11 +103,11 @@ fn lacks(
 }
 
 fn shown(
-    found: RowChunk<Message>,
+    found: RowChunk<RoomMessage>,
     limit: usize,
     order: Order,
     since: ArrivalPosition,
-) -> Result<Found, DynamoError> {
+) -> Result<FoundMessages, DynamoError> {
     let (mut messages, mut next) = (found.rows, found.next);
     if messages.len() > limit {
         messages.truncate(limit);
@@ -116,5 +116,5 @@ fn shown(
     // Stored keys are sort keys.
     let after = next.and_then(|key| key.parse::<SortKey>().ok());
     let next = after.map(|after| Position::Page { order, after: Some(after), since: Some(since) });
-    Ok(Found { is_open: false, messages, next, newer: since })
+    Ok(FoundMessages { is_open: false, messages, next, newer: since })
 }

@@ -26,7 +26,7 @@ use super::running::WRITERS;
 use super::stage::Stage;
 use super::{NAGARE, Setting, in_flight, share};
 use ours::Pace;
-use plan::Plan;
+use plan::LikesPlan;
 use report::{Lag, Storm, print_single_commands, print_storms};
 use single_command::single_commands;
 use transaction::Design;
@@ -129,8 +129,8 @@ impl Likes {
         Ok(Storm::of((NAGARE, &setting.text), &plan, &measured, span, counted))
     }
 
-    fn plan(&self, likes: usize, stage: &Stage) -> Result<Plan, Failure> {
-        Plan::of(likes, [self.undos, self.duplicates], stage.clock.now())
+    fn plan(&self, likes: usize, stage: &Stage) -> Result<LikesPlan, Failure> {
+        LikesPlan::of(likes, [self.undos, self.duplicates], stage.clock.now())
     }
 }
 

@@ -21,7 +21,7 @@ use super::super::folded::Folded;
 use super::super::functions::writer;
 use super::super::running::{Ran, Running, TIMEOUT, queue, send};
 use super::super::stage::{Stage, broken};
-use super::plan::{Plan, activity};
+use super::plan::{LikesPlan, activity};
 use super::report::Counted;
 
 /// How often commands are sent where they have a rate.
@@ -39,7 +39,7 @@ pub(super) enum Pace {
 /// Delivers all of a plan to N writers. Returns when the last change is in its view.
 pub(super) async fn run(
     stage: &Stage,
-    plan: &Plan,
+    plan: &LikesPlan,
     writers: usize,
     pace: Pace,
 ) -> Result<Ran, Failure> {
@@ -124,7 +124,7 @@ mod tests {
         let stage = Stage::new(&"".parse().unwrap()).unwrap();
         publish(&stage).await.unwrap();
         stage.meter.reset();
-        let plan = Plan::of(400, [0.1, 0.3], stage.clock.now()).unwrap();
+        let plan = LikesPlan::of(400, [0.1, 0.3], stage.clock.now()).unwrap();
         let ran = run(&stage, &plan, 4, Pace::Storm).await.unwrap();
         assert_eq!(counted(&stage).await.unwrap().likes, plan.truth);
         let measured = stage.meter.read();

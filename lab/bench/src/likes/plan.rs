@@ -15,7 +15,7 @@ const UNDONE_AFTER: i64 = 60_000;
 
 /// Deliveries in their order. An undo comes behind its like; a duplicate may come behind either.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct LikesPlan {
     pub(super) deliveries: Vec<LikeChange>,
     /// Different commands among them.
     pub(super) commands: usize,
@@ -23,7 +23,7 @@ pub(super) struct Plan {
     pub(super) truth: u64,
 }
 
-impl Plan {
+impl LikesPlan {
     /// N likes, of which a share is undone; and of all these, a share is delivered twice.
     pub(super) fn of(
         likes: usize,
@@ -85,8 +85,8 @@ mod tests {
 
     use super::*;
 
-    fn plan(undos: f64, duplicates: f64) -> Plan {
-        Plan::of(5_000, [undos, duplicates], Timestamp::from_unix_millis(1_795_000_000_000))
+    fn plan(undos: f64, duplicates: f64) -> LikesPlan {
+        LikesPlan::of(5_000, [undos, duplicates], Timestamp::from_unix_millis(1_795_000_000_000))
             .unwrap()
     }
 

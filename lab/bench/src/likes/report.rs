@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::super::lag::{Lags, Percentiles};
 use super::super::meter::Measured;
-use super::plan::Plan;
+use super::plan::LikesPlan;
 
 /// Of fewer likes than this share of all, no rate is told.
 const ENOUGH: f64 = 0.1;
@@ -71,7 +71,7 @@ pub(super) struct Lag {
 impl Storm {
     pub(super) fn of(
         (design, faults): (&'static str, &str),
-        plan: &Plan,
+        plan: &LikesPlan,
         measured: &Measured,
         (begun, ended): (Instant, Instant),
         counted: Counted,
@@ -108,7 +108,7 @@ fn after_burst(measured: &Measured, ended: Instant) -> Option<f64> {
 impl Lag {
     pub(super) fn of(
         rate: f64,
-        plan: &Plan,
+        plan: &LikesPlan,
         lags: &Lags,
         measured: &Measured,
         counted: Counted,
@@ -212,7 +212,7 @@ mod tests {
 
     fn storm(burst: Option<(Instant, usize)>, begun: Instant) -> Storm {
         let now = Timestamp::from_unix_millis(1_795_000_000_000);
-        let plan = Plan::of(5_000, [0.0, 0.0], now).unwrap();
+        let plan = LikesPlan::of(5_000, [0.0, 0.0], now).unwrap();
         let units = [("facts".to_owned(), 5_000.0), ("views".to_owned(), 50.0)].into();
         let measured = Measured { stored: 5_000, units, burst, ..Measured::default() };
         let counted = Counted { likes: 5_000, notified: None };

@@ -6,7 +6,7 @@ use nagare_local::faults::Faults;
 use super::super::NAGARE;
 use super::super::stage::Stage;
 use super::ours::{self, Pace};
-use super::plan::Plan;
+use super::plan::LikesPlan;
 use super::report::SingleCommand;
 use super::transaction::{self, Design};
 
@@ -18,7 +18,7 @@ pub(super) async fn single_commands() -> Result<[SingleCommand; 2], Failure> {
 async fn lone_m3() -> Result<SingleCommand, Failure> {
     let (stage, design) = (Stage::new(&Faults::default())?, Design::in_four());
     let now = stage.clock.now();
-    let (like, undo) = (Plan::one(now)?, Plan::undo(now)?);
+    let (like, undo) = (LikesPlan::one(now)?, LikesPlan::undo(now)?);
     let mut units = Vec::new();
     for plan in [&like, &like, &undo] {
         stage.meter.reset();
@@ -33,7 +33,7 @@ async fn lone_nagare() -> Result<SingleCommand, Failure> {
     let stage = Stage::new(&Faults::default())?;
     ours::publish(&stage).await?;
     let now = stage.clock.now();
-    let (like, undo) = (Plan::one(now)?, Plan::undo(now)?);
+    let (like, undo) = (LikesPlan::one(now)?, LikesPlan::undo(now)?);
     let mut units = Vec::new();
     for plan in [&like, &like, &undo] {
         stage.meter.reset();

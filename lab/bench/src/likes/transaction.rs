@@ -43,7 +43,7 @@ use tokio::time::Instant;
 
 use super::super::ACTOR;
 use super::super::stage::{Stage, broken};
-use super::plan::{Plan, activity};
+use super::plan::{LikesPlan, activity};
 use super::report::Counted;
 
 /// How long a client goes on with one transaction.
@@ -159,7 +159,7 @@ fn update<const N: usize>(
 pub(super) async fn run(
     stage: &Stage,
     design: &Design,
-    plan: &Plan,
+    plan: &LikesPlan,
     clients: usize,
 ) -> Result<Instant, Failure> {
     let next = AtomicUsize::new(0);
@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    async fn delivered(stage: &Stage, design: &Design, plan: &Plan) -> f64 {
+    async fn delivered(stage: &Stage, design: &Design, plan: &LikesPlan) -> f64 {
         stage.meter.reset();
         run(stage, design, plan, 4).await.unwrap();
         stage.meter.read().all_units()
@@ -228,14 +228,14 @@ mod tests {
         let now = Timestamp::from_unix_millis(1_795_000_000_000);
         for design in [Design::in_four(), Design::in_one()] {
             let stage = Stage::new(&"".parse().unwrap()).unwrap();
-            let (like, undo) = (Plan::one(now).unwrap(), Plan::undo(now).unwrap());
+            let (like, undo) = (LikesPlan::one(now).unwrap(), LikesPlan::undo(now).unwrap());
             assert_eq!(delivered(&stage, &design, &like).await, 8.0);
             assert_eq!(delivered(&stage, &design, &like).await, 0.0);
             assert_eq!(stage.meter.read().refused, 1);
             assert_eq!(counted(&stage, &design).await.unwrap().likes, 1);
             assert_eq!(delivered(&stage, &design, &undo).await, 4.0);
             assert_eq!(counted(&stage, &design).await.unwrap().likes, 0);
-            let many = Plan::of(100, [0.0, 0.3], now).unwrap();
+            let many = LikesPlan::of(100, [0.0, 0.3], now).unwrap();
             delivered(&stage, &design, &many).await;
             let shown = counted(&stage, &design).await.unwrap();
             // The viewer whose like was undone has liked it again.

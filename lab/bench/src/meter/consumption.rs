@@ -35,9 +35,9 @@ struct FactPut<'a> {
 #[derive(Deserialize)]
 struct FactItem<'a> {
     #[serde(borrow)]
-    pk: Text<'a>,
+    pk: TextValue<'a>,
     #[serde(borrow)]
-    at: Text<'a>,
+    at: TextValue<'a>,
 }
 
 /// An update, as far as it tells which fact it states.
@@ -54,23 +54,23 @@ struct FactUpdate<'a> {
 #[derive(Deserialize)]
 struct FactKey<'a> {
     #[serde(borrow)]
-    pk: Text<'a>,
+    pk: TextValue<'a>,
 }
 
 #[derive(Deserialize)]
 struct Values<'a> {
     #[serde(borrow, rename = ":at")]
-    at: Text<'a>,
+    at: TextValue<'a>,
 }
 
 #[derive(Deserialize)]
-struct Text<'a> {
+struct TextValue<'a> {
     #[serde(rename = "S")]
     text: &'a str,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct CapacityAnswer {
     #[serde(rename = "ConsumedCapacity")]
     consumed: Option<Consumed>,
 }
@@ -79,13 +79,13 @@ struct Answer {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Consumed {
-    One(Capacity),
-    Many(Vec<Capacity>),
+    One(TableCapacity),
+    Many(Vec<TableCapacity>),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Capacity {
+struct TableCapacity {
     table_name: String,
     capacity_units: f64,
 }
@@ -156,13 +156,14 @@ impl Measured {
             self.refused_units += units;
             return false;
         }
-        let consumed = serde_json::from_slice(body).ok().and_then(|answer: Answer| answer.consumed);
+        let consumed =
+            serde_json::from_slice(body).ok().and_then(|answer: CapacityAnswer| answer.consumed);
         let each = match consumed {
             None => Vec::new(),
             Some(Consumed::One(one)) => vec![one],
             Some(Consumed::Many(many)) => many,
         };
-        for Capacity { table_name, capacity_units } in each {
+        for TableCapacity { table_name, capacity_units } in each {
             *self.units.entry(table_name).or_default() += capacity_units;
         }
         true

@@ -32,8 +32,8 @@ use shared::social::polls::Vote;
 use tokio::time::Instant;
 
 use super::super::stage::Stage;
-use super::plan::{Opening, Plan};
-use super::report::{READS, Read};
+use super::plan::{Opening, VotesPlan};
+use super::report::{READS, ResultRead};
 
 /// Items that a poll's votes are spread over.
 const SUFFIXES: usize = 10;
@@ -43,14 +43,14 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const WAIT: Duration = Duration::from_millis(50);
 
 /// One update of one item.
-struct Count {
+struct CounterUpdate {
     key: Item,
     expression: String,
     condition: Option<&'static str>,
     values: Vec<(&'static str, AttributeValue)>,
 }
 
-impl Count {
+impl CounterUpdate {
     fn vote(Vote { poll_id, choice, .. }: &Vote) -> Option<Self> {
         let choice = choice.as_ref()?;
         Some(Self {
@@ -124,7 +124,7 @@ fn boss(battle: &str) -> Item {
 }
 
 /// Puts the boss there. A poll needs nothing.
-pub(super) async fn open(stage: &Stage, plan: &Plan) -> Result<(), Failure> {
+pub(super) async fn open(stage: &Stage, plan: &VotesPlan) -> Result<(), Failure> {
     if let Opening::Battle(opened) = &plan.opening {
         let mut item = boss(opened.battle_id.as_str());
         item.insert("hp".to_owned(), number(opened.hp));
@@ -134,11 +134,15 @@ pub(super) async fn open(stage: &Stage, plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Delivers all of a plan, N updates at once. Returns when the last one has ended.
-pub(super) async fn run(stage: &Stage, plan: &Plan, clients: usize) -> Result<Instant, Failure> {
+pub(super) async fn run(
+    stage: &Stage,
+    plan: &VotesPlan,
+    clients: usize,
+) -> Result<Instant, Failure> {
     let next = AtomicUsize::new(0);
     let client = || async {
         while let Some(command) = plan.deliveries.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Some(count) = Count::of(command) {
+            if let Some(count) = CounterUpdate::of(command) {
                 count.apply(stage).await?;
             }
         }
@@ -149,7 +153,7 @@ pub(super) async fn run(stage: &Stage, plan: &Plan, clients: usize) -> Result<In
 }
 
 /// What it says in the end, and how long it takes to be read.
-pub(super) async fn read(stage: &Stage, plan: &Plan) -> Result<Read, Failure> {
+pub(super) async fn read(stage: &Stage, plan: &VotesPlan) -> Result<ResultRead, Failure> {
     let (mut counted, mut took) = (0, Vec::with_capacity(READS));
     for _ in 0..READS {
         let begun = Instant::now();
@@ -164,7 +168,7 @@ pub(super) async fn read(stage: &Stage, plan: &Plan) -> Result<Read, Failure> {
         };
         took.push(begun.elapsed());
     }
-    Ok(Read { counted, took })
+    Ok(ResultRead { counted, took })
 }
 
 /// The votes of all choices in all items.

@@ -22,8 +22,8 @@ use tokio::time::Instant;
 use super::running::WRITERS;
 use super::stage::Stage;
 use super::{NAGARE, Setting, in_flight, number, share};
-use plan::{Game, Plan};
-use report::{Measurement, print_game};
+use plan::{Game, VotesPlan};
+use report::{VotesMeasurement, print_game};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arena {
@@ -63,11 +63,15 @@ impl Arena {
         Ok(())
     }
 
-    async fn both(&self, game: Game, setting: &Setting) -> Result<[Measurement; 2], Failure> {
+    async fn both(&self, game: Game, setting: &Setting) -> Result<[VotesMeasurement; 2], Failure> {
         Ok([self.atomic_counters(game, setting).await?, self.ours(game, setting).await?])
     }
 
-    async fn atomic_counters(&self, game: Game, setting: &Setting) -> Result<Measurement, Failure> {
+    async fn atomic_counters(
+        &self,
+        game: Game,
+        setting: &Setting,
+    ) -> Result<VotesMeasurement, Failure> {
         let stage = Stage::new(&setting.faults)?;
         let plan = self.plan(game, &stage)?;
         atomic_counters::open(&stage, &plan).await?;
@@ -79,10 +83,10 @@ impl Arena {
             Game::Votes => "ten counters",
             Game::Hits => "one item",
         };
-        Ok(Measurement::of((design, &setting.text), &plan, &measured, (begun, ended), read))
+        Ok(VotesMeasurement::of((design, &setting.text), &plan, &measured, (begun, ended), read))
     }
 
-    async fn ours(&self, game: Game, setting: &Setting) -> Result<Measurement, Failure> {
+    async fn ours(&self, game: Game, setting: &Setting) -> Result<VotesMeasurement, Failure> {
         let stage = Stage::new(&setting.faults)?;
         let plan = self.plan(game, &stage)?;
         ours::open(&stage, &plan).await?;
@@ -90,14 +94,14 @@ impl Arena {
         let ran = ours::run(&stage, &plan, self.writers).await?;
         let (measured, read) = (stage.meter.read(), ours::read(&stage, &plan).await?);
         let span = (ran.begun, ran.ended);
-        Ok(Measurement::of((NAGARE, &setting.text), &plan, &measured, span, read))
+        Ok(VotesMeasurement::of((NAGARE, &setting.text), &plan, &measured, span, read))
     }
 
-    fn plan(&self, game: Game, stage: &Stage) -> Result<Plan, Failure> {
+    fn plan(&self, game: Game, stage: &Stage) -> Result<VotesPlan, Failure> {
         let now = stage.clock.now();
         match game {
-            Game::Votes => Plan::votes(self.votes, self.duplicates, now),
-            Game::Hits => Plan::hits(self.hits, self.players, self.duplicates, now),
+            Game::Votes => VotesPlan::votes(self.votes, self.duplicates, now),
+            Game::Hits => VotesPlan::hits(self.hits, self.players, self.duplicates, now),
         }
     }
 }

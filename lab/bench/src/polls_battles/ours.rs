@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use super::super::functions::writer;
 use super::super::running::{Ran, Running, TIMEOUT, queue, send};
 use super::super::stage::{Stage, broken};
-use super::plan::{Opening, Plan};
-use super::report::{READS, Read};
+use super::plan::{Opening, VotesPlan};
+use super::report::{READS, ResultRead};
 
 /// Opens the poll or the battle.
-pub(super) async fn open(stage: &Stage, plan: &Plan) -> Result<(), Failure> {
+pub(super) async fn open(stage: &Stage, plan: &VotesPlan) -> Result<(), Failure> {
     let command = match plan.opening.clone() {
         Opening::Poll(opened) => Command::OpenPoll(opened),
         Opening::Battle(opened) => Command::OpenBattle(opened),
@@ -26,13 +26,13 @@ pub(super) async fn open(stage: &Stage, plan: &Plan) -> Result<(), Failure> {
 
 /// Delivers all of a plan to N writers. All commands are on the queue before the first is taken. Returns when the last
 /// change is in its view.
-pub(super) async fn run(stage: &Stage, plan: &Plan, writers: usize) -> Result<Ran, Failure> {
+pub(super) async fn run(stage: &Stage, plan: &VotesPlan, writers: usize) -> Result<Ran, Failure> {
     send(&queue(stage)?, &plan.deliveries)?;
     Running::start(stage, writers)?.end().await
 }
 
 /// What it says in the end, and how long it takes to be read.
-pub(super) async fn read(stage: &Stage, plan: &Plan) -> Result<Read, Failure> {
+pub(super) async fn read(stage: &Stage, plan: &VotesPlan) -> Result<ResultRead, Failure> {
     let (facts, views) = (&stage.tables.facts, &stage.tables.views);
     let (polls, battles) = (Polls::new(facts, views), Battles::new(facts, views));
     let (mut counted, mut took) = (0, Vec::with_capacity(READS));
@@ -50,5 +50,5 @@ pub(super) async fn read(stage: &Stage, plan: &Plan) -> Result<Read, Failure> {
         };
         took.push(begun.elapsed());
     }
-    Ok(Read { counted, took })
+    Ok(ResultRead { counted, took })
 }

@@ -30,7 +30,7 @@ pub(super) enum Game {
 
 /// Deliveries in their order.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct VotesPlan {
     pub(super) opening: Opening,
     pub(super) deliveries: Vec<Command>,
     /// Different commands among them.
@@ -46,7 +46,7 @@ pub(super) enum Opening {
     Battle(BattleOpened),
 }
 
-impl Plan {
+impl VotesPlan {
     /// The votes of N viewers, and a share of them again.
     pub(super) fn votes(votes: usize, duplicates: f64, now: Timestamp) -> Result<Self, Failure> {
         let mut random = Rng::with_seed(SEED);
@@ -114,9 +114,10 @@ mod tests {
     #[test]
     fn every_command_is_delivered_and_some_are_twice() {
         let now = Timestamp::from_unix_millis(1_795_000_000_000);
-        for plan in
-            [Plan::votes(5_000, 0.1, now).unwrap(), Plan::hits(5_000, 200, 0.1, now).unwrap()]
-        {
+        for plan in [
+            VotesPlan::votes(5_000, 0.1, now).unwrap(),
+            VotesPlan::hits(5_000, 200, 0.1, now).unwrap(),
+        ] {
             let mut times: BTreeMap<String, usize> = BTreeMap::new();
             for command in &plan.deliveries {
                 *times.entry(command.to_body()).or_default() += 1;

@@ -9,21 +9,21 @@ use tokio::time::Instant;
 
 use super::super::lag::Percentiles;
 use super::super::meter::Measured;
-use super::plan::{Game, Opening, Plan};
+use super::plan::{Game, Opening, VotesPlan};
 
 /// How often a result is read.
 pub(super) const READS: usize = 200;
 
 /// What a result says, and how long each reading of it took.
 #[derive(Debug, Clone)]
-pub(super) struct Read {
+pub(super) struct ResultRead {
     pub(super) counted: u64,
     pub(super) took: Vec<Duration>,
 }
 
 /// What a run took.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Measurement {
+pub(super) struct VotesMeasurement {
     /// `votes` or `hits`.
     what: &'static str,
     design: &'static str,
@@ -48,13 +48,13 @@ pub(super) struct Measurement {
     pub(super) truth: u64,
 }
 
-impl Measurement {
+impl VotesMeasurement {
     pub(super) fn of(
         (design, faults): (&'static str, &str),
-        plan: &Plan,
+        plan: &VotesPlan,
         measured: &Measured,
         (begun, ended): (Instant, Instant),
-        Read { counted, took }: Read,
+        ResultRead { counted, took }: ResultRead,
     ) -> Self {
         let (commands, seconds) = (plan.commands as f64, ended.duration_since(begun).as_secs_f64());
         Self {
@@ -79,7 +79,7 @@ impl Measurement {
     }
 }
 
-pub(super) fn print_game(game: Game, all: &[Measurement], json: bool) -> Result<(), Failure> {
+pub(super) fn print_game(game: Game, all: &[VotesMeasurement], json: bool) -> Result<(), Failure> {
     if json {
         return all.iter().try_for_each(print_json);
     }
@@ -107,7 +107,7 @@ const HEADINGS: [(&str, usize); 9] = [
     ("true", 11),
 ];
 
-fn row(measurement: &Measurement) -> String {
+fn row(measurement: &VotesMeasurement) -> String {
     let cells = [
         format!("{:<14}", measurement.design),
         measurement.commands.to_string(),
@@ -134,12 +134,12 @@ mod tests {
     #[test]
     fn every_cell_is_below_its_heading() {
         let (now, begun) = (Timestamp::from_unix_millis(1_795_000_000_000), Instant::now());
-        let plan = Plan::votes(5_000, 0.0, now).unwrap();
+        let plan = VotesPlan::votes(5_000, 0.0, now).unwrap();
         let units = [("facts".to_owned(), 5_000.0), ("views".to_owned(), 50.0)].into();
         let measured = Measured { units, refused_units: 450.0, ..Measured::default() };
-        let read = Read { counted: 5_000, took: vec![Duration::from_millis(3)] };
+        let read = ResultRead { counted: 5_000, took: vec![Duration::from_millis(3)] };
         let span = (begun, begun + Duration::from_secs(2));
-        let row = row(&Measurement::of(("nagare", ""), &plan, &measured, span, read));
+        let row = row(&VotesMeasurement::of(("nagare", ""), &plan, &measured, span, read));
         assert_eq!(row.len(), HEADINGS.iter().map(|(_, width)| width).sum::<usize>());
         let cells: Vec<_> = row.split_whitespace().collect();
         assert_eq!(cells, ["nagare", "5000", "5000", "2500", "1.100", "0", "3.00", "5000", "5000"]);

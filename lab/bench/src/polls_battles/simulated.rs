@@ -23,7 +23,7 @@ pub(super) fn options(commands: usize, players: usize) -> Arena {
     }
 }
 
-async fn both(game: Game, commands: usize) -> [Measurement; 2] {
+async fn both(game: Game, commands: usize) -> [VotesMeasurement; 2] {
     let both = options(commands, 200).both(game, &SETTING.parse().unwrap()).await.unwrap();
     print_game(game, &both, false).unwrap();
     both

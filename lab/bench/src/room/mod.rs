@@ -18,7 +18,8 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::paging::RowChunk;
 use shared::platform::values::{MessageId, Order, Payload, RoomId, Span, Timestamp, ViewerId};
 use shared::social::rooms::{
-    ArrivalPosition, Effort, Message, MessageKey, MessageList, MessagePosted, MessagesQuery, Rooms,
+    ArrivalPosition, Effort, MessageKey, MessageList, MessagePosted, MessagesQuery, RoomMessage,
+    Rooms,
 };
 use tokio::time::Instant;
 
@@ -26,7 +27,7 @@ use super::deliveries::repeated;
 use super::running::{Running, WRITERS, queue, send};
 use super::stage::{Stage, broken};
 use super::{Setting, follower, in_flight, number, share};
-use report::{Measurement, print_rooms};
+use report::{RoomMeasurement, print_rooms};
 
 /// Messages on a page.
 const PAGE: usize = 100;
@@ -58,7 +59,7 @@ pub(crate) struct Room {
 }
 
 /// What was read of the room in the end.
-struct Read {
+struct RoomRead {
     /// Messages that were found, in order and each once.
     found: usize,
     shards: u16,
@@ -75,7 +76,7 @@ impl Room {
         print_rooms(&all, self.json)
     }
 
-    async fn measure(&self, setting: &Setting) -> Result<Measurement, Failure> {
+    async fn measure(&self, setting: &Setting) -> Result<RoomMeasurement, Failure> {
         let stage = Stage::new(&setting.faults)?;
         let (room, now) = (RoomId::new("bench-room")?, stage.clock.now());
         let messages = (0..self.messages).map(|number| self.message(&room, number, now));
@@ -87,7 +88,13 @@ impl Room {
         let (ended, measured) = (Instant::now(), stage.meter.read());
         let read = read(&stage, &room).await?;
         let counts = (self.messages, deliveries.len());
-        Ok(Measurement::of(&setting.text, counts, &measured, ended.duration_since(begun), &read))
+        Ok(RoomMeasurement::of(
+            &setting.text,
+            counts,
+            &measured,
+            ended.duration_since(begun),
+            &read,
+        ))
     }
 
     fn message(&self, room: &RoomId, number: usize, now: Timestamp) -> Result<Command, Failure> {
@@ -105,7 +112,7 @@ impl Room {
 }
 
 /// Walks through all pages, and reads the newest again and again.
-async fn read(stage: &Stage, room: &RoomId) -> Result<Read, Failure> {
+async fn read(stage: &Stage, room: &RoomId) -> Result<RoomRead, Failure> {
     let rooms = Rooms::new(&stage.tables.ledger);
     let shards = rooms.room(room).await?.shards.count();
     let (mut all, mut after) = (Vec::new(), None);
@@ -126,7 +133,7 @@ async fn read(stage: &Stage, room: &RoomId) -> Result<Read, Failure> {
         page(&rooms, room, None).await?;
         took.push(begun.elapsed());
     }
-    Ok(Read { found: all.len(), shards, took })
+    Ok(RoomRead { found: all.len(), shards, took })
 }
 
 /// A page as a reader reads it, of all that has arrived.
@@ -134,7 +141,7 @@ async fn page(
     rooms: &Rooms,
     room: &RoomId,
     after: Option<&str>,
-) -> Result<RowChunk<Message>, DynamoError> {
+) -> Result<RowChunk<RoomMessage>, DynamoError> {
     let (known, last) = try_join(rooms.room(room), rooms.last_arrivals(room)).await?;
     let list = MessageList { room, shards: known.shards, author: None };
     let until = last.map_or(ArrivalPosition::NOTHING, |last| ArrivalPosition::end_of(last.number));

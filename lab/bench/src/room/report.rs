@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::super::lag::Percentiles;
 use super::super::meter::Measured;
-use super::Read;
+use super::RoomRead;
 
 /// What a run took.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Measurement {
+pub(super) struct RoomMeasurement {
     faults: String,
     /// Different messages, and how often they were delivered.
     messages: usize,
@@ -31,13 +31,13 @@ pub(super) struct Measurement {
     pub(super) found: usize,
 }
 
-impl Measurement {
+impl RoomMeasurement {
     pub(super) fn of(
         faults: &str,
         (messages, deliveries): (usize, usize),
         measured: &Measured,
         took: Duration,
-        read: &Read,
+        read: &RoomRead,
     ) -> Self {
         let seconds = took.as_secs_f64();
         Self {
@@ -55,7 +55,7 @@ impl Measurement {
     }
 }
 
-pub(super) fn print_rooms(all: &[Measurement], json: bool) -> Result<(), Failure> {
+pub(super) fn print_rooms(all: &[RoomMeasurement], json: bool) -> Result<(), Failure> {
     if json {
         return all.iter().try_for_each(print_json);
     }
@@ -75,7 +75,7 @@ const HEADINGS: [(&str, usize); 8] = [
     ("found", 10),
 ];
 
-fn row(measurement: &Measurement) -> String {
+fn row(measurement: &RoomMeasurement) -> String {
     let cells = [
         measurement.messages.to_string(),
         measurement.deliveries.to_string(),

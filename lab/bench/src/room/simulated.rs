@@ -10,7 +10,7 @@ use super::*;
 /// A partition as DynamoDB has it; calls take up to 10 ms.
 const SETTING: &str = "partition-writes=1000,slow=10ms";
 
-async fn measured(messages: usize, writers: usize) -> Measurement {
+async fn measured(messages: usize, writers: usize) -> RoomMeasurement {
     let room = Room {
         messages,
         authors: 2_000,

@@ -53,7 +53,7 @@ struct Call<'a, W> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct BatchAnswer<'a> {
     #[serde(rename = "UnprocessedItems")]
     unprocessed: HashMap<&'a str, &'a [&'a RawValue]>,
 }
@@ -85,7 +85,7 @@ pub(super) fn answer(body: &[u8], table: &str, done: usize) -> Option<String> {
     let mut call: Call<'_, &RawValue> = serde_json::from_slice(body).ok()?;
     let writes = call.tables.remove(table)?;
     let unprocessed = HashMap::from([(table, writes.get(done..)?)]);
-    serde_json::to_string(&Answer { unprocessed }).ok()
+    serde_json::to_string(&BatchAnswer { unprocessed }).ok()
 }
 
 impl<'a> Write<'a> {

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::batch;
 use super::capacity::{Capacity, Schedule};
 use super::count::{Count, Summary};
-use super::followers::Followers;
+use super::followers::FollowersPartition;
 
 const ALL_DONE: &str = r#"{"UnprocessedItems":{}}"#;
 const REFUSED: &str = concat!(
@@ -31,7 +31,7 @@ pub(super) struct Endpoint(Arc<Inside>);
 
 struct Inside {
     engine: Engine,
-    followers: Followers,
+    followers: FollowersPartition,
     timelines: String,
     latency: Duration,
     throttle: Mutex<Throttle>,
@@ -48,7 +48,7 @@ struct Throttle {
 impl Endpoint {
     pub(super) fn new(
         engine: Engine,
-        followers: Followers,
+        followers: FollowersPartition,
         schedule: Option<Schedule>,
         count: Count,
         latency: Duration,

@@ -17,7 +17,7 @@ use super::super::{ACTOR, follower};
 const FOLLOWING: &str = r#"{"BOOL":true}"#;
 
 #[derive(Debug)]
-pub(super) struct Followers {
+pub(super) struct FollowersPartition {
     partition: String,
     /// The sort keys of the edges, in order.
     sort_keys: Vec<Box<str>>,
@@ -26,7 +26,7 @@ pub(super) struct Followers {
     bytes: usize,
 }
 
-impl Followers {
+impl FollowersPartition {
     pub(super) fn new(count: u64) -> Result<Self, Failure> {
         let actor = ActorId::new(ACTOR).map_err(|e| Failure::Usage(e.to_string()))?;
         let bar = progress::bar(count, "follows");
@@ -118,7 +118,7 @@ mod tests {
 
     /// Answers from the tables, and asserts that the generated followers answer the same.
     #[derive(Debug)]
-    struct Compared(Followers, Engine);
+    struct Compared(FollowersPartition, Engine);
 
     impl HttpConnector for Compared {
         fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
@@ -143,7 +143,7 @@ mod tests {
         let viewer = |n| ViewerId::new(follower(n)).expect("an id");
         let edges = (0..COUNT).map(|n| edge(&viewer(n), &actor, at)).collect();
         engine.import(&schema::names().ledger, edges).expect("loaded");
-        let compared = Compared(Followers::new(COUNT).expect("followers"), engine);
+        let compared = Compared(FollowersPartition::new(COUNT).expect("followers"), engine);
         let client = connector::dynamodb(SharedHttpConnector::new(compared));
         let ledger = Ledger::new(Dynamo::new(client).table(&schema::names().ledger));
         let follows = Follows::new(&ledger);

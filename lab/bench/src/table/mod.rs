@@ -41,7 +41,7 @@ use super::report::Measurement;
 use capacity::{Schedule, rate};
 use count::Count;
 use endpoint::Endpoint;
-use followers::Followers;
+use followers::FollowersPartition;
 
 /// The beginning of the last line that is printed before the endpoint serves.
 pub(super) const READY: &str = "# Ready.";
@@ -93,7 +93,7 @@ impl Table {
         say!("{READY} Ctrl-C ends it and prints one JSON line.")?;
         let endpoint = Endpoint::new(
             engine,
-            Followers::new(self.follows)?,
+            FollowersPartition::new(self.follows)?,
             self.schedule.or(self.writes.map(Schedule::constant)),
             Count::new(self.distinct, self.trace),
             Duration::from_millis(self.latency),

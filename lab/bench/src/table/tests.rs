@@ -9,7 +9,7 @@ use super::*;
 
 fn endpoint(schedule: Option<&str>) -> Endpoint {
     let engine = Engine::in_memory().expect("tables");
-    let followers = Followers::new(0).expect("nobody");
+    let followers = FollowersPartition::new(0).expect("nobody");
     let schedule = schedule.map(|text| text.parse().expect("a schedule"));
     Endpoint::new(engine, followers, schedule, Count::new(true, true), Duration::ZERO)
 }

@@ -203,12 +203,12 @@ pub struct Manifest {
     pub line_bytes: u64,
     /// The sum of the digests of the lines, 32 digits in hex: see [`Tally`].
     pub sum: String,
-    pub objects: Vec<Listed>,
+    pub objects: Vec<ManifestObject>,
 }
 
 /// An object in a manifest.
 #[derive(Debug, Serialize)]
-pub struct Listed {
+pub struct ManifestObject {
     pub key: String,
     /// Its size in bytes.
     pub bytes: u64,

@@ -1,6 +1,6 @@
 //! The row of an object of an archive.
 
-use super::archive::{Listed, Packed, edition_key, object_key};
+use super::archive::{ManifestObject, Packed, edition_key, object_key};
 use super::{Period, Tally, keys};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::{Item, Key, Row, number, text};
@@ -81,9 +81,9 @@ impl ArchivedObject {
 
     /// Its entry in a manifest.
     #[must_use]
-    pub fn listed(&self) -> Listed {
+    pub fn listed(&self) -> ManifestObject {
         let (bytes, events) = (self.size, self.tally.events);
-        Listed { key: self.key(), bytes, sha256: self.sha256.clone(), events }
+        ManifestObject { key: self.key(), bytes, sha256: self.sha256.clone(), events }
     }
 
     pub(super) fn keys(&self) -> [Key; 2] {

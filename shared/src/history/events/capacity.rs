@@ -66,7 +66,7 @@ pub struct Capacity {
 
 /// The usage of a table, in units a second: the mean of some time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Usage {
+pub struct TableUsage {
     pub reads: f64,
     pub writes: f64,
 }
@@ -75,11 +75,11 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measured {
     /// Of the hours that begin within [`AHEAD_MILLIS`]: the usage in the same hours of the last [`WEEKS`], where it is known.
-    pub same_hours: Vec<Usage>,
+    pub same_hours: Vec<TableUsage>,
     /// The usage in the hours of the last day.
-    pub last_day: Vec<Usage>,
+    pub last_day: Vec<TableUsage>,
     /// The usage lately: reads of five minutes, writes of the busiest minute of the last five.
-    pub recent: Usage,
+    pub recent: TableUsage,
     /// The age of the oldest message on the queue.
     pub oldest: Duration,
 }
@@ -102,8 +102,8 @@ impl Decreases {
 }
 
 /// The highest reads and the highest writes of some times.
-fn most(usages: &[Usage]) -> Usage {
-    usages.iter().fold(Usage::default(), |most, usage| Usage {
+fn most(usages: &[TableUsage]) -> TableUsage {
+    usages.iter().fold(TableUsage::default(), |most, usage| TableUsage {
         reads: most.reads.max(usage.reads),
         writes: most.writes.max(usage.writes),
     })
@@ -165,8 +165,8 @@ mod tests {
         text.parse().expect("an instant")
     }
 
-    fn writes(each: &[f64]) -> Vec<Usage> {
-        each.iter().map(|writes| Usage { reads: 0.0, writes: *writes }).collect()
+    fn writes(each: &[f64]) -> Vec<TableUsage> {
+        each.iter().map(|writes| TableUsage { reads: 0.0, writes: *writes }).collect()
     }
 
     const SET: Option<Capacity> = Some(Capacity { reads: 5, writes: 100 });
@@ -195,7 +195,7 @@ mod tests {
         let behind = |oldest, recent, last_day: &[f64]| Measured {
             same_hours: writes(&[50.0]),
             last_day: writes(last_day),
-            recent: Usage { reads: 0.0, writes: recent },
+            recent: TableUsage { reads: 0.0, writes: recent },
             oldest: Duration::from_secs(oldest),
         };
         assert_eq!(next_writes(SET, &behind(300, 80.0, &[])), Some(200));
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn busy_reads_double_whatever_the_queue_says() {
-        let recent = Usage { reads: 4.0, writes: 0.0 };
+        let recent = TableUsage { reads: 4.0, writes: 0.0 };
         let measured = Measured { recent, ..Measured::default() };
         let next = next(SET, &measured, Decreases::default(), at(NOW));
         assert_eq!(next, Some(Capacity { reads: 10, writes: 1 }));
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(after(4, "2026-11-20T11:01:00Z"), Some(100));
         assert_eq!(after(4, "2026-11-20T11:00:00Z"), Some(55));
         let reads = Measured {
-            same_hours: vec![Usage { reads: 1_000.0, writes: 50.0 }],
+            same_hours: vec![TableUsage { reads: 1_000.0, writes: 50.0 }],
             ..Measured::default()
         };
         let decreases = Decreases { today: 4, last: Some(at("2026-11-20T11:30:00Z")) };

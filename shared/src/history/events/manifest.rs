@@ -1,6 +1,6 @@
 //! Writes the manifest of a period: files that list its objects.
 
-use super::archive::{Listed, MOST_LISTED, Manifest, manifest_key};
+use super::archive::{MOST_LISTED, Manifest, ManifestObject, manifest_key};
 use super::{ArchivedObject, Archives, Period, Tally};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::objects::{ObjectError, Objects};
@@ -59,7 +59,7 @@ async fn put_file(
     bucket: &Objects,
     (period, tally): (Period, Tally),
     (file, files): (usize, usize),
-    objects: Vec<Listed>,
+    objects: Vec<ManifestObject>,
     deadline: Deadline,
 ) -> Result<(), ManifestError> {
     let Tally { events, bytes: line_bytes, sum } = tally;

@@ -74,9 +74,9 @@ pub use leases::{KeeperLease, Keepers};
 pub use period::{Period, PeriodError, PeriodLength};
 pub use periods::{MadeTable, PeriodRow, PeriodState, Periods};
 pub use reading::{History, ListedEvent, MOST_BYTES, ROUNDS, TABLES, UNITS};
-pub use recording::{MOST_KEYS, Recorded};
+pub use recording::{EventOutcome, MOST_KEYS};
 pub use settings::EventSettings;
-pub use tables::{EventTables, Seal};
+pub use tables::{EventTables, TableSeal};
 pub use tally::Tally;
 
 /// The history of events. Cheap to clone; clones share the cache of periods.

@@ -61,7 +61,7 @@ pub struct History {
 }
 
 /// What was read of one key.
-enum Found {
+enum FoundRows {
     RowChunk(RowChunk<ListedEvent>),
     /// The table is gone.
     Gone(Period),
@@ -211,8 +211,8 @@ impl History {
         let (mut chunks, mut gone, mut units) = (Vec::new(), Vec::new(), 0);
         for found in join_all(calls).await {
             match found? {
-                Found::Gone(period) => gone.push(period),
-                Found::RowChunk(chunk) => {
+                FoundRows::Gone(period) => gone.push(period),
+                FoundRows::RowChunk(chunk) => {
                     let bytes: usize = chunk.rows.iter().map(ListedEvent::bytes).sum();
                     let keys = chunk.rows.len() * (self.customer.to_string().len() + 3);
                     units += (bytes + keys).div_ceil(UNIT).max(1);
@@ -232,14 +232,14 @@ impl History {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Found, DynamoError> {
+    ) -> Result<FoundRows, DynamoError> {
         let to = span.to.map_or(period.to(), |to| to.min(period.to()));
         let within = Span { from: span.from.max(period.from()), to: Some(to), ..span };
         let table = Ledger::new(self.events.tables.table(period));
         let row = ListedEvent::read;
         match RowChunk::read(&table, &pk, within, after, limit, row).await {
-            Ok(chunk) => Ok(Found::RowChunk(chunk)),
-            Err(DynamoError::TableMissing(_)) => Ok(Found::Gone(period)),
+            Ok(chunk) => Ok(FoundRows::RowChunk(chunk)),
+            Err(DynamoError::TableMissing(_)) => Ok(FoundRows::Gone(period)),
             Err(error) => Err(error),
         }
     }

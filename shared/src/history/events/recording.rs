@@ -34,7 +34,7 @@ const TRIES: usize = 3;
 
 /// The outcome of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
+pub enum EventOutcome {
     /// It is in its table, now or since an earlier time.
     There,
     /// Another content is on record under its identity.
@@ -67,26 +67,26 @@ impl Events {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be recorded. [`DynamoError::TableMissing`] while its table is not made.
-    pub async fn record(&self, event: &Event, now: Timestamp) -> Result<Recorded, DynamoError> {
+    pub async fn record(&self, event: &Event, now: Timestamp) -> Result<EventOutcome, DynamoError> {
         let period = self.settings.period_of(event.key.at);
         if self.settings.closes_at(period) <= now {
-            return Ok(Recorded::TooLate);
+            return Ok(EventOutcome::TooLate);
         }
         let row = self.made(period).await?;
         match self.put(event, &row).await {
-            Ok(Put::Refused(item)) if !event.is_in(&item) => Ok(Recorded::Conflict),
-            Ok(_) => Ok(Recorded::There),
+            Ok(Put::Refused(item)) if !event.is_in(&item) => Ok(EventOutcome::Conflict),
+            Ok(_) => Ok(EventOutcome::There),
             Err(refusal @ (DynamoError::Denied(_) | DynamoError::TableMissing(_))) => {
                 let row = self.periods.row(period).await?;
                 let is_sealed = row.is_some_and(|row| row.state >= PeriodState::Sealed);
-                if is_sealed { Ok(Recorded::TooLate) } else { Err(refusal) }
+                if is_sealed { Ok(EventOutcome::TooLate) } else { Err(refusal) }
             }
             Err(error) => Err(error),
         }
     }
 
     /// Whether an event is in its table, with this content or another.
-    pub async fn recorded(&self, event: &Event) -> Result<Option<Recorded>, DynamoError> {
+    pub async fn recorded(&self, event: &Event) -> Result<Option<EventOutcome>, DynamoError> {
         let period = self.settings.period_of(event.key.at);
         let row = self.periods.row(period).await?;
         let Some(row) = row.filter(|row| row.state.has_table()) else { return Ok(None) };
@@ -94,8 +94,8 @@ impl Events {
         let table = self.tables.table(period);
         let found = table.get(key.into_item()).await?;
         Ok(found.map(|found| match event.is_in(&found.item) {
-            true => Recorded::There,
-            false => Recorded::Conflict,
+            true => EventOutcome::There,
+            false => EventOutcome::Conflict,
         }))
     }
 

@@ -20,7 +20,7 @@ const DELETES: [&str; 2] = ["dynamodb:DeleteItem", "dynamodb:PartiQLDelete"];
 
 /// What a sealed table refuses, from everybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seal {
+pub enum TableSeal {
     All,
     /// All but single deletes, while somebody takes events out of it. It never takes any.
     Puts,
@@ -62,8 +62,12 @@ impl EventTables {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be sealed.
-    pub async fn seal(&self, (period, arn): (Period, &str), seal: Seal) -> Result<(), DynamoError> {
-        let deletes = if seal == Seal::All { DELETES.as_slice() } else { &[] };
+    pub async fn seal(
+        &self,
+        (period, arn): (Period, &str),
+        seal: TableSeal,
+    ) -> Result<(), DynamoError> {
+        let deletes = if seal == TableSeal::All { DELETES.as_slice() } else { &[] };
         let mut actions: Vec<_> = PUTS.iter().chain(deletes).collect();
         actions.sort_unstable();
         let policy = json!({

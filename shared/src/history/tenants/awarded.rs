@@ -19,7 +19,7 @@ const UNTIL: &str = "until";
 pub(super) const SENDING: [&str; 2] = [UNSENT, UNTIL];
 
 /// The days that periods begin on, counted from 1970.
-pub(super) type Days = BTreeSet<u32>;
+pub(super) type PeriodDays = BTreeSet<u32>;
 
 /// What a definition of a rule has given about a customer.
 #[derive(Debug, Clone)]
@@ -28,9 +28,9 @@ pub(super) struct AwardedAlerts {
     pub(super) life: u64,
     pub(super) at: Timestamp,
     pub(super) when: When,
-    pub(super) days: Days,
+    pub(super) days: PeriodDays,
     /// Days whose alerts may not be sent to the bus yet.
-    pub(super) unsent: Days,
+    pub(super) unsent: PeriodDays,
     /// The end of the lease of the decision that sends them.
     pub(super) until: i64,
     /// Raised by each write.
@@ -109,7 +109,7 @@ pub fn sending_until(row: &Row<'_>) -> Result<Option<i64>, DynamoError> {
     row.item.contains_key(UNTIL).then(|| row.number(UNTIL)).transpose()
 }
 
-fn pack(days: &Days, first: u32) -> Vec<u8> {
+fn pack(days: &PeriodDays, first: u32) -> Vec<u8> {
     let last = days.last().copied().unwrap_or(first);
     let mut bytes = vec![0_u8; (last - first) as usize / 8 + 1];
     for day in days.iter().map(|day| day - first) {
@@ -118,7 +118,7 @@ fn pack(days: &Days, first: u32) -> Vec<u8> {
     bytes
 }
 
-fn unpack(bytes: &[u8], first: i64) -> Days {
+fn unpack(bytes: &[u8], first: i64) -> PeriodDays {
     let first = u32::try_from(first).unwrap_or(0);
     let bits = (first..).zip((0..bytes.len() * 8).map(|bit| bytes[bit / 8] >> (bit % 8) & 1));
     bits.filter(|(_, bit)| *bit == 1).map(|(day, _)| day).collect()

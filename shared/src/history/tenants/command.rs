@@ -1,6 +1,6 @@
 //! The commands of tenants.
 
-use super::{Change, RuleDefinition, Score, When, rule};
+use super::{DefinitionChange, RuleDefinition, Score, When, rule};
 use crate::history::events::Customer;
 use crate::platform::message::{
     Body, CommandError, CommandPayload, LogIds, MemberError, Members, Object,
@@ -25,7 +25,7 @@ pub struct CustomerUpdated {
 pub struct RuleChange {
     pub tenant_id: TenantId,
     pub rule_id: RuleId,
-    pub change: Change<When>,
+    pub change: DefinitionChange<When>,
 }
 
 /// A score was defined or deleted.
@@ -33,7 +33,7 @@ pub struct RuleChange {
 pub struct ScoreChange {
     pub tenant_id: TenantId,
     pub score_id: ScoreId,
-    pub change: Change<Score>,
+    pub change: DefinitionChange<Score>,
 }
 
 /// Alerts of a tenant were read.
@@ -114,7 +114,7 @@ impl CommandPayload for RuleChange {
             }
             false => None,
         };
-        Ok(Self { tenant_id, rule_id, change: Change { at, to } })
+        Ok(Self { tenant_id, rule_id, change: DefinitionChange { at, to } })
     }
 
     fn write(&self, body: Body) -> Body {
@@ -163,7 +163,7 @@ impl CommandPayload for ScoreChange {
             }
             false => None,
         };
-        Ok(Self { tenant_id, score_id, change: Change { at, to } })
+        Ok(Self { tenant_id, score_id, change: DefinitionChange { at, to } })
     }
 
     fn write(&self, body: Body) -> Body {

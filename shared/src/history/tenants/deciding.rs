@@ -45,7 +45,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::alerts::id_of_rule;
-use super::awarded::{AwardedAlerts, Days, SENDING, day_of};
+use super::awarded::{AwardedAlerts, PeriodDays, SENDING, day_of};
 use super::{Alert, Alerts, CountRule, DecideError, Definitions, RuleDefinition, When, keys};
 use crate::history::events::{Customer, Period};
 use crate::history::summaries::{CustomerSummary, Snapshot, Summaries};
@@ -157,7 +157,7 @@ impl Rules {
                 }
                 (Some(earlier), Some(Ordering::Less)) => {
                     self.remove(earlier, rule, &on.customer).await?;
-                    Days::new()
+                    PeriodDays::new()
                 }
                 (Some(same), _) if !same.unsent.is_empty() && leased == Some(same.version) => {
                     there = self.send(rule, on, same).await?;
@@ -175,8 +175,8 @@ impl Rules {
             if unsent.is_none() && due.is_empty() && order != Some(Ordering::Less) {
                 return Ok(Decided::Done);
             }
-            let days: Days = due.iter().map(|period| day_of(**period)).collect();
-            let new_unsent = if self.bus.is_on() { days.clone() } else { Days::new() };
+            let days: PeriodDays = due.iter().map(|period| day_of(**period)).collect();
+            let new_unsent = if self.bus.is_on() { days.clone() } else { PeriodDays::new() };
             let next = AwardedAlerts {
                 life: on.life,
                 at: rule.at,
@@ -276,7 +276,8 @@ impl Rules {
             Some(Alert { decided_at, ..alert }.event(tenant))
         });
         self.bus.send(events.collect::<Result<_, _>>()?, table.deadline()).await?;
-        let next = AwardedAlerts { unsent: Days::new(), version: set.version + 1, ..set.clone() };
+        let next =
+            AwardedAlerts { unsent: PeriodDays::new(), version: set.version + 1, ..set.clone() };
         let key = keys::decided(&on.customer, &rule.rule_id);
         let unchanged = Some(AwardedAlerts::unchanged(Some(set)));
         let noted = self.ledger.replace(key, next.attributes(), &SENDING, unchanged).await?;

@@ -30,13 +30,13 @@ pub struct TooManyDefinitions;
 
 /// The outcome of something defined, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change<T> {
+pub struct DefinitionChange<T> {
     pub at: Timestamp,
     /// What it is from then on; `None` if it was deleted.
     pub to: Option<T>,
 }
 
-impl<T: Display> Change<T> {
+impl<T: Display> DefinitionChange<T> {
     /// What orders changes: the greatest wins.
     fn rank(&self) -> (Timestamp, bool, String) {
         let text = self.to.as_ref().map(ToString::to_string);
@@ -65,10 +65,10 @@ impl RuleDefinition {
     /// What the row of a rule says; `None` if it was deleted.
     pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         Ok(match read(row)? {
-            Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {
+            RecordedDefinition::Rule(rule_id, DefinitionChange { at, to: Some(when) }) => {
                 Some(Self { rule_id, at, recorded_at: recorded_at(row)?, when })
             }
-            Recorded::Rule(..) | Recorded::Score(..) => None,
+            RecordedDefinition::Rule(..) | RecordedDefinition::Score(..) => None,
         })
     }
 
@@ -103,9 +103,9 @@ pub struct Definitions {
 }
 
 /// A definition as it is on record.
-enum Recorded {
-    Rule(RuleId, Change<When>),
-    Score(ScoreId, Change<Score>),
+enum RecordedDefinition {
+    Rule(RuleId, DefinitionChange<When>),
+    Score(ScoreId, DefinitionChange<Score>),
 }
 
 impl Definitions {
@@ -119,15 +119,15 @@ impl Definitions {
         let mut in_force = InForce::default();
         for row in self.rows(tenant).await? {
             match read(&row)? {
-                Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {
+                RecordedDefinition::Rule(rule_id, DefinitionChange { at, to: Some(when) }) => {
                     let recorded_at = recorded_at(&row)?;
                     in_force.rules.push(RuleDefinition { rule_id, at, recorded_at, when });
                 }
-                Recorded::Score(score_id, Change { at, to: Some(score) }) => {
+                RecordedDefinition::Score(score_id, DefinitionChange { at, to: Some(score) }) => {
                     let recorded_at = recorded_at(&row)?;
                     in_force.scores.push(ScoreDefinition { score_id, at, recorded_at, score });
                 }
-                Recorded::Rule(..) | Recorded::Score(..) => {}
+                RecordedDefinition::Rule(..) | RecordedDefinition::Score(..) => {}
             }
         }
         Ok(in_force)
@@ -142,7 +142,7 @@ impl Definitions {
         self.ledger.table().all(query).await
     }
 
-    async fn recorded(&self, tenant: &TenantId) -> Result<Vec<Recorded>, DynamoError> {
+    async fn recorded(&self, tenant: &TenantId) -> Result<Vec<RecordedDefinition>, DynamoError> {
         self.rows(tenant).await?.iter().map(read).collect()
     }
 
@@ -151,10 +151,10 @@ impl Definitions {
         &self,
         tenant: &TenantId,
         rule: &RuleId,
-    ) -> Result<Option<Change<When>>, DynamoError> {
+    ) -> Result<Option<DefinitionChange<When>>, DynamoError> {
         let row = self.ledger.get(keys::rule(tenant, rule)).await?;
         Ok(match row.as_ref().map(read).transpose()? {
-            Some(Recorded::Rule(_, change)) => Some(change),
+            Some(RecordedDefinition::Rule(_, change)) => Some(change),
             _ => None,
         })
     }
@@ -164,10 +164,10 @@ impl Definitions {
         &self,
         tenant: &TenantId,
         score: &ScoreId,
-    ) -> Result<Option<Change<Score>>, DynamoError> {
+    ) -> Result<Option<DefinitionChange<Score>>, DynamoError> {
         let row = self.ledger.get(keys::score(tenant, score)).await?;
         Ok(match row.as_ref().map(read).transpose()? {
-            Some(Recorded::Score(_, change)) => Some(change),
+            Some(RecordedDefinition::Score(_, change)) => Some(change),
             _ => None,
         })
     }
@@ -184,8 +184,8 @@ impl Definitions {
         let RuleChange { tenant_id, rule_id, change } = change;
         let rules = self.recorded(tenant_id).await?;
         let rules = rules.into_iter().filter_map(|it| match it {
-            Recorded::Rule(id, change) => Some((id, change)),
-            Recorded::Score(..) => None,
+            RecordedDefinition::Rule(id, change) => Some((id, change)),
+            RecordedDefinition::Score(..) => None,
         });
         let key = keys::rule(tenant_id, rule_id);
         match verdict(rule_id, change, &rules.collect::<Vec<_>>(), MOST_RULES) {
@@ -207,8 +207,8 @@ impl Definitions {
         let ScoreChange { tenant_id, score_id, change } = change;
         let scores = self.recorded(tenant_id).await?;
         let scores = scores.into_iter().filter_map(|it| match it {
-            Recorded::Score(id, change) => Some((id, change)),
-            Recorded::Rule(..) => None,
+            RecordedDefinition::Score(id, change) => Some((id, change)),
+            RecordedDefinition::Rule(..) => None,
         });
         let key = keys::score(tenant_id, score_id);
         match verdict(score_id, change, &scores.collect::<Vec<_>>(), MOST_SCORES) {
@@ -222,7 +222,7 @@ impl Definitions {
     async fn put<T: Display>(
         &self,
         key: LedgerKey,
-        change: &Change<T>,
+        change: &DefinitionChange<T>,
         now: Timestamp,
     ) -> Result<(), DynamoError> {
         let at = text(change.at.to_string());
@@ -256,8 +256,8 @@ enum Verdict {
 
 fn verdict<I: PartialEq, T: Display>(
     id: &I,
-    change: &Change<T>,
-    recorded: &[(I, Change<T>)],
+    change: &DefinitionChange<T>,
+    recorded: &[(I, DefinitionChange<T>)],
     most: usize,
 ) -> Verdict {
     let there = recorded.iter().find(|(of, _)| of == id).map(|(_, there)| there);
@@ -277,18 +277,18 @@ fn recorded_at(row: &Row<'_>) -> Result<Timestamp, DynamoError> {
     row.parsed(RECORDED_AT, "an instant")
 }
 
-fn read(row: &Row<'_>) -> Result<Recorded, DynamoError> {
+fn read(row: &Row<'_>) -> Result<RecordedDefinition, DynamoError> {
     let LedgerKey { pk, sk } = LedgerKey::of(row)?;
     let (at, says) = (row.parsed("at", "an instant")?, row.optional_text("says")?);
     let corrupt = || row.corrupt("says", "a definition");
     match keys::of_key(&pk, &sk) {
         Some(TenantItem::Rule(_, id)) => {
             let to = says.map(|says| When::parse(says).ok_or_else(corrupt)).transpose()?;
-            Ok(Recorded::Rule(id, Change { at, to }))
+            Ok(RecordedDefinition::Rule(id, DefinitionChange { at, to }))
         }
         Some(TenantItem::Score(_, id)) => {
             let to = says.map(|says| Score::stored(says).ok_or_else(corrupt)).transpose()?;
-            Ok(Recorded::Score(id, Change { at, to }))
+            Ok(RecordedDefinition::Score(id, DefinitionChange { at, to }))
         }
         _ => Err(row.corrupt("sk", "the key of a definition")),
     }
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_latest_wins_then_the_delete_then_the_greater_text() {
-        let change = |millis, to: Option<&'static str>| Change {
+        let change = |millis, to: Option<&'static str>| DefinitionChange {
             at: Timestamp::from_unix_millis(millis),
             to,
         };

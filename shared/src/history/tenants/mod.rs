@@ -76,7 +76,7 @@ pub use daily::{
 };
 pub use deciding::{Decided, Rules};
 pub use definitions::{
-    Change, Definitions, InForce, MOST_IDS, MOST_RULES, MOST_SCORES, RuleDefinition,
+    DefinitionChange, Definitions, InForce, MOST_IDS, MOST_RULES, MOST_SCORES, RuleDefinition,
     ScoreDefinition, TooManyDefinitions,
 };
 pub use keys::TenantItem;

@@ -21,7 +21,7 @@ pub struct SparePart {
 }
 
 /// A key of the table, and the message of a letter.
-struct Key {
+struct SpareKey {
     id: String,
     part: String,
     message_id: Option<String>,
@@ -38,7 +38,7 @@ impl DeadLetters {
             let message = message_of(&key.part);
             message.is_some_and(|message| !letters.contains(&(&key.id, message)))
         });
-        let spare = spare.map(|Key { id, part, stored_at, .. }| SparePart {
+        let spare = spare.map(|SpareKey { id, part, stored_at, .. }| SparePart {
             id: id.clone(),
             part: part.clone(),
             stored_at: *stored_at,
@@ -46,7 +46,7 @@ impl DeadLetters {
         Ok(spare.collect())
     }
 
-    async fn keys(&self) -> Result<Vec<Key>, DynamoError> {
+    async fn keys(&self) -> Result<Vec<SpareKey>, DynamoError> {
         let query = Query {
             projection: Some("id, #part, message_id, stored_at"),
             names: vec![("#part", "part")],
@@ -71,8 +71,8 @@ impl DeadLetters {
     }
 }
 
-fn read_key(row: &Row<'_>) -> Result<Key, DynamoError> {
-    Ok(Key {
+fn read_key(row: &Row<'_>) -> Result<SpareKey, DynamoError> {
+    Ok(SpareKey {
         id: row.text("id")?.to_owned(),
         part: row.text("part")?.to_owned(),
         message_id: row.optional_text("message_id")?.map(ToOwned::to_owned),

@@ -74,26 +74,26 @@ impl From<Answered> for AttributeValue {
 /// The JSON of an item that [`AnsweredItem`] reads. Names are sorted, so an item always has the same text.
 #[must_use]
 pub fn to_json(item: &Item) -> Value {
-    item.iter().map(|(name, value)| (name.clone(), json!(Written(value)))).collect()
+    item.iter().map(|(name, value)| (name.clone(), json!(WrittenValue(value)))).collect()
 }
 
 /// A value or an item, written as [`AnsweredItem`] reads it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Written<'a, T>(pub(super) &'a T);
+pub(super) struct WrittenValue<'a, T>(pub(super) &'a T);
 
-impl Serialize for Written<'_, Item> {
+impl Serialize for WrittenValue<'_, Item> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(name, value)| (name, Written(value))))
+        to.collect_map(self.0.iter().map(|(name, value)| (name, WrittenValue(value))))
     }
 }
 
-impl Serialize for Written<'_, Vec<AttributeValue>> {
+impl Serialize for WrittenValue<'_, Vec<AttributeValue>> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.iter().map(Written))
+        to.collect_seq(self.0.iter().map(WrittenValue))
     }
 }
 
-impl Serialize for Written<'_, AttributeValue> {
+impl Serialize for WrittenValue<'_, AttributeValue> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         fn typed<S: Serializer>(
             to: S,
@@ -108,8 +108,8 @@ impl Serialize for Written<'_, AttributeValue> {
             AttributeValue::N(number) => typed(to, "N", number),
             AttributeValue::Bool(truth) => typed(to, "BOOL", truth),
             AttributeValue::B(blob) => typed(to, "B", bytes(blob)),
-            AttributeValue::M(values) => typed(to, "M", Written(values)),
-            AttributeValue::L(values) => typed(to, "L", Written(values)),
+            AttributeValue::M(values) => typed(to, "M", WrittenValue(values)),
+            AttributeValue::L(values) => typed(to, "L", WrittenValue(values)),
             AttributeValue::Ss(texts) => typed(to, "SS", texts),
             AttributeValue::Ns(numbers) => typed(to, "NS", numbers),
             AttributeValue::Bs(blobs) => {

@@ -18,10 +18,7 @@ use super::usage::UsageCounter;
 use super::{DynamoError, Limits, Table, Usage};
 use crate::platform::runtime::deadline::Deadline;
 use crate::platform::runtime::lease::Leases;
-use crate::platform::runtime::retry::{self, Backoff, LONGEST_ATTEMPT};
-
-/// The timeout of a connection attempt.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+use crate::platform::runtime::retry::{self, Backoff, CONNECT_TIMEOUT, LONGEST_ATTEMPT};
 
 /// The configuration that every AWS client of the project is made from: hyper with rustls on ring,
 /// timeouts on every attempt, and no retries of its own, because [`crate::platform::runtime::retry`] is the one

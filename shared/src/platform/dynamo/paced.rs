@@ -38,7 +38,7 @@ impl Written {
 }
 
 /// The result of sending some items.
-struct Sent {
+struct SentItems {
     usage: Usage,
     /// The first item that is not acknowledged.
     missing: Option<usize>,
@@ -130,7 +130,7 @@ impl PacedTable {
     ) -> Result<Written, DynamoError> {
         let writes: Vec<_> = writes.into_iter().collect();
         debug_assert!(are_distinct(&writes), "a key is repeated");
-        let Sent { usage, missing } = self.write_all(&writes, begin_until).await?;
+        let SentItems { usage, missing } = self.write_all(&writes, begin_until).await?;
         let leading = missing.unwrap_or(writes.len());
         Ok(Written { leading, complete: missing.is_none(), usage })
     }
@@ -146,7 +146,7 @@ impl PacedTable {
         &self,
         writes: &[I],
         begin_until: Deadline,
-    ) -> Result<Sent, DynamoError> {
+    ) -> Result<SentItems, DynamoError> {
         let (mut sum, mut missing) = (Usage::default(), writes.len());
         let mut in_flight = FuturesUnordered::new();
         let mut next = pin!(self.begin(writes, 0, begin_until));
@@ -155,7 +155,7 @@ impl PacedTable {
             tokio::select! {
                 biased;
                 Some(sent) = in_flight.next() => {
-                    let sent: Sent = sent?;
+                    let sent: SentItems = sent?;
                     sum += sent.usage;
                     missing = missing.min(sent.missing.unwrap_or(missing));
                 }
@@ -173,7 +173,7 @@ impl PacedTable {
                 else => break,
             }
         }
-        Ok(Sent { usage: sum, missing: (missing < writes.len()).then_some(missing) })
+        Ok(SentItems { usage: sum, missing: (missing < writes.len()).then_some(missing) })
     }
 
     /// Waits until the batch that begins at index `first` may be sent, if there is one.
@@ -200,7 +200,7 @@ impl PacedTable {
         first: usize,
         batch: &[I],
         ticket: Ticket<'_>,
-    ) -> Result<Sent, DynamoError> {
+    ) -> Result<SentItems, DynamoError> {
         let (mut left, deadline) = (Cow::Borrowed(batch), self.table.deadline());
         let (mut usage, mut backoff) = (Usage::default(), Backoff::default());
         let (mut ticket, mut attempt, mut apart) = (ticket, Attempt::First, 0);
@@ -217,11 +217,11 @@ impl PacedTable {
                 Err(error) => return Err(error),
             };
             usage.written += (before - left.len()) as u64;
-            let Some(next) = left.first() else { return Ok(Sent { usage, missing: None }) };
+            let Some(next) = left.first() else { return Ok(SentItems { usage, missing: None }) };
             let missing = batch.iter().position(|write| write.key() == next.key());
             let given_up = |failure: Option<DynamoError>| match failure {
                 Some(error) => Err(error),
-                None => Ok(Sent { usage, missing: missing.map(|nth| first + nth) }),
+                None => Ok(SentItems { usage, missing: missing.map(|nth| first + nth) }),
             };
             if failure.is_none() && attempt == Attempt::Apart {
                 apart += 1;

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{Stream, TryStreamExt, stream};
 use serde::Deserialize;
 
-use super::answer::{AnsweredItem, Written};
+use super::answer::{AnsweredItem, WrittenValue};
 use super::item::{Item, Row};
 use super::request::{Request, pairs};
 use super::transport::read_answer;
@@ -53,7 +53,7 @@ pub struct Page<'a> {
 /// The response of DynamoDB. Its items are required: without them, rows would be taken for missing.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct QueryAnswer {
     items: Vec<AnsweredItem>,
     last_evaluated_key: Option<AnsweredItem>,
     #[serde(default)]
@@ -75,14 +75,15 @@ impl Table {
                 .maybe("FilterExpression", query.filter)
                 .maybe("ProjectionExpression", query.projection)
                 .placeholders(query.names.iter().copied(), pairs(&query.values))
-                .maybe("ExclusiveStartKey", query.start.as_ref().map(Written))
+                .maybe("ExclusiveStartKey", query.start.as_ref().map(WrittenValue))
                 .maybe("ConsistentRead", query.is_consistent().then_some(true))
                 .maybe("ScanIndexForward", order)
                 .maybe("Limit", query.limit)
                 .maybe("Segment", segment)
                 .maybe("TotalSegments", segments)
                 .body()?;
-            let answer = self.call(operation, body, |answer| read_answer::<Answer>(answer)).await?;
+            let answer =
+                self.call(operation, body, |answer| read_answer::<QueryAnswer>(answer)).await?;
             let rows = answer.items.into_iter().map(|item| self.row(item.into())).collect();
             let next = answer.last_evaluated_key.map(Item::from);
             Ok(Page { rows, next, scanned: answer.scanned_count })

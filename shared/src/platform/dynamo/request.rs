@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::answer::Written;
+use super::answer::WrittenValue;
 use super::item::Item;
 use super::{Condition, DynamoError};
 
@@ -49,11 +49,11 @@ impl Request {
     }
 
     pub(super) fn key(self, key: &Item) -> Self {
-        self.with("Key", Written(key))
+        self.with("Key", WrittenValue(key))
     }
 
     pub(super) fn item(self, item: &Item) -> Self {
-        self.with("Item", Written(item))
+        self.with("Item", WrittenValue(item))
     }
 
     /// Adds the placeholders of expressions.
@@ -62,7 +62,7 @@ impl Request {
         names: impl IntoIterator<Item = (&'a str, &'a str)>,
         values: impl IntoIterator<Item = (&'a str, &'a AttributeValue)>,
     ) -> Self {
-        let values = values.into_iter().map(|(name, value)| (name, Written(value)));
+        let values = values.into_iter().map(|(name, value)| (name, WrittenValue(value)));
         self.members("ExpressionAttributeNames", names).members("ExpressionAttributeValues", values)
     }
 
@@ -185,4 +185,274 @@ fn part(item: &TransactWriteItem) -> Result<(&'static str, Request), DynamoError
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::time::Duration;
+
+    use aws_sdk_dynamodb::types::{
+        ConditionCheck, Delete, Put as TransactPut, ReturnValue,
+        ReturnValuesOnConditionCheckFailure as OnFailure, Update as TransactUpdate,
+    };
+    use aws_smithy_types::Blob;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::platform::dynamo::item::{list, number, text, truth};
+    use crate::platform::dynamo::tests::{Wiretap, run};
+    use crate::platform::dynamo::{Changed, Dynamo, Put, Query, Table, Update};
+    use crate::platform::runtime::deadline::Deadline;
+
+    const TABLE: &str = "a \"table\"";
+
+    fn table(tap: &Wiretap) -> Table {
+        Dynamo::new(tap.client()).table(TABLE)
+    }
+
+    fn item() -> Item {
+        let values = [
+            ("pk", text("\u{0}\"\\é流")),
+            ("sk", number("-1.50")),
+            ("truth", truth(true)),
+            ("nothing", AttributeValue::Null(true)),
+            ("bytes", AttributeValue::B(Blob::new([0, 255]))),
+            ("list", list(vec![text(""), AttributeValue::L(Vec::new())])),
+            ("map", AttributeValue::M(Item::from([("a b".to_owned(), truth(false))]))),
+            ("texts", AttributeValue::Ss(vec!["a".to_owned()])),
+            ("numbers", AttributeValue::Ns(vec!["1".to_owned(), "2".to_owned()])),
+            ("blobs", AttributeValue::Bs(vec![Blob::new("x")])),
+        ];
+        values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    fn condition() -> Condition<'static> {
+        Condition::new("#a < :a OR attribute_exists(b)").name("#a", "at").value(":a", number(7))
+    }
+
+    fn update() -> Update<'static> {
+        Update {
+            expression: "SET #a = :a",
+            condition: Some("x = :x"),
+            names: vec![("#a", "at")],
+            values: vec![(":a", number(7)), (":x", list(vec![truth(true)]))],
+        }
+    }
+
+    /// The body of the request that was sent last.
+    fn sent(tap: &Wiretap) -> (String, Value) {
+        let request = tap.request();
+        let body = serde_json::from_slice(request.body().bytes().unwrap()).unwrap();
+        (request.headers().get("x-amz-target").unwrap().to_owned(), body)
+    }
+
+    /// Compares what we send with what the SDK sends.
+    macro_rules! assert_same {
+        ($tap:expr, $ours:expr, $theirs:expr) => {{
+            let _ = run($ours);
+            let ours = sent(&$tap);
+            let _ = run($theirs.send());
+            let mut theirs = sent(&$tap);
+            // The SDK makes up a token for each call. Here each attempt is a call.
+            theirs.1.as_object_mut().unwrap().remove("ClientRequestToken");
+            assert_eq!(ours, theirs);
+        }};
+    }
+
+    #[test]
+    fn bodies_are_those_of_the_sdk() {
+        let tap = Wiretap::answering(json!({"Items": []}));
+        let (table, sdk) = (table(&tap), tap.client());
+        let get = sdk.get_item().table_name(TABLE).set_key(Some(item())).consistent_read(true);
+        assert_same!(tap, table.get(item()), get);
+        let put = sdk.put_item().table_name(TABLE).set_item(Some(item()));
+        assert_same!(tap, table.put(item()), put.clone());
+        let conditional = put
+            .condition_expression(condition().expression)
+            .expression_attribute_names("#a", "at")
+            .expression_attribute_values(":a", number(7))
+            .return_values_on_condition_check_failure(OnFailure::AllOld);
+        assert_same!(tap, table.put_if(item(), condition()), conditional.clone());
+        assert_same!(tap, table.put_unless_hot(item(), condition()), conditional);
+        let delete = sdk.delete_item().table_name(TABLE).set_key(Some(item()));
+        assert_same!(tap, table.delete(item(), None), delete.clone());
+        let conditional = delete
+            .condition_expression(condition().expression)
+            .expression_attribute_names("#a", "at")
+            .expression_attribute_values(":a", number(7))
+            .return_values_on_condition_check_failure(OnFailure::AllOld);
+        assert_same!(tap, table.delete(item(), Some(condition())), conditional);
+        let changed = sdk
+            .update_item()
+            .table_name(TABLE)
+            .set_key(Some(item()))
+            .update_expression("SET #a = :a")
+            .condition_expression("x = :x")
+            .expression_attribute_names("#a", "at")
+            .expression_attribute_values(":a", number(7))
+            .expression_attribute_values(":x", list(vec![truth(true)]))
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(OnFailure::AllOld);
+        assert_same!(tap, table.change(item(), update()), changed);
+    }
+
+    #[test]
+    fn queries_are_those_of_the_sdk() {
+        let tap = Wiretap::answering(json!({"Items": []}));
+        let (table, sdk) = (table(&tap), tap.client());
+        let whole =
+            Query { keys: Some("pk = :pk"), values: vec![(":pk", text("x"))], ..Query::default() };
+        let query = sdk.query().table_name(TABLE).key_condition_expression("pk = :pk");
+        let query = query.expression_attribute_values(":pk", text("x"));
+        assert_same!(tap, table.page(&whole), query.clone().consistent_read(true));
+        let page = Query {
+            index: Some("by_time"),
+            filter: Some("#f > :pk"),
+            projection: Some("pk, #f"),
+            names: vec![("#f", "from")],
+            start: Some(item()),
+            descending: true,
+            limit: Some(5),
+            ..whole
+        };
+        let query = query
+            .index_name("by_time")
+            .filter_expression("#f > :pk")
+            .projection_expression("pk, #f")
+            .expression_attribute_names("#f", "from")
+            .set_exclusive_start_key(Some(item()))
+            .scan_index_forward(false)
+            .limit(5);
+        assert_same!(tap, table.page(&page), query);
+        let all = Query { segment: Some((1, 4)), eventual: true, ..Query::default() };
+        let scan = sdk.scan().table_name(TABLE).segment(1).total_segments(4);
+        assert_same!(tap, table.page(&all), scan);
+    }
+
+    #[test]
+    fn transactions_are_those_of_the_sdk() {
+        let tap = Wiretap::answering("{}");
+        let put = TransactPut::builder()
+            .table_name(TABLE)
+            .set_item(Some(item()))
+            .condition_expression("attribute_not_exists(pk)")
+            .return_values_on_condition_check_failure(OnFailure::AllOld);
+        let update = TransactUpdate::builder()
+            .table_name("b")
+            .set_key(Some(item()))
+            .update_expression("SET #a = :a")
+            .expression_attribute_names("#a", "at")
+            .expression_attribute_values(":a", number(7));
+        let delete = Delete::builder().table_name("c").set_key(Some(item()));
+        let check = ConditionCheck::builder()
+            .table_name("d")
+            .set_key(Some(item()))
+            .condition_expression("x = :x")
+            .expression_attribute_values(":x", truth(false));
+        let items = vec![
+            TransactWriteItem::builder().put(put.build().unwrap()).build(),
+            TransactWriteItem::builder().update(update.build().unwrap()).build(),
+            TransactWriteItem::builder().delete(delete.build().unwrap()).build(),
+            TransactWriteItem::builder().condition_check(check.build().unwrap()).build(),
+        ];
+        let theirs = tap.client().transact_write_items().set_transact_items(Some(items.clone()));
+        assert_same!(tap, table(&tap).transact(items.clone()), theirs.clone());
+        assert_same!(tap, table(&tap).transact_until_known(items), theirs);
+        let nothing = run(table(&tap).transact(vec![TransactWriteItem::builder().build()]));
+        assert!(nothing.unwrap_err().is_refusal());
+    }
+
+    #[test]
+    fn answers_are_read() {
+        let json = json!({"pk": {"S": "a"}, "n": {"N": "1"}});
+        let there = Item::from([("pk".to_owned(), text("a")), ("n".to_owned(), number(1))]);
+        let answering = |answer: Value| table(&Wiretap::answering(answer));
+        let got = run(answering(json!({"Item": json})).get(item())).unwrap().map(|row| row.item);
+        assert_eq!(got, Some(there.clone()));
+        assert!(run(answering(json!({})).get(item())).unwrap().is_none());
+        let changed = run(answering(json!({"Attributes": json})).change(item(), update())).unwrap();
+        assert_eq!(changed, Changed::Done(there.clone()));
+        let page = json!({"Items": [json], "ScannedCount": 9, "LastEvaluatedKey": json});
+        let table = answering(page);
+        let page = run(table.page(&Query::default())).unwrap();
+        assert_eq!((page.scanned, page.next), (9, Some(there.clone())));
+        assert_eq!(page.rows[0].item, there);
+    }
+
+    #[test]
+    fn a_condition_that_does_not_hold_is_an_answer() {
+        let refused = |answer: Value| table(&Wiretap::failing(400, answer));
+        let json = json!({"pk": {"S": "a"}});
+        let there = Item::from([("pk".to_owned(), text("a"))]);
+        let failed = json!({"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
+            "message": "The conditional request failed", "Item": json});
+        let table = refused(failed);
+        assert_eq!(run(table.put_if(item(), condition())).unwrap(), Put::Refused(there.clone()));
+        assert_eq!(run(table.change(item(), update())).unwrap(), Changed::Refused(there));
+        assert!(!run(table.delete(item(), Some(condition()))).unwrap());
+        let cancelled = |codes: &[&str]| {
+            let reasons: Vec<_> = codes.iter().map(|code| json!({"Code": code})).collect();
+            let table = refused(
+                json!({"__type": "x#TransactionCanceledException", "CancellationReasons": reasons}),
+            );
+            run(table.transact(Vec::new()))
+        };
+        assert!(!cancelled(&["None", "ConditionalCheckFailed"]).unwrap());
+        assert!(cancelled(&["None", "ValidationError"]).unwrap_err().is_refusal());
+        assert!(cancelled(&["TransactionConflict", "None"]).unwrap_err().is_retryable());
+        assert!(cancelled(&[]).unwrap_err().is_retryable());
+    }
+
+    /// A proxy says 200 too, and a body may be cut.
+    #[test]
+    fn what_is_no_answer_is_no_success() {
+        for answer in ["<html></html>", "{\"Items\"", "[]", "null"] {
+            let table = table(&Wiretap::answering(answer)).until(soon());
+            let failures = [
+                run(table.get(item())).err(),
+                run(table.put(item())).err(),
+                run(table.put_if(item(), condition())).err(),
+                run(table.put_unless_hot(item(), condition())).err(),
+                run(table.delete(item(), None)).err(),
+                run(table.change(item(), update())).err(),
+                run(table.page(&Query::default())).err(),
+                run(table.transact(Vec::new())).err(),
+                run(table.transact_until_known(Vec::new())).err(),
+            ];
+            for failure in failures {
+                assert!(
+                    matches!(failure, Some(DynamoError::Unavailable(_))),
+                    "{answer}: {failure:?}"
+                );
+            }
+        }
+    }
+
+    fn soon() -> Deadline {
+        Deadline::after(Duration::from_millis(20))
+    }
+
+    #[test]
+    fn a_partition_is_hot_where_that_is_said_or_nothing_is() {
+        let is_hot = |answer: Value| {
+            let table = table(&Wiretap::failing(400, answer));
+            let table = table.until(soon());
+            matches!(run(table.put_unless_hot(item(), condition())), Ok(None))
+        };
+        let throttled = |code: &str, member: &str, reasons: &[&str]| {
+            let reasons: Vec<_> = reasons.iter().map(|reason| json!({"reason": reason})).collect();
+            is_hot(json!({"__type": code, member: reasons}))
+        };
+        let hot = "TableWriteKeyRangeThroughputExceeded";
+        for (code, member) in [
+            ("x#ProvisionedThroughputExceededException", "ThrottlingReasons"),
+            ("x#ThrottlingException", "throttlingReasons"),
+        ] {
+            assert!(throttled(code, member, &[]));
+            assert!(throttled(code, member, &[hot]));
+            assert!(throttled(code, member, &["TableWriteAccountLimitExceeded", hot]));
+            assert!(!throttled(code, member, &["TableWriteMaxOnDemandThroughputExceeded"]));
+        }
+        assert!(!is_hot(json!({"__type": "x#RequestLimitExceeded"})));
+        assert!(!is_hot(json!({"__type": "x#InternalServerError"})));
+    }
+}

@@ -30,7 +30,7 @@ pub enum Changed {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct UpdateAnswer {
     #[serde(rename = "Attributes")]
     attributes: Option<AnsweredItem>,
 }
@@ -62,7 +62,7 @@ impl Table {
         self.attempt(|| async {
             match self.call_once("UpdateItem", &change).await {
                 Ok(answer) => {
-                    let answer: Answer = read_answer(&answer)?;
+                    let answer: UpdateAnswer = read_answer(&answer)?;
                     Ok(Changed::Done(answer.attributes.map(Item::from).unwrap_or_default()))
                 }
                 Err(failed) => failed.refused().map(Changed::Refused),

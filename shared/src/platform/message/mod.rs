@@ -12,7 +12,7 @@ pub use error::{CommandError, MemberError};
 pub use log_ids::LogIds;
 pub use member::Member;
 pub(crate) use member::command;
-pub use object::{Names, Object};
+pub use object::{MemberNames, Object};
 pub(crate) use object::{each_member, text_of};
 pub use read::{EARLIEST, EARLIEST_BY_HAND, MAX_FUTURE_MILLIS, MAX_PLANNED_MILLIS, Members, TYPE};
 pub use write::{Body, Plain};

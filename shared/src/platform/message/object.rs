@@ -15,14 +15,14 @@ use serde_json::value::RawValue;
 use super::{CommandError, MemberError};
 
 /// Names of members to look for, in lists.
-pub type Names = &'static [&'static [&'static str]];
+pub type MemberNames = &'static [&'static [&'static str]];
 
 /// The members of an object that have one of some names, unread.
 #[derive(Debug)]
-pub struct Object<'a>(HashMap<&'static str, Found<'a>>);
+pub struct Object<'a>(HashMap<&'static str, FoundMember<'a>>);
 
 #[derive(Debug, Clone, Copy)]
-enum Found<'a> {
+enum FoundMember<'a> {
     Once(&'a RawValue),
     Repeatedly,
 }
@@ -32,12 +32,12 @@ impl<'a> Object<'a> {
     ///
     /// # Errors
     /// [`CommandError::NotAnObject`]
-    pub fn read(json: &'a str, names: Names) -> Result<Self, CommandError> {
+    pub fn read(json: &'a str, names: MemberNames) -> Result<Self, CommandError> {
         let mut found = HashMap::with_capacity(16);
         each_member(json, |name, value| {
             if let Some(name) = known(name, names) {
-                let once = |found: &mut Found<'a>| *found = Found::Repeatedly;
-                found.entry(name).and_modify(once).or_insert(Found::Once(value));
+                let once = |found: &mut FoundMember<'a>| *found = FoundMember::Repeatedly;
+                found.entry(name).and_modify(once).or_insert(FoundMember::Once(value));
             }
         })?;
         Ok(Self(found))
@@ -45,7 +45,7 @@ impl<'a> Object<'a> {
 
     /// Reads the objects of a list; `None` if it is not a list of objects.
     #[must_use]
-    pub fn list(json: &'a str, names: Names) -> Option<Vec<Self>> {
+    pub fn list(json: &'a str, names: MemberNames) -> Option<Vec<Self>> {
         let list: Vec<&RawValue> = serde_json::from_str(json).ok()?;
         list.into_iter().map(|object| Self::read(object.get(), names).ok()).collect()
     }
@@ -57,8 +57,8 @@ impl<'a> Object<'a> {
     pub fn raw(&self, member: &'static str) -> Result<Option<&'a RawValue>, CommandError> {
         match self.0.get(member) {
             None => Ok(None),
-            Some(Found::Once(value)) => Ok(Some(value)),
-            Some(Found::Repeatedly) => Err(malformed(member, MemberError::Repeated)),
+            Some(FoundMember::Once(value)) => Ok(Some(value)),
+            Some(FoundMember::Repeatedly) => Err(malformed(member, MemberError::Repeated)),
         }
     }
 
@@ -89,7 +89,7 @@ fn malformed(member: &'static str, problem: MemberError) -> CommandError {
 }
 
 /// The name among these that a name as sent stands for.
-fn known(sent: &RawValue, names: Names) -> Option<&'static str> {
+fn known(sent: &RawValue, names: MemberNames) -> Option<&'static str> {
     let text = text_of(sent)?;
     names.iter().flat_map(|names| names.iter()).copied().find(|name| *name == text)
 }

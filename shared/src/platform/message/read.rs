@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::value::RawValue;
 
-use super::object::{Names, Object};
+use super::object::{MemberNames, Object};
 use super::{CommandError, MemberError};
 use crate::platform::values::{Kind, Payload, Timestamp};
 
@@ -33,7 +33,7 @@ impl<'a> Members<'a> {
     ///
     /// # Errors
     /// [`CommandError::NotAnObject`]
-    pub fn read(body: &'a str, names: Names, now: Timestamp) -> Result<Self, CommandError> {
+    pub fn read(body: &'a str, names: MemberNames, now: Timestamp) -> Result<Self, CommandError> {
         Ok(Self { object: Object::read(body, names)?, now })
     }
 

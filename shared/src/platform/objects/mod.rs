@@ -1,4 +1,4 @@
-//! Objects: S3, as much of it as archives need. Five calls, [signed].
+//! Objects: S3, as much of it as archives need. Five calls, [signed](super::signed).
 //!
 //! All of them may be done twice without harm: who puts an object puts the same bytes again.
 //!
@@ -20,14 +20,14 @@ use futures::future::BoxFuture;
 pub use self::error::ObjectError;
 use crate::platform::runtime::deadline::Deadline;
 use crate::platform::runtime::retry;
-use crate::platform::signed::{Answer, Call, Services, SignedHttp, escaped};
+use crate::platform::signed::{HttpAnswer, HttpCall, Services, SignedHttp, escaped};
 use crate::platform::values::Timestamp;
 
 /// As signatures name it.
 const SERVICE: &str = "s3";
 
 /// A call of S3, in a box: it is compiled once, here.
-type Calling<'a, T> = BoxFuture<'a, Result<T, ObjectError>>;
+type ObjectCalling<'a, T> = BoxFuture<'a, Result<T, ObjectError>>;
 
 /// The objects of one bucket. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -53,12 +53,17 @@ impl Objects {
     ///
     /// # Errors
     /// [`ObjectError`]; it may have been written.
-    pub fn put<'a>(&'a self, key: &'a str, bytes: Bytes, deadline: Deadline) -> Calling<'a, ()> {
+    pub fn put<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: Bytes,
+        deadline: Deadline,
+    ) -> ObjectCalling<'a, ()> {
         Box::pin(async move { self.0.call("PUT", key, bytes, deadline).await.map(|_| ()) })
     }
 
     /// An object, if there is one.
-    pub fn get<'a>(&'a self, key: &'a str, deadline: Deadline) -> Calling<'a, Option<Bytes>> {
+    pub fn get<'a>(&'a self, key: &'a str, deadline: Deadline) -> ObjectCalling<'a, Option<Bytes>> {
         Box::pin(async move {
             let found = self.0.call("GET", key, Bytes::new(), deadline).await?;
             Ok(found.map(|answer| answer.body))
@@ -66,7 +71,7 @@ impl Objects {
     }
 
     /// How many bytes an object has, if there is one.
-    pub fn head<'a>(&'a self, key: &'a str, deadline: Deadline) -> Calling<'a, Option<u64>> {
+    pub fn head<'a>(&'a self, key: &'a str, deadline: Deadline) -> ObjectCalling<'a, Option<u64>> {
         Box::pin(async move {
             let found = self.0.call("HEAD", key, Bytes::new(), deadline).await?;
             found.map(|answer| answer.length.ok_or_else(ObjectError::unreadable)).transpose()
@@ -77,7 +82,7 @@ impl Objects {
     ///
     /// # Errors
     /// [`ObjectError`]; it may have been deleted.
-    pub fn delete<'a>(&'a self, key: &'a str, deadline: Deadline) -> Calling<'a, ()> {
+    pub fn delete<'a>(&'a self, key: &'a str, deadline: Deadline) -> ObjectCalling<'a, ()> {
         Box::pin(
             async move { self.0.call("DELETE", key, Bytes::new(), deadline).await.map(|_| ()) },
         )
@@ -93,7 +98,7 @@ impl Objects {
         key: &'a str,
         now: Timestamp,
         valid: Duration,
-    ) -> Calling<'a, String> {
+    ) -> ObjectCalling<'a, String> {
         Box::pin(async move { Ok(self.0.s3.presigned(&self.0.url(key), now, valid).await?) })
     }
 }
@@ -110,11 +115,11 @@ impl Bucket {
         key: &str,
         body: Bytes,
         deadline: Deadline,
-    ) -> Result<Option<Answer>, ObjectError> {
+    ) -> Result<Option<HttpAnswer>, ObjectError> {
         let url = self.url(key);
         let attempt = retry::transfer;
-        let call = Call { method, url: &url, body, content_type: None, target: None, attempt };
-        let read = |answer: Answer| match answer.status {
+        let call = HttpCall { method, url: &url, body, content_type: None, target: None, attempt };
+        let read = |answer: HttpAnswer| match answer.status {
             200..300 => Ok(Some(answer)),
             status => ObjectError::answered(status, &answer.body).map(|()| None),
         };

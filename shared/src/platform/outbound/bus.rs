@@ -25,12 +25,12 @@ const SERVICE: &str = "events";
 
 /// The bus that events are sent to, or none. Clones share the waiting events. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Bus(Option<Arc<Inner>>);
+pub struct Bus(Option<Arc<BusInner>>);
 
 #[derive(Debug)]
-struct Inner {
+struct BusInner {
     to: Arc<Destination>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingEvents>,
     /// Locked by the handler that sends.
     turn: Turn<()>,
     accepted: AtomicU64,
@@ -48,24 +48,24 @@ struct Destination {
 
 /// The events of handlers of this process that are not sent yet.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingEvents {
     next: u64,
     events: BTreeMap<u64, OutboundEvent>,
 }
 
 /// The events of one handler. Dropping it withdraws those that are not sent.
-struct Ticket<'a> {
-    waiting: &'a Mutex<Waiting>,
+struct EventsTicket<'a> {
+    waiting: &'a Mutex<WaitingEvents>,
     numbers: Range<u64>,
 }
 
-impl Ticket<'_> {
+impl EventsTicket<'_> {
     fn is_waiting(&self) -> bool {
         self.waiting.lock().events.range(self.numbers.clone()).next().is_some()
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for EventsTicket<'_> {
     fn drop(&mut self) {
         let mut waiting = self.waiting.lock();
         self.numbers.clone().for_each(|number| drop(waiting.events.remove(&number)));
@@ -73,7 +73,7 @@ impl Drop for Ticket<'_> {
 }
 
 /// Events of one call, by their numbers.
-type Group = BTreeMap<u64, OutboundEvent>;
+type EventGroup = BTreeMap<u64, OutboundEvent>;
 
 impl Bus {
     /// No bus: nothing is sent.
@@ -93,7 +93,7 @@ impl Bus {
 
     fn to(to: Arc<Destination>) -> Self {
         let (waiting, turn, accepted) = Default::default();
-        Self(Some(Arc::new(Inner { to, waiting, turn, accepted })))
+        Self(Some(Arc::new(BusInner { to, waiting, turn, accepted })))
     }
 
     /// The same bus, with waiting events of its own: they are sent beside those of others. What is refused counts for both.
@@ -135,7 +135,7 @@ impl Bus {
     }
 }
 
-impl Inner {
+impl BusInner {
     async fn send(&self, events: Vec<OutboundEvent>, deadline: Deadline) -> Result<(), BusError> {
         let ticket = self.bring(events);
         let _turn = self.turn(deadline.within(LONGEST)).await?;
@@ -176,29 +176,34 @@ impl Inner {
         })
     }
 
-    fn bring(&self, events: Vec<OutboundEvent>) -> Ticket<'_> {
+    fn bring(&self, events: Vec<OutboundEvent>) -> EventsTicket<'_> {
         let waiting = &mut *self.waiting.lock();
         let first = waiting.next;
         waiting.next += events.len() as u64;
         waiting.events.extend((first..).zip(events));
-        Ticket { waiting: &self.waiting, numbers: first..waiting.next }
+        EventsTicket { waiting: &self.waiting, numbers: first..waiting.next }
     }
 
     /// The events of the next call: first those of the ticket, then those of waiting handlers.
-    fn group(&self, ticket: &Ticket<'_>, most: usize) -> Group {
+    fn group(&self, ticket: &EventsTicket<'_>, most: usize) -> EventGroup {
         let events = &self.waiting.lock().events;
         let own = events.range(ticket.numbers.clone());
         let others = events.iter().filter(|(number, _)| !ticket.numbers.contains(number));
         own.chain(others).take(most).map(|(number, event)| (*number, event.clone())).collect()
     }
 
-    async fn put(&self, group: &Group, deadline: Deadline) -> Result<PutResults, BusError> {
+    async fn put(&self, group: &EventGroup, deadline: Deadline) -> Result<PutResults, BusError> {
         let Destination { http, url, name, .. } = &*self.to;
         put(http, url, name, group.values(), deadline).await
     }
 
     /// Removes events that are accepted or permanently refused. Returns why an event of the ticket is neither.
-    fn resolve(&self, group: &Group, each: PutResults, ticket: &Ticket<'_>) -> Option<BusError> {
+    fn resolve(
+        &self,
+        group: &EventGroup,
+        each: PutResults,
+        ticket: &EventsTicket<'_>,
+    ) -> Option<BusError> {
         let mut failed = None;
         for ((number, event), said) in group.iter().zip(each) {
             match said {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::platform::runtime::deadline::DeadlineExceeded;
-use crate::platform::signed::{Answer, CallError, SignedError};
+use crate::platform::signed::{CallError, HttpAnswer, SignedError};
 
 /// Some events were not sent, or may not have been. The message quotes nothing of what was sent.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -47,7 +47,7 @@ impl BusError {
     }
 
     /// The error of an unsuccessful response.
-    pub(super) fn answered(answer: &Answer) -> Self {
+    pub(super) fn answered(answer: &HttpAnswer) -> Self {
         let said: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
         let named = answer.error_type.as_deref().or_else(|| said["__type"].as_str());
         // `namespace#Name`, and `Name:http://…` in the header.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{BusError, OutboundEvent, SOURCE};
 use crate::platform::runtime::deadline::Deadline;
 use crate::platform::runtime::retry;
-use crate::platform::signed::{Answer, Call, SignedError, SignedHttp};
+use crate::platform::signed::{HttpAnswer, HttpCall, SignedError, SignedHttp};
 
 /// Events that EventBridge takes in one call. The largest has less than 6 KB, so ten are far below the 256 KB of a call.
 pub(super) const BATCH: usize = 10;
@@ -19,7 +19,7 @@ pub(super) type PutResults = Vec<Result<(), BusError>>;
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Request<'a> {
+struct PutRequest<'a> {
     entries: Vec<Entry<'a>>,
 }
 
@@ -57,10 +57,10 @@ pub(super) async fn put(
         let (detail_type, detail) = (OutboundEvent::kind(event), OutboundEvent::detail(event));
         Entry { source: SOURCE, detail_type, detail, event_bus_name: bus }
     };
-    let request = Request { entries: events.map(entry).collect() };
+    let request = PutRequest { entries: events.map(entry).collect() };
     let number = request.entries.len();
     let body = serde_json::to_vec(&request).map_err(|e| BusError::Refused(e.to_string()))?;
-    let call = Call {
+    let call = HttpCall {
         method: "POST",
         url,
         body: Bytes::from(body),
@@ -71,7 +71,7 @@ pub(super) async fn put(
     http.call(call, deadline, |answer| read(&answer, number)).await
 }
 
-fn read(answer: &Answer, number: usize) -> Result<PutResults, BusError> {
+fn read(answer: &HttpAnswer, number: usize) -> Result<PutResults, BusError> {
     if !(200..300).contains(&answer.status) {
         return Err(BusError::answered(answer));
     }

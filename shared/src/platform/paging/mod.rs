@@ -25,5 +25,5 @@ pub use cursor::{
 pub use fingerprint::Salt;
 pub use list::List;
 pub use row_chunk::{RowChunk, merged};
-pub use seen::{Capacity, INLINE, MOST, NewSet, Seen, SeenSet};
+pub use seen::{INLINE, MOST, NewSet, Seen, SeenCapacity, SeenSet};
 pub use seen_sets::{SeenSets, seen_sets};

@@ -17,7 +17,7 @@ use super::{Change, UnfoldedChange};
 use crate::platform::dynamo::item::{Key, Row, text};
 use crate::platform::dynamo::{Condition, DynamoError};
 use crate::platform::facts::Facts;
-use crate::platform::message::{Body, CommandPayload, Members, Names};
+use crate::platform::message::{Body, CommandPayload, MemberNames, Members};
 use crate::platform::values::Origin;
 
 /// The prefix of the partition keys of such rows. The partition key of the row that changed follows.
@@ -26,7 +26,7 @@ pub const PREFIX: &str = "changed#";
 pub const CHANGE: &str = "change";
 /// The id of the dead letter.
 const LETTER: &str = "letter";
-const NAMES: Names = &[UnfoldedChange::MEMBERS];
+const NAMES: MemberNames = &[UnfoldedChange::MEMBERS];
 
 /// Why a change came back.
 #[derive(Debug, Clone, PartialEq, Eq)]

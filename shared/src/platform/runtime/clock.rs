@@ -20,12 +20,12 @@ enum Source {
     /// Unix milliseconds; stopped.
     Manual(Arc<AtomicI64>),
     /// Running.
-    Ticking(Arc<Mutex<Reading>>),
+    Ticking(Arc<Mutex<ClockReading>>),
 }
 
 /// The time that a clock was set to, and when.
 #[derive(Debug)]
-struct Reading {
+struct ClockReading {
     millis: i64,
     as_of: Instant,
 }
@@ -45,7 +45,7 @@ impl Clock {
     /// A clock that starts at `now` and runs. It is monotonic, whatever happens to the system's clock.
     #[must_use]
     pub fn starting_at(now: Timestamp) -> Self {
-        let reading = Reading { millis: now.unix_millis(), as_of: Instant::now() };
+        let reading = ClockReading { millis: now.unix_millis(), as_of: Instant::now() };
         Self(Source::Ticking(Arc::new(Mutex::new(reading))))
     }
 
@@ -83,7 +83,7 @@ impl Clock {
     }
 }
 
-impl Reading {
+impl ClockReading {
     fn catch_up(&mut self) {
         let passed = self.as_of.elapsed().as_millis();
         self.millis = self.millis.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));

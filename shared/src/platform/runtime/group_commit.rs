@@ -24,11 +24,11 @@ type Groups<K, W, O, S> = HashMap<K, Arc<Group<W, O, S>>>;
 /// The calls of one row.
 struct Group<W, O, S> {
     turn: Arc<Turns<S>>,
-    waiting: Mutex<VecDeque<Waiting<W, O>>>,
+    waiting: Mutex<VecDeque<WaitingWork<W, O>>>,
 }
 
 /// Work whose call waits for the outcome.
-pub struct Waiting<W, O> {
+pub struct WaitingWork<W, O> {
     pub work: W,
     done: oneshot::Sender<O>,
 }
@@ -78,8 +78,8 @@ impl<K: Hash + Eq, W: Clone, O, S> Place<K, W, O, S> {
     /// Takes waiting work, the earliest first, as long as it fits with the work that was taken. The first always does.
     pub fn take(
         &self,
-        taken: &mut Vec<Waiting<W, O>>,
-        mut fits: impl FnMut(&[Waiting<W, O>], &W) -> bool,
+        taken: &mut Vec<WaitingWork<W, O>>,
+        mut fits: impl FnMut(&[WaitingWork<W, O>], &W) -> bool,
     ) {
         let mut waiting = self.group.waiting.lock();
         while let Some(next) = waiting.front() {
@@ -94,12 +94,12 @@ impl<K: Hash + Eq, W: Clone, O, S> Place<K, W, O, S> {
 impl<W, O, S> Group<W, O, S> {
     fn wait(&self, work: W) -> oneshot::Receiver<O> {
         let (done, told) = oneshot::channel();
-        self.waiting.lock().push_back(Waiting { work, done });
+        self.waiting.lock().push_back(WaitingWork { work, done });
         told
     }
 }
 
-impl<W, O> Waiting<W, O> {
+impl<W, O> WaitingWork<W, O> {
     /// Gives the call its outcome. It may have been dropped meanwhile.
     pub fn tell(self, outcome: O) {
         let _ = self.done.send(outcome);

@@ -11,6 +11,8 @@ const BASE: Duration = Duration::from_millis(8);
 /// No wait is longer than this.
 const CAP: Duration = Duration::from_secs(2);
 
+/// The timeout of a connection attempt.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// No attempt is longer: AWS answers within milliseconds, or something is wrong with the connection.
 pub const LONGEST_ATTEMPT: Duration = Duration::from_secs(5);
 /// No attempt to move an object is longer: 64 MiB at 10 Mbit/s.

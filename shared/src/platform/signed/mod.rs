@@ -55,7 +55,7 @@ pub struct SignedHttp {
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub struct Call<'a> {
+pub struct HttpCall<'a> {
     pub method: &'static str,
     /// The address, escaped.
     pub url: &'a str,
@@ -71,7 +71,7 @@ pub struct Call<'a> {
 
 /// What was answered, whatever it means.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpAnswer {
     pub status: u16,
     /// What the header says of the length of the body.
     pub length: Option<u64>,
@@ -151,9 +151,9 @@ impl SignedHttp {
     /// What `read` makes of the answer, or there is none.
     pub fn call<'a, T: Send + 'a, E: CallError + Send + 'a>(
         &'a self,
-        call: Call<'a>,
+        call: HttpCall<'a>,
         deadline: Deadline,
-        read: impl Fn(Answer) -> Result<T, E> + Send + Sync + 'a,
+        read: impl Fn(HttpAnswer) -> Result<T, E> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T, E>> {
         Box::pin(async move {
             let (mut backoff, mut failed) = (Backoff::default(), None);
@@ -192,7 +192,7 @@ impl SignedHttp {
         self.signer.presigned(url, now, valid).await
     }
 
-    async fn once(&self, call: &Call<'_>) -> Result<Answer, SignedError> {
+    async fn once(&self, call: &HttpCall<'_>) -> Result<HttpAnswer, SignedError> {
         let mut request = HttpRequest::new(SdkBody::from(call.body.clone()));
         let not_built = |e: &dyn std::error::Error| SignedError::not_built(&e.to_string());
         request.set_method(call.method).map_err(|e| not_built(&e))?;
@@ -213,7 +213,7 @@ impl SignedHttp {
     }
 }
 
-async fn read(method: &str, mut response: HttpResponse) -> Result<Answer, SignedError> {
+async fn read(method: &str, mut response: HttpResponse) -> Result<HttpAnswer, SignedError> {
     let status = response.status().as_u16();
     let length = response.headers().get("content-length").and_then(|text| text.parse().ok());
     let error_type = response.headers().get("x-amzn-errortype").map(ToOwned::to_owned);
@@ -221,7 +221,7 @@ async fn read(method: &str, mut response: HttpResponse) -> Result<Answer, Signed
     if method != "HEAD" && length.is_some_and(|length| length != body.len() as u64) {
         return Err(SignedError::unreadable());
     }
-    Ok(Answer { status, length, error_type, body })
+    Ok(HttpAnswer { status, length, error_type, body })
 }
 
 async fn whole(body: SdkBody) -> Result<Bytes, SignedError> {

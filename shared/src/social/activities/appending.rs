@@ -29,7 +29,7 @@ use futures::future::try_join_all;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as Turn;
 
-use super::changes::{Changes, Copies, Fingerprint};
+use super::changes::{ActivityFingerprint, Changes, Copies};
 use super::keys::copy;
 use crate::platform::dynamo::item::{Item, list, number, text};
 use crate::platform::dynamo::{Changed, DynamoError, Update};
@@ -48,30 +48,30 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The change log of a process. Clones share what waits.
 #[derive(Debug, Clone, Default)]
-pub struct ChangeLog(Arc<Inner>);
+pub struct ChangeLog(Arc<ChangeLogInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct ChangeLogInner {
     /// The least number of copies that the log has to have.
     copies: Copies,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingChanges>,
     turn: Turn<()>,
 }
 
 /// Changes of handlers that wait to be appended.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingChanges {
     next: u64,
-    brought: BTreeMap<u64, Vec<Fingerprint>>,
+    brought: BTreeMap<u64, Vec<ActivityFingerprint>>,
 }
 
 /// The changes of one handler. Dropping it withdraws them.
-struct Ticket<'a> {
-    waiting: &'a Mutex<Waiting>,
+struct ChangeTicket<'a> {
+    waiting: &'a Mutex<WaitingChanges>,
     number: u64,
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for ChangeTicket<'_> {
     fn drop(&mut self) {
         self.waiting.lock().brought.remove(&self.number);
     }
@@ -81,7 +81,7 @@ impl ChangeLog {
     /// A change log that raises the number of copies, if there are fewer.
     #[must_use]
     pub fn new(copies: Copies) -> Self {
-        Self(Arc::new(Inner { copies, ..Inner::default() }))
+        Self(Arc::new(ChangeLogInner { copies, ..ChangeLogInner::default() }))
     }
 
     /// Appends changes, for all readers.
@@ -91,12 +91,12 @@ impl ChangeLog {
     pub(super) async fn append(
         &self,
         ledger: &Ledger,
-        changes: Vec<Fingerprint>,
+        changes: Vec<ActivityFingerprint>,
     ) -> Result<(), DynamoError> {
         if changes.is_empty() {
             return Ok(());
         }
-        let Inner { copies, waiting, turn } = &*self.0;
+        let ChangeLogInner { copies, waiting, turn } = &*self.0;
         let ticket = Self::bring(waiting, changes.clone());
         let patience = ledger.table().deadline().within(PATIENCE);
         let turn = patience.bound(turn.lock()).await;
@@ -115,19 +115,22 @@ impl ChangeLog {
         Ok(())
     }
 
-    fn bring(waiting: &Mutex<Waiting>, changes: Vec<Fingerprint>) -> Ticket<'_> {
+    fn bring(
+        waiting: &Mutex<WaitingChanges>,
+        changes: Vec<ActivityFingerprint>,
+    ) -> ChangeTicket<'_> {
         let inner = &mut *waiting.lock();
         let number = inner.next;
         inner.next += 1;
         inner.brought.insert(number, changes);
-        Ticket { waiting, number }
+        ChangeTicket { waiting, number }
     }
 }
 
 /// One append of the changes of several handlers.
 struct Append<'a> {
     ledger: &'a Ledger,
-    changes: &'a [Fingerprint],
+    changes: &'a [ActivityFingerprint],
     least: Copies,
 }
 
@@ -184,7 +187,7 @@ impl Append<'_> {
 
     /// Adds the changes and a mark to the end of the list. Returns false if it has no room for them.
     async fn put_at_the_end(&self, copy: usize) -> Result<(bool, Changes), DynamoError> {
-        let entries = self.changes.iter().copied().chain([Fingerprint::mark()]);
+        let entries = self.changes.iter().copied().chain([ActivityFingerprint::mark()]);
         let entries: Vec<_> = entries.map(|entry| number(entry.get())).collect();
         let (more, room) = (entries.len(), ROOM - entries.len());
         let append = Update {
@@ -225,7 +228,7 @@ impl Append<'_> {
             expression: "SET latest = :mark, epoch = :epoch, #count = :count",
             names: vec![("#count", "count")],
             values: vec![
-                (":mark", list(vec![number(Fingerprint::mark().get())])),
+                (":mark", list(vec![number(ActivityFingerprint::mark().get())])),
                 (":epoch", new_epoch()),
                 (":count", number(self.changes.len() + 1)),
             ],

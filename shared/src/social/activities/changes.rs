@@ -1,6 +1,6 @@
 //! The change log: the activities that were edited or deleted recently, for readers that cache records.
 //!
-//! A cached record is right as long as nobody has changed it. A change appends the [fingerprint](Fingerprint) of its activity to
+//! A cached record is right as long as nobody has changed it. A change appends the [fingerprint](ActivityFingerprint) of its activity to
 //! this log before it is acknowledged, and every page reads the log. So a page costs one read unit for all of its cached records,
 //! instead of one for each.
 //!
@@ -91,9 +91,9 @@ const COPIES_NAME: &str = "copies";
 /// An entry of the change log: an activity as the first 48 bits of a digest, or a mark. If two activities have the same
 /// fingerprint, a reader only drops more than it has to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Fingerprint(u64);
+pub struct ActivityFingerprint(u64);
 
-impl Fingerprint {
+impl ActivityFingerprint {
     /// The fingerprint of an activity of one actor.
     #[must_use]
     pub fn of(key: &ActivityKey) -> Self {
@@ -129,7 +129,7 @@ pub struct Changes {
     /// How many entries there were.
     count: i64,
     /// The latest of them, in order.
-    latest: Vec<Fingerprint>,
+    latest: Vec<ActivityFingerprint>,
     /// The number of copies, in the first one.
     copies: Option<Copies>,
 }
@@ -145,7 +145,7 @@ impl Changes {
         let latest = match row.item.get("latest") {
             Some(AttributeValue::L(values)) => values.iter().map(|value| {
                 let digits = value.as_n().map_err(|_| corrupt())?;
-                digits.parse().map(Fingerprint).map_err(|_| corrupt())
+                digits.parse().map(ActivityFingerprint).map_err(|_| corrupt())
             }),
             _ => return Err(corrupt()),
         };
@@ -170,7 +170,7 @@ impl Changes {
 
     /// The changes since an earlier reading of the same copy; `None` if they are unknown.
     #[must_use]
-    pub fn since(&self, earlier: &Self) -> Option<&[Fingerprint]> {
+    pub fn since(&self, earlier: &Self) -> Option<&[ActivityFingerprint]> {
         if earlier.epoch.is_none() {
             // The first append creates the item. A reader that saw no item has missed all appends.
             let all = usize::try_from(self.count).is_ok_and(|count| count == self.latest.len());
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     fn changes(epoch: &str, count: i64, latest: &[u64]) -> Changes {
-        let latest = latest.iter().copied().map(Fingerprint).collect();
+        let latest = latest.iter().copied().map(ActivityFingerprint).collect();
         Changes { epoch: Some(epoch.to_owned()), count, latest, copies: None }
     }
 

@@ -1,6 +1,6 @@
 //! The commands of activities.
 
-use super::{ActivityKey, Change, Edit, Published};
+use super::{ActivityChange, ActivityKey, Edit, Published};
 use crate::platform::message::{CommandError, Members, command};
 use crate::platform::values::{ActivityId, ActorId, Kind, Payload, SortKey, Timestamp};
 
@@ -19,7 +19,7 @@ pub struct Publish {
 
 /// An actor changed what an activity says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Update {
+pub struct ActivityUpdate {
     pub activity_id: ActivityId,
     /// The actor of the activity; an update by anybody else has no effect.
     pub actor_id: ActorId,
@@ -45,7 +45,7 @@ command! {
 }
 
 command! {
-    Update: ["activity.updated"] by actor_id {
+    ActivityUpdate: ["activity.updated"] by actor_id {
         activity_id, actor_id, at, kind, payload = required_payload
     }
 }
@@ -72,25 +72,25 @@ impl Publish {
     }
 }
 
-impl From<Publish> for Change {
+impl From<Publish> for ActivityChange {
     fn from(publish: Publish) -> Self {
         let Publish { published_at: at, kind, payload, .. } = publish;
         Self::Publish(Published { at, kind, payload })
     }
 }
 
-impl From<Update> for (ActivityKey, Change) {
-    fn from(update: Update) -> Self {
-        let Update { activity_id, actor_id, at, payload, kind } = update;
+impl From<ActivityUpdate> for (ActivityKey, ActivityChange) {
+    fn from(update: ActivityUpdate) -> Self {
+        let ActivityUpdate { activity_id, actor_id, at, payload, kind } = update;
         let payload = Edit { at, value: payload };
         let kind = kind.map(|value| Edit { at, value });
-        (ActivityKey { activity_id, actor_id }, Change::Update { payload, kind })
+        (ActivityKey { activity_id, actor_id }, ActivityChange::Update { payload, kind })
     }
 }
 
-impl From<Delete> for (ActivityKey, Change) {
+impl From<Delete> for (ActivityKey, ActivityChange) {
     fn from(delete: Delete) -> Self {
         let Delete { activity_id, actor_id } = delete;
-        (ActivityKey { activity_id, actor_id }, Change::Delete)
+        (ActivityKey { activity_id, actor_id }, ActivityChange::Delete)
     }
 }

@@ -25,7 +25,7 @@
 //! and removing rows, the writer
 //!
 //! * notes in the [change log](super::changes) that rows leave lists of this actor
-//!   ([`Fingerprint::of_lists`](super::changes::Fingerprint::of_lists)). If the readings of the log before and after the lists have
+//!   ([`ActivityFingerprint::of_lists`](super::changes::ActivityFingerprint::of_lists)). If the readings of the log before and after the lists have
 //!   no such entry in between, every row that has left a list in between was in its new list before the first one was read;
 //! * waits for a [hold](crate::platform::runtime::hold). If all lists were read within one, a row that had left before the last list was read
 //!   was in its new list before the first one was read.
@@ -39,7 +39,7 @@
 //! of its own kind, and that of the published kind; a publish of a deleted activity removes that of its kind.
 
 use super::record::{ActivityKey, ActivityRecord, Edit};
-use super::{Activities, Change, keys};
+use super::{Activities, ActivityChange, keys};
 use crate::platform::dynamo::item::text;
 use crate::platform::dynamo::{Condition, DynamoError, Update};
 use crate::platform::ledger::LedgerKey;
@@ -73,9 +73,9 @@ impl KindSince {
 
 /// The rows that may have to leave after the change of a record.
 #[derive(Debug, Default)]
-pub(super) struct Listing(Vec<Kind>);
+pub(super) struct LeavingRows(Vec<Kind>);
 
-impl Listing {
+impl LeavingRows {
     /// Before a record is written: lists the activity under its new kind.
     pub(super) async fn before(
         &mut self,
@@ -118,13 +118,15 @@ impl Listing {
     }
 
     /// Adds the rows that an earlier delivery of a change may have left, if the change is in the record already.
-    pub(super) fn again(&mut self, change: &Change, now: &ActivityRecord) {
+    pub(super) fn again(&mut self, change: &ActivityChange, now: &ActivityRecord) {
         match change {
-            Change::Update { kind: Some(edit), .. } => {
+            ActivityChange::Update { kind: Some(edit), .. } => {
                 self.0.push(edit.value.clone());
                 self.0.extend(now.published.as_ref().map(|published| published.kind.clone()));
             }
-            Change::Publish(published) if now.deleted => self.0.push(published.kind.clone()),
+            ActivityChange::Publish(published) if now.deleted => {
+                self.0.push(published.kind.clone())
+            }
             _ => {}
         }
     }

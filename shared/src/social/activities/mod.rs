@@ -29,13 +29,13 @@ mod relisting;
 mod store;
 
 pub use appending::ChangeLog;
-pub use command::{Delete, Publish, Update};
+pub use command::{ActivityUpdate, Delete, Publish};
 pub use keys::ActivityItem;
 pub use outbox::{OUTBOX_PAGE, OutboxPage, OutboxRow};
-pub use record::{ActivityKey, ActivityRecord, Change, Edit, Published};
+pub use record::{ActivityChange, ActivityKey, ActivityRecord, Edit, Published};
 pub use record_cache::{LogReading, RecordCache};
 pub use relisting::Unlisted;
-pub use store::{Claim, Merged, read_record};
+pub use store::{ActivityClaim, Merged, read_record};
 
 use crate::platform::ledger::Ledger;
 use crate::platform::runtime::hold::Hold;

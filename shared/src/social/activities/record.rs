@@ -47,7 +47,7 @@ pub struct ActivityRecord {
 
 /// A change of an activity by a command.
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum ActivityChange {
     Publish(Published),
     Update {
         payload: Edit<Payload>,
@@ -59,16 +59,16 @@ pub enum Change {
 
 impl ActivityRecord {
     /// Merges a change; idempotent.
-    pub fn merge(&mut self, change: Change) {
+    pub fn merge(&mut self, change: ActivityChange) {
         match change {
-            Change::Publish(published) => {
+            ActivityChange::Publish(published) => {
                 self.published.get_or_insert(published);
             }
-            Change::Update { payload, kind } => {
+            ActivityChange::Update { payload, kind } => {
                 keep_latest(&mut self.payload, Some(payload));
                 keep_latest(&mut self.kind, kind);
             }
-            Change::Delete => self.deleted = true,
+            ActivityChange::Delete => self.deleted = true,
         }
         if self.deleted {
             self.drop_content();
@@ -127,22 +127,22 @@ mod tests {
         "[a-c]".prop_map(|text| Kind::new(text).expect("a letter"))
     }
 
-    fn changes() -> impl Strategy<Value = Change> {
+    fn changes() -> impl Strategy<Value = ActivityChange> {
         let published = Published {
             at: Timestamp::from_unix_millis(9),
             kind: Kind::new("p").expect("a letter"),
             payload: Payload::parse("9").expect("a number"),
         };
         prop_oneof![
-            Just(Change::Publish(published)),
+            Just(ActivityChange::Publish(published)),
             (payloads(), proptest::option::of(kinds()), 0_i64..4).prop_map(|(p, k, at)| {
-                Change::Update { payload: edit(p, at), kind: k.map(|k| edit(k, at)) }
+                ActivityChange::Update { payload: edit(p, at), kind: k.map(|k| edit(k, at)) }
             }),
-            Just(Change::Delete),
+            Just(ActivityChange::Delete),
         ]
     }
 
-    fn merged(changes: &[Change]) -> ActivityRecord {
+    fn merged(changes: &[ActivityChange]) -> ActivityRecord {
         let mut record = ActivityRecord::default();
         changes.iter().for_each(|change| record.merge(change.clone()));
         record
@@ -154,7 +154,7 @@ mod tests {
             before in proptest::collection::vec(changes(), 0..8),
             after in proptest::collection::vec(changes(), 0..8),
         ) {
-            let changes: Vec<_> = before.into_iter().chain([Change::Delete]).chain(after).collect();
+            let changes: Vec<_> = before.into_iter().chain([ActivityChange::Delete]).chain(after).collect();
             let ActivityRecord { published, deleted, payload, kind } = merged(&changes);
             let content = published.map(|published| (published.kind, published.payload));
             prop_assert!(content.is_none_or(|it| it == (Kind::default(), Payload::default())));

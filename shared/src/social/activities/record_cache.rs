@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use super::changes::{Changes, Fingerprint};
+use super::changes::{ActivityFingerprint, Changes};
 use super::{ActivityKey, Published};
 use crate::platform::runtime::clock::Clock;
 use crate::platform::values::Timestamp;
@@ -43,18 +43,18 @@ const OVERHEAD: usize = size_of::<CachedRecord>() + 128;
 pub struct RecordCache {
     room: usize,
     longest_gap: Duration,
-    inner: Mutex<Inner>,
+    inner: Mutex<RecordCacheInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct RecordCacheInner {
     /// Which copy of the log is read: the first, until it has said how many there are.
     copy: usize,
     /// The latest reading of the log.
     seen: Option<Arc<Changes>>,
     /// When that began.
-    seen_at: Option<DualInstant>,
-    records: LruCache<Fingerprint, CachedRecord>,
+    seen_at: Option<ReadingInstant>,
+    records: LruCache<ActivityFingerprint, CachedRecord>,
     bytes: usize,
 }
 
@@ -63,14 +63,14 @@ struct Inner {
 pub struct LogReading {
     copy: usize,
     seen: Option<Arc<Changes>>,
-    at: DualInstant,
+    at: ReadingInstant,
 }
 
 /// A moment by both clocks: one of them may stand still while a process is frozen.
 #[derive(Debug, Clone, Copy)]
-struct DualInstant(Instant, Timestamp);
+struct ReadingInstant(Instant, Timestamp);
 
-impl DualInstant {
+impl ReadingInstant {
     fn now() -> Self {
         Self(Instant::now(), Clock::system().now())
     }
@@ -106,7 +106,7 @@ impl RecordCache {
     #[must_use]
     pub fn new(room: usize) -> Self {
         let records = LruCache::unbounded();
-        let inner = Inner { copy: 0, seen: None, seen_at: None, records, bytes: 0 };
+        let inner = RecordCacheInner { copy: 0, seen: None, seen_at: None, records, bytes: 0 };
         Self { room, longest_gap: LONGEST_GAP, inner: Mutex::new(inner) }
     }
 
@@ -120,7 +120,7 @@ impl RecordCache {
     #[must_use]
     pub fn begin(&self) -> LogReading {
         let inner = self.inner.lock();
-        LogReading { copy: inner.copy, seen: inner.seen.clone(), at: DualInstant::now() }
+        LogReading { copy: inner.copy, seen: inner.seen.clone(), at: ReadingInstant::now() }
     }
 
     /// Takes in a reading of a copy of the change log: what has changed since the one before is forgotten, or all
@@ -160,14 +160,14 @@ impl RecordCache {
     #[must_use]
     pub fn get(&self, key: &ActivityKey) -> Option<Published> {
         let mut inner = self.inner.lock();
-        let kept = inner.records.get(&Fingerprint::of(key)).filter(|kept| kept.key == *key);
+        let kept = inner.records.get(&ActivityFingerprint::of(key)).filter(|kept| kept.key == *key);
         kept.map(|kept| kept.published.clone())
     }
 
     /// Keeps the content of an activity whose record was read after a reading of the log, unless it may have
     /// changed since.
     pub fn keep(&self, key: &ActivityKey, published: &Published, before: &Changes) {
-        let fingerprint = Fingerprint::of(key);
+        let fingerprint = ActivityFingerprint::of(key);
         let inner = &mut *self.inner.lock();
         let Some(changed) = inner.seen.as_ref().and_then(|seen| seen.since(before)) else { return };
         if changed.contains(&fingerprint) {
@@ -184,8 +184,8 @@ impl RecordCache {
     }
 }
 
-impl Inner {
-    fn forget(&mut self, fingerprint: Fingerprint) {
+impl RecordCacheInner {
+    fn forget(&mut self, fingerprint: ActivityFingerprint) {
         if let Some(gone) = self.records.pop(&fingerprint) {
             self.bytes -= gone.bytes();
         }

@@ -1,6 +1,6 @@
 //! What an activity should be listed in and is not, for those who check the lists: by hand, or after a restore.
 
-use super::{Activities, ActivityKey, Change, keys};
+use super::{Activities, ActivityChange, ActivityKey, keys};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::values::{ActivityId, ActorId, Kind, SortKey};
 
@@ -43,7 +43,7 @@ impl Activities {
         let activity_id = sort_key.activity_id.clone();
         let key = ActivityKey { activity_id, actor_id: actor_id.clone() };
         let Some(published) = self.activity(&key).await?.published else { return Ok(()) };
-        let merged = self.merge(&key, Change::Publish(published)).await?;
+        let merged = self.merge(&key, ActivityChange::Publish(published)).await?;
         self.list_in_outbox(actor_id, sort_key, merged.now.deleted).await
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use super::{
-    Activities, ActivityItem, ActivityKey, ActivityRecord, Change, Edit, Publish, Published,
-    changes::Fingerprint,
+    Activities, ActivityChange, ActivityItem, ActivityKey, ActivityRecord, Edit, Publish,
+    Published,
+    changes::ActivityFingerprint,
     keys,
-    kinds::{Leaving, Listing},
+    kinds::{Leaving, LeavingRows},
 };
 use crate::platform::dynamo::item::{Item, Row, number, text, truth};
 use crate::platform::dynamo::{Condition, DynamoError, Put, Query};
@@ -33,7 +34,7 @@ const OVERTAKEN: usize = 64;
 
 /// Who owns an activity id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claim {
+pub enum ActivityClaim {
     /// This publish's: it was free, or the same publish claimed it before.
     Granted,
     /// Another actor's, or of another instant. Permanently.
@@ -61,7 +62,7 @@ impl Activities {
     ///
     /// # Errors
     /// [`DynamoError`]; the claim may have been made.
-    pub async fn claim(&self, publish: &Publish) -> Result<Claim, DynamoError> {
+    pub async fn claim(&self, publish: &Publish) -> Result<ActivityClaim, DynamoError> {
         let claim = Item::from([
             ("actor_id".to_owned(), text(publish.actor_id.as_str())),
             ("published_at".to_owned(), text(publish.published_at.to_string())),
@@ -70,13 +71,13 @@ impl Activities {
         let free = Condition::new("attribute_not_exists(pk)");
         let key = keys::claim(&publish.activity_id);
         Ok(match self.ledger.put_if(key, claim.clone(), free).await? {
-            Put::Done => Claim::Granted,
+            Put::Done => ActivityClaim::Granted,
             Put::Refused(there)
                 if claim.iter().all(|(name, value)| there.get(name) == Some(value)) =>
             {
-                Claim::Granted
+                ActivityClaim::Granted
             }
-            Put::Refused(_) => Claim::Taken,
+            Put::Refused(_) => ActivityClaim::Taken,
         })
     }
 
@@ -127,15 +128,15 @@ impl Activities {
     pub fn merge<'a>(
         &'a self,
         key: &'a ActivityKey,
-        change: Change,
+        change: ActivityChange,
     ) -> BoxFuture<'a, Result<Merged, DynamoError>> {
         Box::pin(async move {
-            let is_publish = matches!(change, Change::Publish(_));
+            let is_publish = matches!(change, ActivityChange::Publish(_));
             let (merged, leaving) = self.merge_only(key, change).await?;
             // What is not published yet, nobody has kept.
             let edited = !is_publish && merged.now.published.is_some();
-            let edited = edited.then(|| Fingerprint::of(key));
-            let left = leaving.is_elsewhere().then(|| Fingerprint::of_lists(&key.actor_id));
+            let edited = edited.then(|| ActivityFingerprint::of(key));
+            let left = leaving.is_elsewhere().then(|| ActivityFingerprint::of_lists(&key.actor_id));
             let changes = edited.into_iter().chain(left).collect();
             self.log.append(&self.ledger, changes).await?;
             if left.is_some() {
@@ -149,14 +150,14 @@ impl Activities {
     async fn merge_only(
         &self,
         key: &ActivityKey,
-        change: Change,
+        change: ActivityChange,
     ) -> Result<(Merged, Leaving), DynamoError> {
         let mut known = match change {
-            Change::Publish(_) => Revised::default(),
+            ActivityChange::Publish(_) => Revised::default(),
             _ => self.revised(key).await?,
         };
-        let mut listing = Listing::default();
-        let is_publish = matches!(change, Change::Publish(_));
+        let mut listing = LeavingRows::default();
+        let is_publish = matches!(change, ActivityChange::Publish(_));
         for _ in 0..OVERTAKEN {
             let mut now = known.record.clone();
             now.merge(change.clone());
@@ -169,7 +170,7 @@ impl Activities {
                 // By the time it was listed it may have been deleted, and nobody would remove the row.
                 if !listing.is_empty() {
                     let current = self.revised(key).await?;
-                    if !Listing::is_same(&now, &current.record) {
+                    if !LeavingRows::is_same(&now, &current.record) {
                         known = current;
                         continue;
                     }

@@ -12,7 +12,7 @@ pub const VIEWER: &str = "viewer";
 
 /// A battle as it was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
+pub struct BattleDefinition {
     pub actor_id: ActorId,
     pub hp: u64,
     /// When it was opened.
@@ -21,7 +21,7 @@ pub struct Definition {
     pub payload: Payload,
 }
 
-impl Definition {
+impl BattleDefinition {
     /// Reads a battle from its row.
     ///
     /// # Errors
@@ -47,10 +47,10 @@ impl Definition {
     }
 }
 
-impl From<BattleOpened> for (BattleId, Definition) {
+impl From<BattleOpened> for (BattleId, BattleDefinition) {
     fn from(opened: BattleOpened) -> Self {
         let BattleOpened { battle_id, actor_id, hp, at, payload } = opened;
-        (battle_id, Definition { actor_id, hp, at, payload })
+        (battle_id, BattleDefinition { actor_id, hp, at, payload })
     }
 }
 

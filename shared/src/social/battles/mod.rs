@@ -35,7 +35,7 @@ mod store;
 mod viewer_hits;
 
 pub use command::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
-pub use definition::{Definition, Hit, VIEWER};
+pub use definition::{BattleDefinition, Hit, VIEWER};
 pub use keys::BattleRow;
 pub use log::Landed;
 pub use replay::{BattleStatus, Contradiction, Replay};

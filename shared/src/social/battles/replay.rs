@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 
 use super::viewer_hits::{ViewerHits, by_viewer};
-use super::{BattleState, Definition, Hit, Landed};
+use super::{BattleDefinition, BattleState, Hit, Landed};
 use crate::platform::projection::DerivedItem;
 use crate::platform::values::{ActorId, BattleId, HitId, ViewerId};
 
@@ -47,7 +47,7 @@ type Totals = BTreeMap<u64, ViewerHits>;
 /// The replay of a battle.
 #[derive(Debug)]
 pub struct Replay {
-    definition: Definition,
+    definition: BattleDefinition,
     hits: u64,
     hp_left: u64,
     last: Option<Hit>,
@@ -60,7 +60,7 @@ impl Replay {
     /// Replays the blocks of the log, each with the number of its first hit, and then checks all hits on record. `stored` is the view, for hits whose records have expired.
     #[must_use]
     pub fn of(
-        definition: Definition,
+        definition: BattleDefinition,
         blocks: &[(u64, Vec<Landed>)],
         on_record: &HashMap<HitId, Hit>,
         stored: &BattleState,
@@ -124,7 +124,7 @@ impl Replay {
 
     #[must_use]
     pub fn status(&self) -> BattleStatus {
-        let Definition { actor_id, hp, .. } = &self.definition;
+        let BattleDefinition { actor_id, hp, .. } = &self.definition;
         let (hp_left, hits, last_hit) = (self.hp_left, self.hits, self.last.clone());
         BattleStatus { actor_id: actor_id.clone(), hp: *hp, hp_left, hits, last_hit }
     }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn replay(blocks: &[(u64, &[Hit])], on_record: &[Hit]) -> Replay {
-        let definition = Definition {
+        let definition = BattleDefinition {
             actor_id: ActorId::new("anna").expect("an id"),
             hp: 10,
             at: Timestamp::from_unix_millis(0),

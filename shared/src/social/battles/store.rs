@@ -3,7 +3,7 @@
 use futures::future::try_join;
 
 use super::viewer_hits::NUMBERS;
-use super::{BattleHit, BattleState, Definition, Hit, Shown, ViewerHits, keys, read_number};
+use super::{BattleDefinition, BattleHit, BattleState, Hit, Shown, ViewerHits, keys, read_number};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::Row;
 use crate::platform::facts::{Claim, Facts};
@@ -13,7 +13,7 @@ use crate::platform::values::{BattleId, HitId, ViewerId};
 /// A battle, as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Battle {
-    pub definition: Definition,
+    pub definition: BattleDefinition,
     pub shown: Shown,
     /// The totals of the viewer that was asked for.
     pub viewer_hits: Option<ViewerHits>,
@@ -50,9 +50,9 @@ impl Battles {
     pub async fn open(
         &self,
         battle: &BattleId,
-        definition: &Definition,
+        definition: &BattleDefinition,
     ) -> Result<Claim, DynamoError> {
-        let is_same = |there: &Row<'_>| Ok(Definition::read(there)? == *definition);
+        let is_same = |there: &Row<'_>| Ok(BattleDefinition::read(there)? == *definition);
         self.facts.claim(keys::opened(battle), definition.write(), is_same).await
     }
 
@@ -77,7 +77,7 @@ impl Battles {
         let view = self.views.read(keys::view(battle), View::<BattleState>::read_from);
         let (opened, view) = try_join(opened, view).await?;
         let Some(opened) = opened else { return Ok(None) };
-        let definition = Definition::read(&opened)?;
+        let definition = BattleDefinition::read(&opened)?;
         // A battle that is not folded yet has no hits.
         let unhurt = || Shown { hp_left: definition.hp, hits: 0, last_hit: None };
         let shown = view.state.shown().unwrap_or_else(unhurt);
@@ -137,8 +137,11 @@ impl Battles {
     }
 
     /// What was opened, if anything was.
-    pub async fn definition(&self, battle: &BattleId) -> Result<Option<Definition>, DynamoError> {
+    pub async fn definition(
+        &self,
+        battle: &BattleId,
+    ) -> Result<Option<BattleDefinition>, DynamoError> {
         let row = self.facts.unerased(keys::opened(battle)).await?;
-        row.as_ref().map(Definition::read).transpose()
+        row.as_ref().map(BattleDefinition::read).transpose()
     }
 }

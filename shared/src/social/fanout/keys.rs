@@ -8,7 +8,6 @@
 //!                                                           how far the recheck after a crash has come
 //! ```
 
-use super::progress::{FanOutKind, Pass};
 use crate::platform::dynamo::keys;
 use crate::platform::ledger::LedgerKey;
 use crate::platform::values::{ActivityId, ActorId, Origin, ViewerId};
@@ -17,6 +16,34 @@ use crate::social::follows::FollowerRange;
 
 /// The prefix of the partition keys of follows and unfollows in progress.
 pub const RECONCILIATION: &str = "settle#";
+
+/// What a fan-out does to timelines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FanOutKind {
+    /// Puts entries there.
+    Insert,
+    Remove,
+}
+
+/// What progress is noted of: a segment, or the recheck of a segment for one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass<'a> {
+    Main,
+    /// Looks for what crashed deliveries may have left.
+    Recheck {
+        /// The id of the message that was delivered again.
+        origin: &'a Origin,
+    },
+}
+
+impl FanOutKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "spread",
+            Self::Remove => "erase",
+        }
+    }
+}
 
 /// What an item of this feature is, by its key.
 #[derive(Debug, Clone, PartialEq, Eq)]

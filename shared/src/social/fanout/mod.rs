@@ -80,8 +80,8 @@ mod progress;
 mod reconciliation;
 
 pub use command::FanOutSegment;
-pub use keys::ProgressItem;
-pub use progress::{FanOut, FanOutKind, Pass, Progress};
+pub use keys::{FanOutKind, Pass, ProgressItem};
+pub use progress::{FanOut, Progress};
 pub use reconciliation::Reconciliation;
 
 use crate::platform::ledger::Ledger;

@@ -16,12 +16,13 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::keys::{FanOutKind, Pass};
 use super::{FanOuts, keys};
 use crate::platform::dynamo::item::{Item, Row, number, text, truth};
 use crate::platform::dynamo::{Condition, DynamoError, Put, Query};
 use crate::platform::ledger::FORGET_AT;
 use crate::platform::queue::LONGEST_IN_FLIGHT;
-use crate::platform::values::{Origin, Timestamp};
+use crate::platform::values::Timestamp;
 use crate::social::activities::ActivityKey;
 use crate::social::follows::FollowerRange;
 
@@ -31,14 +32,6 @@ const POSITION: &str = "place";
 const WRITTEN: &str = "written";
 /// A day longer than a message is in flight.
 const KEPT: Duration = Duration::from_secs(LONGEST_IN_FLIGHT.as_secs() + 86_400);
-
-/// What a fan-out does to timelines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FanOutKind {
-    /// Puts entries there.
-    Insert,
-    Remove,
-}
 
 /// The progress of one segment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -70,26 +63,6 @@ impl FanOut {
     pub fn segments_left(&self) -> usize {
         let done = self.begun.iter().filter(|(_, progress)| progress.done).count();
         self.segments.saturating_sub(done)
-    }
-}
-
-/// What progress is noted of: a segment, or the recheck of a segment for one message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pass<'a> {
-    Main,
-    /// Looks for what crashed deliveries may have left.
-    Recheck {
-        /// The id of the message that was delivered again.
-        origin: &'a Origin,
-    },
-}
-
-impl FanOutKind {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "spread",
-            Self::Remove => "erase",
-        }
     }
 }
 

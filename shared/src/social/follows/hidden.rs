@@ -64,7 +64,7 @@ pub(super) const SHOWS: &str = "shows";
 
 /// Why an actor is hidden, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark {
+struct HiddenMark {
     /// The `at` of the command.
     at: Timestamp,
     /// When it was processed, in unix seconds.
@@ -74,8 +74,8 @@ struct Mark {
 /// The actors whose entries a viewer is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HiddenActors {
-    left: HashMap<ActorId, Mark>,
-    joining: HashMap<ActorId, Mark>,
+    left: HashMap<ActorId, HiddenMark>,
+    joining: HashMap<ActorId, HiddenMark>,
     edges_until: Option<i64>,
     /// How often an actor was shown again.
     shows: i64,
@@ -97,9 +97,9 @@ impl HiddenActors {
         let (mut left, mut joining) = (HashMap::new(), HashMap::new());
         for name in row.item.keys() {
             if let Some(actor) = name.strip_prefix(LEFT) {
-                left.insert(named(name, actor)?, Mark::read(row, name)?);
+                left.insert(named(name, actor)?, HiddenMark::read(row, name)?);
             } else if let Some(actor) = name.strip_prefix(JOINING) {
-                joining.insert(named(name, actor)?, Mark::read(row, name)?);
+                joining.insert(named(name, actor)?, HiddenMark::read(row, name)?);
             }
         }
         Ok(Self {
@@ -145,7 +145,7 @@ impl HiddenActors {
         if asks_edges || usize::try_from(self.shows - earlier.shows) != Ok(shown.len()) {
             return None;
         }
-        let new = |marks: &HashMap<ActorId, Mark>| {
+        let new = |marks: &HashMap<ActorId, HiddenMark>| {
             let new = marks.keys().filter(|actor| !earlier.hides(actor));
             new.cloned().collect::<HashSet<_>>()
         };
@@ -181,8 +181,8 @@ impl HiddenActors {
         edge: Option<EdgeState>,
         now: Timestamp,
         retention: Retention,
-    ) -> Option<(Self, Marked)> {
-        let mark = Mark { at: state.changed_at, noted_at: now.unix_millis() / 1000 };
+    ) -> Option<(Self, HiddenIn)> {
+        let mark = HiddenMark { at: state.changed_at, noted_at: now.unix_millis() / 1000 };
         let kept = i64::try_from((retention.as_duration() + SLACK).as_secs()).unwrap_or(i64::MAX);
         if state.on {
             // The mark of an unfollow is not enough: it may be removed if there are too many, or if it is old.
@@ -200,18 +200,24 @@ impl HiddenActors {
         if !self.asks_edges(now) {
             next.left.insert(actor.clone(), mark);
             if next.bytes() <= MOST_BYTES {
-                return Some((next, Marked::InItem));
+                return Some((next, HiddenIn::InItem));
             }
         }
         let next = self.without_old(mark.noted_at, kept).asking_edges(mark.noted_at + kept);
-        Some((next, Marked::InEdge))
+        Some((next, HiddenIn::InEdge))
     }
 
     /// Adds the mark of a follow, here or in its edge.
-    fn joined(&self, actor: &ActorId, mark: Mark, now: Timestamp, kept: i64) -> (Self, Marked) {
+    fn joined(
+        &self,
+        actor: &ActorId,
+        mark: HiddenMark,
+        now: Timestamp,
+        kept: i64,
+    ) -> (Self, HiddenIn) {
         let with_mark = |mut next: Self| {
             next.joining.insert(actor.clone(), mark);
-            (next.bytes() <= MOST_BYTES).then_some((next, Marked::InItem))
+            (next.bytes() <= MOST_BYTES).then_some((next, HiddenIn::InItem))
         };
         let young = self.without_old(mark.noted_at, kept);
         if !self.asks_edges(now)
@@ -220,12 +226,12 @@ impl HiddenActors {
             return marked;
         }
         let asking = young.asking_edges(mark.noted_at + kept);
-        with_mark(asking.clone()).unwrap_or((asking, Marked::InEdge))
+        with_mark(asking.clone()).unwrap_or((asking, HiddenIn::InEdge))
     }
 
     /// Removes marks that are no longer needed.
     fn without_old(&self, now: i64, kept: i64) -> Self {
-        let young = |marks: &HashMap<ActorId, Mark>| {
+        let young = |marks: &HashMap<ActorId, HiddenMark>| {
             let young = marks.iter().filter(|(_, mark)| mark.noted_at.saturating_add(kept) >= now);
             young.map(|(actor, mark)| (actor.clone(), *mark)).collect()
         };
@@ -285,13 +291,13 @@ impl HiddenChange {
 
 /// What hides an actor after the item is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marked {
+pub(super) enum HiddenIn {
     InItem,
     /// The edge, when it is written.
     InEdge,
 }
 
-impl Mark {
+impl HiddenMark {
     /// The text of an earlier command is less.
     fn text(self) -> String {
         format!("{}#{}", self.at, self.noted_at)
@@ -315,4 +321,80 @@ pub fn marks_of(actor: &ActorId) -> [String; 2] {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::platform::register::Register;
+    use crate::platform::values::ViewerId;
+
+    /// The longest id that there is.
+    fn actor(n: usize) -> ActorId {
+        ActorId::new(format!("{n:0>128}")).unwrap()
+    }
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_unix_millis(1_795_000_000_000 + millis)
+    }
+
+    fn change(n: usize, following: bool, millis: i64) -> FollowChange {
+        let state = Register { on: following, changed_at: at(millis) };
+        FollowChange { follower_id: ViewerId::new("bob").unwrap(), followee_id: actor(n), state }
+    }
+
+    fn read(item: &Item) -> HiddenActors {
+        HiddenActors::read(&Row { table: "ledger", item: item.clone() }).unwrap()
+    }
+
+    fn size(item: &Item) -> usize {
+        item.iter().map(|(name, value)| name.len() + value.as_s().map_or(8, String::len)).sum()
+    }
+
+    /// No command completes and none comes again: the worst that a viewer can do.
+    #[test]
+    fn the_item_is_bounded_whatever_is_sent() {
+        for stride in [1, 2, 3] {
+            let mut item = Item::new();
+            for n in 0..4_000 {
+                let hidden = read(&item);
+                let change = change(n % 1_500, n % stride != 1, i64::try_from(n).unwrap());
+                if let Some((next, _)) = hidden.hiding(&change, None, at(0), Retention::default()) {
+                    item = next.into_item(item, format!("{n}"));
+                }
+                assert!(size(&item) <= MOST_BYTES + 200, "{} bytes", size(&item));
+                let is_by_edge = read(&item).asks_edges(at(0));
+                assert!(read(&item).hides(&change.followee_id) || is_by_edge);
+            }
+        }
+    }
+
+    #[test]
+    fn marks_go_with_retention_and_what_is_unknown_stays() {
+        let month = 32 * 86_400_000;
+        let mut item = Item::from([("later".to_owned(), text("unknown"))]);
+        for (n, now) in [(1, 0), (2, month), (3, month + 1)] {
+            let hidden = read(&item);
+            let (next, marked) = hidden
+                .hiding(&change(n, n == 1, now), None, at(now), Retention::default())
+                .unwrap();
+            assert_eq!(marked, HiddenIn::InItem);
+            item = next.into_item(item, format!("{n}"));
+        }
+        let hidden = read(&item);
+        assert_eq!([1, 2, 3].map(|n| hidden.hides(&actor(n))), [false, true, true]);
+        assert_eq!(item["later"], text("unknown"));
+    }
+
+    #[test]
+    fn an_earlier_follow_goes_by_the_mark_of_a_later_one_and_writes_the_item() {
+        let hide = |item: &Item, change: &FollowChange| {
+            read(item).hiding(change, None, at(0), Retention::default())
+        };
+        let (later, _) = hide(&Item::new(), &change(1, true, 3)).unwrap();
+        let item = later.into_item(Item::new(), "1".to_owned());
+        let (earlier, _) = hide(&item, &change(1, true, 2)).unwrap();
+        assert_eq!(earlier.into_item(item.clone(), "1".to_owned()), item);
+        let (latest, _) = hide(&item, &change(1, true, 4)).unwrap();
+        assert!(
+            !latest.is_joining_up_to(&actor(1), at(3)) && latest.is_joining_up_to(&actor(1), at(4))
+        );
+    }
+}

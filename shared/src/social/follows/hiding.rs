@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::hidden::{Marked, SHOWS};
+use super::hidden::{HiddenIn, SHOWS};
 use super::{EdgeState, FollowChange, Follows, HiddenActors, keys, marks_of};
 use crate::platform::dynamo::item::{Item, number, text, truth};
 use crate::platform::dynamo::{Changed, Condition, DynamoError, Put, Update};
@@ -23,7 +23,7 @@ pub(super) struct Hiding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Write the edge: the actor is hidden, or will be by the edge.
-    Hidden(Marked),
+    Hidden(HiddenIn),
     /// Write the edge: the item may stay as it is.
     NotNeeded,
     /// Leave the edge, which has the same state or a later one.

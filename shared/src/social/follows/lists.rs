@@ -26,7 +26,7 @@ const ITEM: usize = 2 * 128 + 110;
 
 /// Somebody in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedPerson {
     /// Who follows, or is followed.
     pub viewer_id: ViewerId,
     /// The instant of the follow in force.
@@ -35,13 +35,13 @@ pub struct Listed {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPage {
-    pub listed: Vec<Listed>,
+    pub listed: Vec<ListedPerson>,
     /// Where to continue; `None` only at the end.
     pub next: Option<ViewerId>,
 }
 
 /// The keys of a list, and how its items are read.
-struct List {
+struct FollowList {
     pk: String,
     /// The most items that a page reads.
     most: usize,
@@ -59,7 +59,7 @@ impl Follows {
         after: Option<&ViewerId>,
         limit: usize,
     ) -> Result<ListPage, DynamoError> {
-        let list = List {
+        let list = FollowList {
             pk: keys::following(follower),
             most: most_items(follower.as_str()),
             since: "at",
@@ -76,7 +76,7 @@ impl Follows {
         after: Option<&ViewerId>,
         limit: usize,
     ) -> Result<ListPage, DynamoError> {
-        let list = List {
+        let list = FollowList {
             pk: keys::followers(followee),
             most: most_items(followee.as_str()),
             since: "changed_at",
@@ -88,7 +88,7 @@ impl Follows {
 
     async fn list(
         &self,
-        list: &List,
+        list: &FollowList,
         after: Option<&ViewerId>,
         limit: usize,
     ) -> Result<ListPage, DynamoError> {
@@ -135,10 +135,10 @@ fn most_items(owner: &str) -> usize {
     MOST_BYTES / (ITEM + 2 * owner.len())
 }
 
-impl List {
-    fn read(&self, row: &Row<'_>) -> Result<Listed, DynamoError> {
+impl FollowList {
+    fn read(&self, row: &Row<'_>) -> Result<ListedPerson, DynamoError> {
         let since = row.parsed(self.since, "an instant")?;
-        Ok(Listed { viewer_id: self.viewer_of(row)?, since })
+        Ok(ListedPerson { viewer_id: self.viewer_of(row)?, since })
     }
 
     fn viewer_of(&self, row: &Row<'_>) -> Result<ViewerId, DynamoError> {

@@ -27,9 +27,9 @@ pub use edges::{EDGES_QUERY, Edge, EdgePage, EdgesQuery};
 pub use following::FolloweeRow;
 pub use hidden::{HiddenActors, HiddenChange, marks_of};
 pub use keys::{FollowerRange, FollowerRangeError};
-pub use lists::{ListPage, Listed};
+pub use lists::{ListPage, ListedPerson};
 pub use parking::{Parking, Presence, ReturnPosition, Standing};
-pub use store::{EDGE, EdgeState, Recorded};
+pub use store::{EDGE, EdgeState, RecordedFollow};
 
 use crate::platform::ledger::Ledger;
 

@@ -1,6 +1,6 @@
 //! Records one edge follower → followee.
 
-use super::hidden::Marked;
+use super::hidden::HiddenIn;
 use super::hiding::{Hiding, Outcome};
 use super::{FollowChange, Follows, keys};
 use crate::platform::dynamo::item::{Row, text, truth};
@@ -26,7 +26,7 @@ impl Follows {
         now: Timestamp,
         retention: Retention,
         hold: Hold,
-    ) -> Result<Recorded, DynamoError> {
+    ) -> Result<RecordedFollow, DynamoError> {
         let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
         let (deadline, mut backoff) = (self.ledger.table().deadline(), Backoff::default());
         let (hiding, edge) = loop {
@@ -38,12 +38,12 @@ impl Follows {
             backoff.wait(deadline).await?;
         };
         let in_force = edge.state;
-        let has_marked = state.on && hiding.outcome == Outcome::Hidden(Marked::InItem);
+        let has_marked = state.on && hiding.outcome == Outcome::Hidden(HiddenIn::InItem);
         if !in_force.on && (hiding.has_marks || has_marked) {
             self.end_joining(viewer, actor, in_force.changed_at).await?;
         }
         self.list_followee(change, in_force, now).await?;
-        Ok(Recorded { edge, is_repeated: !matches!(hiding.outcome, Outcome::Hidden(_)) })
+        Ok(RecordedFollow { edge, is_repeated: !matches!(hiding.outcome, Outcome::Hidden(_)) })
     }
 
     /// Writes the edge of a hidden actor. Returns the state in force; `None` if a follow has found another edge than the one by which
@@ -69,7 +69,7 @@ impl Follows {
         let seen = EDGE.unchanged(hiding.edge.map(|edge| edge.state));
         let edge = EdgeState {
             state,
-            is_joining: marked == Some(Marked::InEdge),
+            is_joining: marked == Some(HiddenIn::InEdge),
             // Nothing leaves the timeline between two follows.
             is_complete: marked.is_none() && hiding.edge.is_some_and(|edge| edge.is_complete),
         };
@@ -174,7 +174,7 @@ fn complete_for(state: &Register) -> String {
 
 /// The result of [`Follows::record`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedFollow {
     /// The state in force: that of the command, or a later one.
     pub edge: EdgeState,
     /// True if the command has found nothing to hide: the viewer follows already, or a command of its instant or a later one is on

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::count_cache::DualInstant;
-use super::{LikeCountCache, LikeSummary, Recorded, keys};
+use super::{LikeCountCache, LikeSummary, RecordedLike, keys};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::{Item, Key, Row};
 use crate::platform::projection::caller_part::{ATTEMPTS, VERSION, is_in_doubt};
@@ -78,7 +78,7 @@ impl LikeCounts {
         &self,
         mut counts: HashMap<ActivityId, LikeCount>,
         viewer: &ViewerId,
-        rows: &HashMap<ActivityId, Recorded>,
+        rows: &HashMap<ActivityId, RecordedLike>,
         now: Timestamp,
     ) -> Result<HashMap<ActivityId, LikeSummary>, DynamoError> {
         let mut summaries = HashMap::with_capacity(counts.len());

@@ -8,7 +8,7 @@
 //!
 //! The entry of a like is written before its row, so an erasure that finds a row finds its entry.
 //! Entries that a change has overtaken are deleted after it: the row has the instant of the entry
-//! before ([`Recorded::moved_from`](super::Recorded::moved_from)). So once a command is done its
+//! before ([`RecordedLike::moved_from`](super::RecordedLike::moved_from)). So once a command is done its
 //! row has its entry, and until then its message comes again. An entry without such a row exists
 //! for a moment, or stays if its deletion was lost with a writer and overtaken twice. So a reader
 //! looks up the row of each entry.
@@ -17,7 +17,7 @@
 //!
 //! A page is of the moment of one query of entries. Rows are read after it, and a like may have moved by then. At that moment an
 //! activity is listed at its latest entry, because the entry of a command that is done is there. That entry is
-//! shown if its instant lies in the time since when the row says *liked* without an undo ([`Recorded::lists`](super::Recorded::lists)),
+//! shown if its instant lies in the time since when the row says *liked* without an undo ([`RecordedLike::lists`](super::RecordedLike::lists)),
 //! wherever the like is by now. So an activity that is liked throughout is on the page once, however often it is liked again. An
 //! entry from before an undo stays hidden.
 //!

@@ -34,5 +34,5 @@ pub use command::LikeChange;
 pub use count::{LikeCount, LikeCounts};
 pub use count_cache::{KEPT_FOR, LikeCountCache};
 pub use list::LikeList;
-pub use state::{LikeSummary, Recorded};
+pub use state::{LikeSummary, RecordedLike};
 pub use store::{Like, Likes, ROWS_AT_ONCE};

@@ -15,7 +15,7 @@ pub(super) const RECORDED_AT: &str = "recorded_at";
 
 /// What is on record of a viewer and an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedLike {
     /// Whether the viewer likes it.
     pub state: Register,
     /// The earliest like, even if it was undone: the actor is notified of it.
@@ -28,7 +28,7 @@ pub struct Recorded {
     pub liked_since: Option<Timestamp>,
 }
 
-impl Recorded {
+impl RecordedLike {
     /// Reads it from a row.
     ///
     /// # Errors

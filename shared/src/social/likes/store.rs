@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::state::RECORDED_AT;
-use super::{LikeChange, Recorded, keys};
+use super::{LikeChange, RecordedLike, keys};
 use crate::platform::dynamo::item::{Row, text, truth};
 use crate::platform::dynamo::{Changed, DynamoError, Query, Update};
 use crate::platform::facts::Facts;
@@ -45,7 +45,7 @@ impl Likes {
         &self,
         change: &LikeChange,
         now: Timestamp,
-    ) -> Result<Recorded, DynamoError> {
+    ) -> Result<RecordedLike, DynamoError> {
         let LikeChange { viewer_id, activity_id, state } = change;
         let key = keys::like(viewer_id, activity_id).into_item();
         let at = (":at", text(state.changed_at.to_string()));
@@ -77,11 +77,11 @@ impl Likes {
         };
         let table = self.facts.table();
         match table.change(key, update).await? {
-            Changed::Done(row) => Recorded::read(&table.row(row)),
+            Changed::Done(row) => RecordedLike::read(&table.row(row)),
             Changed::Refused(row) => {
                 // An erased row stays erased.
                 let is_erased = row.contains_key(FORGET_AT);
-                let there = Recorded::read(&table.row(row))?;
+                let there = RecordedLike::read(&table.row(row))?;
                 if state.on && !is_erased {
                     self.remember_first(change, &there).await?;
                 }
@@ -94,7 +94,7 @@ impl Likes {
     async fn remember_first(
         &self,
         LikeChange { viewer_id, activity_id, state }: &LikeChange,
-        there: &Recorded,
+        there: &RecordedLike,
     ) -> Result<(), DynamoError> {
         if there.first_liked_at.is_some_and(|first| first <= state.changed_at) {
             return Ok(());
@@ -117,10 +117,10 @@ impl Likes {
         &self,
         viewer: &ViewerId,
         activity: &ActivityId,
-    ) -> Result<Option<Recorded>, DynamoError> {
+    ) -> Result<Option<RecordedLike>, DynamoError> {
         let key = keys::like(viewer, activity).into_item();
         let row = self.facts.table().get(key).await?;
-        row.as_ref().map(Recorded::read).transpose()
+        row.as_ref().map(RecordedLike::read).transpose()
     }
 
     /// All likes of a viewer, latest first, and for the same instant the greater id first.
@@ -140,10 +140,10 @@ impl Likes {
         &self,
         viewer: &ViewerId,
         activities: &[ActivityId],
-    ) -> Result<HashMap<ActivityId, Recorded>, DynamoError> {
+    ) -> Result<HashMap<ActivityId, RecordedLike>, DynamoError> {
         let keys = activities.iter().map(|activity| keys::like(viewer, activity).into_item());
         let rows = self.facts.table().batch_get(keys.collect()).await?;
-        rows.iter().map(|row| Ok((activity_of(row)?, Recorded::read(row)?))).collect()
+        rows.iter().map(|row| Ok((activity_of(row)?, RecordedLike::read(row)?))).collect()
     }
 
     /// The rows of a viewer and those of these activities that have one. They must differ, at most
@@ -155,7 +155,7 @@ impl Likes {
         &self,
         viewer: &ViewerId,
         activities: &[ActivityId],
-    ) -> Result<HashMap<ActivityId, Recorded>, DynamoError> {
+    ) -> Result<HashMap<ActivityId, RecordedLike>, DynamoError> {
         let mut found = HashMap::new();
         let mut left = activities.to_vec();
         if left.len() > FEW {
@@ -166,7 +166,7 @@ impl Likes {
             for row in &rows {
                 let activity = activity_of(row)?;
                 if asked_for.contains(&activity) {
-                    found.insert(activity, Recorded::read(row)?);
+                    found.insert(activity, RecordedLike::read(row)?);
                 }
             }
         }
@@ -202,7 +202,7 @@ impl Likes {
 fn liked_in(rows: &[Row<'_>]) -> Result<Vec<Like>, DynamoError> {
     let mut likes = Vec::new();
     for row in rows {
-        let Register { on: liked, changed_at: liked_at } = Recorded::read(row)?.state;
+        let Register { on: liked, changed_at: liked_at } = RecordedLike::read(row)?.state;
         if liked {
             likes.push(Like { liked_at, activity_id: activity_of(row)? });
         }

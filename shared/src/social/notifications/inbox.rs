@@ -16,7 +16,7 @@ const LISTED: usize = 720;
 
 /// The unread likes of an activity, as the inbox of its actor lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listing {
+pub struct LikesListing {
     pub count: u64,
     /// The latest of them.
     pub last_at: Timestamp,
@@ -24,12 +24,12 @@ pub struct Listing {
 
 /// A notification that is unread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct UnreadNotification {
     pub position: NotificationKey,
     pub count: u64,
 }
 
-impl Listed {
+impl UnreadNotification {
     /// Its item, if it is not listed in the inbox.
     #[must_use]
     pub fn write(&self, viewer: &ViewerId) -> Item {
@@ -53,8 +53,8 @@ pub struct Inbox {
     /// Unread likes of all notifications.
     unread: u64,
     /// The activities with unread likes that changed last, the latest at the end. The others have items.
-    listed: VecDeque<Listed>,
-    spills: BTreeMap<NotificationKey, Option<Listed>>,
+    listed: VecDeque<UnreadNotification>,
+    spills: BTreeMap<NotificationKey, Option<UnreadNotification>>,
 }
 
 impl Inbox {
@@ -66,7 +66,7 @@ impl Inbox {
 
     /// An inbox with these listings, the latest at the end.
     #[must_use]
-    pub fn recounted(listings: &[(ActivityId, Listing)]) -> Self {
+    pub fn recounted(listings: &[(ActivityId, LikesListing)]) -> Self {
         let mut inbox = Self::default();
         listings
             .iter()
@@ -75,7 +75,7 @@ impl Inbox {
     }
 
     /// The notifications that are listed in the inbox itself.
-    pub fn listed(&self) -> impl Iterator<Item = &Listed> {
+    pub fn listed(&self) -> impl Iterator<Item = &UnreadNotification> {
         self.listed.iter()
     }
 
@@ -86,7 +86,7 @@ impl Inbox {
 
     /// Notifications that were moved to items since the inbox was read, and items to delete.
     #[must_use]
-    pub fn spills(&self) -> &BTreeMap<NotificationKey, Option<Listed>> {
+    pub fn spills(&self) -> &BTreeMap<NotificationKey, Option<UnreadNotification>> {
         &self.spills
     }
 
@@ -94,16 +94,16 @@ impl Inbox {
     pub fn update(
         &mut self,
         activity: &ActivityId,
-        before: Option<Listing>,
-        after: Option<Listing>,
+        before: Option<LikesListing>,
+        after: Option<LikesListing>,
     ) {
-        let count = |listing: Option<Listing>| listing.map_or(0, |listing| listing.count);
+        let count = |listing: Option<LikesListing>| listing.map_or(0, |listing| listing.count);
         self.unread = (self.unread + count(after)).saturating_sub(count(before));
-        let listed = |Listing { last_at, count }| Listed {
+        let listed = |LikesListing { last_at, count }| UnreadNotification {
             position: NotificationKey { last_at, activity_id: activity.clone(), behind: None },
             count,
         };
-        if let Some(Listed { position, .. }) = before.map(listed) {
+        if let Some(UnreadNotification { position, .. }) = before.map(listed) {
             let there = self.listed.len();
             self.listed.retain(|one| one.position.activity_id != *activity);
             if self.listed.len() == there {
@@ -119,7 +119,7 @@ impl Inbox {
 
     fn pack(&self) -> Vec<u8> {
         let mut packer = Packer::default();
-        for Listed { position, count } in &self.listed {
+        for UnreadNotification { position, count } in &self.listed {
             packer.instant(position.last_at);
             packer.text(position.activity_id.as_str());
             packer.number(*count);
@@ -138,7 +138,7 @@ impl State for Inbox {
                 let last_at = unpacker.instant()?;
                 let activity_id = ActivityId::new(unpacker.text()?).ok()?;
                 let position = NotificationKey { last_at, activity_id, behind: None };
-                listed.push_back(Listed { position, count: unpacker.number()? });
+                listed.push_back(UnreadNotification { position, count: unpacker.number()? });
             }
             Some(listed)
         })?;

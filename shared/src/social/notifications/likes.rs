@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
 use super::group::{LikeGroup, Liker, Unread};
-use super::inbox::Listing;
+use super::inbox::LikesListing;
 use super::keys::{self, NotificationKey};
 use super::mark::Mark;
 use super::read::ReadNotification;
@@ -16,7 +16,7 @@ use crate::platform::dynamo::item::{Item, Key, Row, number, text, truth};
 use crate::platform::projection::{Change, Fold, Late, Note, Recent, State};
 use crate::platform::values::{ActivityId, ActorId, Timestamp, ViewerId};
 use crate::social::activities::owner::{self, Owner};
-use crate::social::likes::{self, LikeCount, Recorded};
+use crate::social::likes::{self, LikeCount, RecordedLike};
 
 /// The likes of an activity, and the notifications of its actor. Attributes without content are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -140,8 +140,8 @@ impl ActivityLikes {
 
     /// Its listing in its actor's inbox.
     #[must_use]
-    pub fn listing(&self) -> Option<Listing> {
-        self.unread().map(|all| Listing { count: all.count, last_at: all.last_at })
+    pub fn listing(&self) -> Option<LikesListing> {
+        self.unread().map(|all| LikesListing { count: all.count, last_at: all.last_at })
     }
 
     /// The notification that was read last, unless all of its viewers were erased.
@@ -167,7 +167,7 @@ impl ActivityLikes {
     }
 
     /// Sets the owner of the activity, with their own like of it, which they are not notified of.
-    pub fn set_owner(&mut self, owner: Owner, own: Option<&Recorded>) {
+    pub fn set_owner(&mut self, owner: Owner, own: Option<&RecordedLike>) {
         if owner.deleted {
             self.delete();
         }
@@ -198,12 +198,12 @@ impl ActivityLikes {
         &mut self,
         viewer: ViewerId,
         activity: &ActivityId,
-        before: Option<Recorded>,
-        after: Option<Recorded>,
+        before: Option<RecordedLike>,
+        after: Option<RecordedLike>,
     ) {
-        let liked = |recorded: Option<Recorded>| recorded.is_some_and(|r| r.state.on);
+        let liked = |recorded: Option<RecordedLike>| recorded.is_some_and(|r| r.state.on);
         self.counted.count += i64::from(liked(after)) - i64::from(liked(before));
-        let first = |recorded: Option<Recorded>| recorded.and_then(|r| r.first_liked_at);
+        let first = |recorded: Option<RecordedLike>| recorded.and_then(|r| r.first_liked_at);
         match (first(before), first(after)) {
             (None, Some(at)) => self.liked(Liker { at, viewer_id: viewer }),
             (Some(before), Some(after)) if before != after => {
@@ -386,9 +386,9 @@ impl Fold for ActivityLikes {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         let Key { pk, sk } = &change.key;
         if let Some((viewer, activity)) = likes::keys::of_like(pk, sk) {
-            let (before, after) = rows(change, facts, Recorded::read)?;
+            let (before, after) = rows(change, facts, RecordedLike::read)?;
             let told = [before, after].map(|row| {
-                let ever_liked = row.filter(|row: &Recorded| row.first_liked_at.is_some());
+                let ever_liked = row.filter(|row: &RecordedLike| row.first_liked_at.is_some());
                 ever_liked.map(|row| row.state.on)
             });
             self.counted.recent.note(&viewer, told, Late::of(change));

@@ -56,7 +56,7 @@ mod store;
 pub use command::{MarkRead, Marked, ReadThrough};
 pub use group::{LikeGroup, Liker, NAMED, Unread};
 pub use id::NotificationId;
-pub use inbox::{Inbox, Listed, Listing};
+pub use inbox::{Inbox, LikesListing, UnreadNotification};
 pub use likes::{ActivityLikes, Numbers};
 pub use mark::{Mark, Marks};
 pub use page::{After, Carried, Notification, NotificationPage, NotificationsQuery};

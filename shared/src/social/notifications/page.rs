@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::inbox::{Inbox, Listed};
+use super::inbox::{Inbox, UnreadNotification};
 use super::keys::{self, NotificationKey};
 use super::read::ReadNotification;
 use super::store::Notifications;
@@ -93,14 +93,14 @@ enum Candidate {
 
 /// The positions of a page, latest first.
 #[derive(Clone)]
-struct Range {
+struct NotificationRange {
     /// It begins behind this.
     after: Option<NotificationKey>,
     /// The last one; `None` if it goes to the end.
     last: Option<NotificationKey>,
 }
 
-impl Range {
+impl NotificationRange {
     fn has(&self, position: &NotificationKey) -> bool {
         let is_behind = self.after.as_ref().is_none_or(|after| position < after);
         is_behind && self.last.as_ref().is_none_or(|last| position >= last)
@@ -110,9 +110,9 @@ impl Range {
 type ActivityViews = BTreeMap<ActivityId, ActivityLikes>;
 
 /// The rows and views that were read for a page.
-struct Reading {
+struct NotificationReading {
     inbox: View<Inbox>,
-    range: Range,
+    range: NotificationRange,
     items: Vec<Notification>,
     /// Unread likes of all notifications.
     unread: i128,
@@ -162,21 +162,22 @@ impl Notifications {
         viewer: &ViewerId,
         wanted: &NotificationsQuery,
         now: Timestamp,
-    ) -> Result<Reading, DynamoError> {
+    ) -> Result<NotificationReading, DynamoError> {
         let NotificationsQuery { limit, after, unread_only } = wanted;
         let (inbox, mut found, mut rest) = self.begin(viewer, wanted).await?;
         let after = after.as_ref().map(|after| after.position.clone());
-        let mut reading = Reading {
+        let mut reading = NotificationReading {
             unread: i128::from(inbox.state.unread()),
             inbox,
-            range: Range { last: after.clone(), after },
+            range: NotificationRange { last: after.clone(), after },
             items: Vec::new(),
             views: BTreeMap::new(),
             has_moved: false,
         };
         loop {
             let missing = limit + 1 - reading.items.len();
-            let mut here = Range { after: reading.range.last.take(), last: rest.take() };
+            let mut here =
+                NotificationRange { after: reading.range.last.take(), last: rest.take() };
             let mut candidates = listed_apart(&found, now, *unread_only)?;
             let listed = reading.inbox.state.listed().filter(|one| here.has(&one.position));
             candidates.extend(listed.map(|l| (l.position.clone(), Candidate::Unread(l.count))));
@@ -205,8 +206,9 @@ impl Notifications {
                 return Ok(reading);
             }
             let missing = limit + 1 - reading.items.len();
-            (found, rest) =
-                self.rows(viewer, &Range { after: last, last: None }, Some(missing)).await?;
+            (found, rest) = self
+                .rows(viewer, &NotificationRange { after: last, last: None }, Some(missing))
+                .await?;
         }
     }
 
@@ -215,7 +217,7 @@ impl Notifications {
     async fn read_meanwhile(
         &self,
         viewer: &ViewerId,
-        reading: &Reading,
+        reading: &NotificationReading,
         now: Timestamp,
     ) -> Result<Vec<Notification>, DynamoError> {
         let (rows, _) = self.rows(viewer, &reading.range, None).await?;
@@ -245,7 +247,7 @@ impl Notifications {
         now: Timestamp,
     ) -> Result<Option<NotificationPage>, DynamoError> {
         let NotificationsQuery { limit, unread_only, .. } = wanted;
-        let mut range = Range { after: Some(after.clone()), last: None };
+        let mut range = NotificationRange { after: Some(after.clone()), last: None };
         let (rows, rest) = self.rows(viewer, &range, Some(limit + 1)).await?;
         range.last = rest;
         let mut candidates = listed_apart(&rows, now, *unread_only)?;
@@ -260,7 +262,7 @@ impl Notifications {
         let (items, _) = shown_of(candidates, &views);
         let is_whole = range.last.is_none() || items.len() > *limit;
         let unread = i128::from(inbox.state.unread());
-        let reading = Reading { inbox, range, items, unread, views, has_moved: false };
+        let reading = NotificationReading { inbox, range, items, unread, views, has_moved: false };
         Ok(is_whole.then(|| NotificationPage::of(reading, *limit)))
     }
 
@@ -273,12 +275,12 @@ impl Notifications {
         let after = after.as_ref().map(|after| after.position.clone());
         if after.is_some() {
             let inbox = self.views.read(keys::inbox(viewer), View::read_from).await?;
-            let range = Range { after, last: None };
+            let range = NotificationRange { after, last: None };
             let (rows, rest) = self.rows(viewer, &range, Some(limit + 1)).await?;
             return Ok((inbox, rows, rest));
         }
         // It has the greatest key, so the query begins with it.
-        let range = Range { after, last: None };
+        let range = NotificationRange { after, last: None };
         let (mut rows, rest) = self.rows(viewer, &range, Some(limit + 2)).await?;
         let inbox = rows.first().filter(|row| is_inbox(row)).map(View::read_from).transpose()?;
         if inbox.is_some() {
@@ -291,7 +293,7 @@ impl Notifications {
     async fn rows(
         &self,
         viewer: &ViewerId,
-        Range { after, last }: &Range,
+        NotificationRange { after, last }: &NotificationRange,
         limit: Option<usize>,
     ) -> Result<(Vec<Row<'_>>, Option<NotificationKey>), DynamoError> {
         let mut values = vec![(":pk", text(keys::of_viewer(viewer)))];
@@ -377,7 +379,7 @@ fn listed_apart(
     for row in rows {
         let position = NotificationKey::of(row)?;
         if position.behind.is_none() {
-            let Listed { count, .. } = Listed::read(row)?;
+            let UnreadNotification { count, .. } = UnreadNotification::read(row)?;
             candidates.push((position, Candidate::Unread(count)));
         } else if !unread_only && let Some(read) = ReadNotification::read(row, now)? {
             candidates.push((position, Candidate::Read(read)));
@@ -417,8 +419,8 @@ fn shown_of(
 
 impl NotificationPage {
     /// The first of what was read, and where to continue if there are more.
-    fn of(reading: Reading, limit: usize) -> Self {
-        let Reading { inbox, mut items, unread, .. } = reading;
+    fn of(reading: NotificationReading, limit: usize) -> Self {
+        let NotificationReading { inbox, mut items, unread, .. } = reading;
         items.sort_by_key(|item| std::cmp::Reverse(item.position()));
         // One that has moved between two queries is in both.
         let mut seen = BTreeSet::new();

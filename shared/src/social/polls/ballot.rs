@@ -78,9 +78,9 @@ impl Cast {
 
 /// The votes of a viewer, by instant and in the order in which they count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct History(Vec<(Timestamp, Cast)>);
+pub struct VoteHistory(Vec<(Timestamp, Cast)>);
 
-impl History {
+impl VoteHistory {
     /// Reads it from its row.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use aws_sdk_dynamodb::types::AttributeValue;
 
-    fn history(votes: &[(i64, &[&str])]) -> History {
+    fn history(votes: &[(i64, &[&str])]) -> VoteHistory {
         let element = |at, text| {
             vote_encoding::write(
                 Timestamp::from_unix_millis(at),
@@ -152,7 +152,7 @@ mod tests {
         let elements =
             votes.iter().flat_map(|(at, votes)| votes.iter().map(|text| element(*at, text)));
         let item = Item::from([(VOTES.to_owned(), AttributeValue::Ss(elements.collect()))]);
-        History::read(&Row { table: "facts", item }).expect("a history")
+        VoteHistory::read(&Row { table: "facts", item }).expect("a history")
     }
 
     #[test]

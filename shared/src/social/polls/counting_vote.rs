@@ -1,6 +1,6 @@
 //! The vote of a person that a poll's view has counted.
 
-use super::{History, Rules};
+use super::{PollRules, VoteHistory};
 use crate::platform::projection::CountedValue;
 use crate::platform::values::{Packer, Timestamp, Unpacker};
 
@@ -15,7 +15,7 @@ pub(super) struct CountingVote {
 
 impl CountingVote {
     /// The counting vote of a history; empty if no vote counts.
-    pub(super) fn of(voted: &History, rules: &Rules, end: Timestamp) -> Option<Self> {
+    pub(super) fn of(voted: &VoteHistory, rules: &PollRules, end: Timestamp) -> Option<Self> {
         let (at, cast) = voted.between(rules.opens_at, end, &rules.choices).next_back()?;
         let index = rules.choices.iter().position(|choice| choice.as_str() == cast.as_str());
         let choice = index.and_then(|index| u8::try_from(index).ok());

@@ -9,7 +9,7 @@ use crate::platform::values::{ActorId, Choice, Payload, PollId, Timestamp};
 
 /// The rules that decide which votes of a poll count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
+pub struct PollRules {
     /// The actor who may close it early.
     pub actor_id: ActorId,
     /// The choices, in the order in which they are shown.
@@ -20,7 +20,7 @@ pub struct Rules {
     pub closes_at: Timestamp,
 }
 
-impl Rules {
+impl PollRules {
     /// Reads them from an item that has them.
     ///
     /// # Errors
@@ -51,13 +51,13 @@ impl Rules {
 
 /// What was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
-    pub rules: Rules,
+pub struct PollDefinition {
+    pub rules: PollRules,
     /// What the product keeps there.
     pub payload: Payload,
 }
 
-impl Definition {
+impl PollDefinition {
     /// Reads it from its row.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Definition {
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let payload = Payload::stored(row.text("payload")?)
             .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
-        Ok(Self { rules: Rules::read(row)?, payload })
+        Ok(Self { rules: PollRules::read(row)?, payload })
     }
 
     pub(super) fn write(&self) -> Item {
@@ -75,10 +75,10 @@ impl Definition {
     }
 }
 
-impl From<PollOpened> for (PollId, Definition) {
+impl From<PollOpened> for (PollId, PollDefinition) {
     fn from(opened: PollOpened) -> Self {
         let PollOpened { poll_id, actor_id, choices, opens_at, closes_at, payload } = opened;
-        let rules = Rules { actor_id, choices, opens_at, closes_at };
-        (poll_id, Definition { rules, payload })
+        let rules = PollRules { actor_id, choices, opens_at, closes_at };
+        (poll_id, PollDefinition { rules, payload })
     }
 }

@@ -6,7 +6,7 @@ use std::iter;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::ballot::{self, BYTES, ERASED_AT, RECORDED_AT, VOTES};
-use super::{Cast, History, Polls, Vote, keys, vote_encoding};
+use super::{Cast, Polls, Vote, VoteHistory, keys, vote_encoding};
 use crate::platform::dynamo::item::{Item, Key, Row, number, text};
 use crate::platform::dynamo::{Changed, DynamoError, Update};
 use crate::platform::ledger::FORGET_AT;
@@ -20,7 +20,7 @@ const MOST: usize = 64;
 const ATTEMPTS: usize = 8;
 
 /// The votes of a process that wait to be recorded, by row.
-pub type VoteQueues = GroupCommit<Key, NewVote, Recorded>;
+pub type VoteQueues = GroupCommit<Key, NewVote, RecordedVote>;
 
 /// A vote that is not recorded yet.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub struct NewVote {
 
 /// The outcome of a vote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordedVote {
     /// It is on record, or lies before an erasure of its viewer.
     Done,
     /// The viewer's row, with room for this many bytes of votes, is full.
@@ -44,7 +44,7 @@ impl Polls {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn vote(&self, vote: &Vote, now: Timestamp) -> Result<Recorded, DynamoError> {
+    pub async fn vote(&self, vote: &Vote, now: Timestamp) -> Result<RecordedVote, DynamoError> {
         let key = keys::vote(&vote.viewer_id, &vote.poll_id);
         let new = NewVote { at: vote.at, cast: Cast::of(vote.choice.clone()), now };
         let mut place = self.queues.join(key.clone(), new);
@@ -66,7 +66,11 @@ impl Polls {
     }
 
     /// Records votes of one row.
-    async fn record(&self, key: &Key, votes: &[&NewVote]) -> Result<Vec<Recorded>, DynamoError> {
+    async fn record(
+        &self,
+        key: &Key,
+        votes: &[&NewVote],
+    ) -> Result<Vec<RecordedVote>, DynamoError> {
         let table = self.facts.table();
         let most = ballot::max_bytes(table.limits());
         let element = |vote: &NewVote| vote_encoding::write(vote.at, &vote.cast);
@@ -88,7 +92,7 @@ impl Polls {
                 Changed::Refused(item) => Row { table: table.name(), item },
             };
             let erased_at: Option<Timestamp> = row.optional(ERASED_AT, "an instant")?;
-            let history = History::read(&row)?;
+            let history = VoteHistory::read(&row)?;
             left.retain(|_, NewVote { at, cast, .. }| {
                 erased_at.is_none_or(|erased_at| *at > erased_at) && !history.has(*at, cast)
             });
@@ -100,8 +104,8 @@ impl Polls {
             fitting = fitting_into(most.saturating_sub(bytes), &left);
         }
         let outcome = |vote: &&NewVote| match left.contains_key(&element(vote)) {
-            true => Recorded::Full(most),
-            false => Recorded::Done,
+            true => RecordedVote::Full(most),
+            false => RecordedVote::Done,
         };
         Ok(votes.iter().map(outcome).collect())
     }

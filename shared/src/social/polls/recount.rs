@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::sum_changes::{self, Event};
+use super::sum_changes::{self, VoteEvent};
 use super::tally::{self, PollTally};
-use super::{History, Rules};
+use super::{PollRules, VoteHistory};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::{Item, Key, Row};
 use crate::platform::values::{ActorId, Choice, Timestamp};
@@ -33,7 +33,7 @@ pub struct Sums {
 pub struct EventDigest(u64);
 
 impl EventDigest {
-    pub(super) fn add(&mut self, event: Event) {
+    pub(super) fn add(&mut self, event: VoteEvent) {
         let mut sums = [0; 32];
         event.add(&mut sums, 1);
         for (index, sum) in (0_u64..).zip(sums) {
@@ -64,19 +64,19 @@ fn mixed(number: u64) -> u64 {
 /// The votes of a poll, recounted.
 #[derive(Debug, Clone)]
 pub struct Recount {
-    rules: Rules,
+    rules: PollRules,
     end: Timestamp,
     sums: Vec<i64>,
     digest: EventDigest,
     /// Only kept if the view may have to be repaired.
-    events: Option<Vec<Event>>,
+    events: Option<Vec<VoteEvent>>,
 }
 
 impl Recount {
     /// Begins with the definition of the poll and its ends.
     #[must_use]
     pub fn new(
-        rules: Rules,
+        rules: PollRules,
         ends: impl IntoIterator<Item = (ActorId, Timestamp)>,
         keeps_events: bool,
     ) -> Self {
@@ -92,8 +92,8 @@ impl Recount {
     }
 
     /// Adds the votes of one viewer.
-    pub fn add(&mut self, history: &History) {
-        for event in sum_changes::between(&History::default(), history, &self.rules) {
+    pub fn add(&mut self, history: &VoteHistory) {
+        for event in sum_changes::between(&VoteHistory::default(), history, &self.rules) {
             if event.at < self.end {
                 event.add(&mut self.sums, 1);
                 self.digest.add(event);
@@ -129,7 +129,7 @@ impl Recount {
     }
 }
 
-impl Rules {
+impl PollRules {
     pub(super) fn sums(&self, end: Timestamp, votes: Vec<i64>) -> Sums {
         let Self { actor_id, choices, opens_at, .. } = self.clone();
         Sums { actor_id, opens_at, closes_at: end, choices, votes }

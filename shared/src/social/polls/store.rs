@@ -3,7 +3,7 @@
 use futures::future::try_join3;
 
 use super::ballot::RECORDED_AT;
-use super::{Definition, History, PollClosed, PollTally, Rules, VoteQueues, keys};
+use super::{PollClosed, PollDefinition, PollRules, PollTally, VoteHistory, VoteQueues, keys};
 use crate::platform::dynamo::item::{Row, text};
 use crate::platform::dynamo::{DynamoError, Update};
 use crate::platform::facts::{Claim, Facts};
@@ -14,7 +14,7 @@ use crate::platform::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
 /// A poll, as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poll {
-    pub definition: Definition,
+    pub definition: PollDefinition,
     /// The first instant at which votes no longer count.
     pub end: Timestamp,
     /// How many votes each choice has, in the order of the choices.
@@ -48,8 +48,12 @@ impl Polls {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn open(&self, poll: &PollId, definition: &Definition) -> Result<Claim, DynamoError> {
-        let is_same = |there: &Row<'_>| Ok(Definition::read(there)? == *definition);
+    pub async fn open(
+        &self,
+        poll: &PollId,
+        definition: &PollDefinition,
+    ) -> Result<Claim, DynamoError> {
+        let is_same = |there: &Row<'_>| Ok(PollDefinition::read(there)? == *definition);
         self.facts.claim(keys::opened(poll), definition.write(), is_same).await
     }
 
@@ -84,8 +88,8 @@ impl Polls {
         let opened = self.facts.unerased(keys::opened(poll));
         let (opened, row, mut view) = try_join3(opened, own, self.view(poll)).await?;
         let Some(opened) = opened else { return Ok(None) };
-        let definition = Definition::read(&opened)?;
-        let own = row.as_ref().map(History::read).transpose()?.unwrap_or_default();
+        let definition = PollDefinition::read(&opened)?;
+        let own = row.as_ref().map(VoteHistory::read).transpose()?.unwrap_or_default();
         let mut counted = Own::Unknown;
         if let Some(viewer) = viewer {
             let recorded_at = row.map(|row| row.optional(RECORDED_AT, "an instant")).transpose()?;
@@ -119,9 +123,9 @@ impl Polls {
     }
 
     /// The definition of a poll, if it was opened.
-    pub async fn definition(&self, poll: &PollId) -> Result<Option<Definition>, DynamoError> {
+    pub async fn definition(&self, poll: &PollId) -> Result<Option<PollDefinition>, DynamoError> {
         let row = self.facts.unerased(keys::opened(poll)).await?;
-        row.as_ref().map(Definition::read).transpose()
+        row.as_ref().map(PollDefinition::read).transpose()
     }
 
     /// The actor and the end of a poll that its own actor has closed early.
@@ -130,7 +134,7 @@ impl Polls {
         poll: &PollId,
     ) -> Result<Option<(ActorId, Timestamp)>, DynamoError> {
         let Some(definition) = self.definition(poll).await? else { return Ok(None) };
-        let Rules { actor_id, closes_at, .. } = definition.rules;
+        let PollRules { actor_id, closes_at, .. } = definition.rules;
         let end = self.ended(poll, &actor_id).await?;
         Ok(end.filter(|end| *end < closes_at).map(|end| (actor_id, end)))
     }
@@ -146,9 +150,13 @@ impl Polls {
     }
 
     /// All votes of a viewer in a poll, whether they count or not.
-    pub async fn history(&self, viewer: &ViewerId, poll: &PollId) -> Result<History, DynamoError> {
+    pub async fn history(
+        &self,
+        viewer: &ViewerId,
+        poll: &PollId,
+    ) -> Result<VoteHistory, DynamoError> {
         let row = self.row(viewer, poll).await?;
-        Ok(row.as_ref().map(History::read).transpose()?.unwrap_or_default())
+        Ok(row.as_ref().map(VoteHistory::read).transpose()?.unwrap_or_default())
     }
 
     async fn row(&self, viewer: &ViewerId, poll: &PollId) -> Result<Option<Row<'_>>, DynamoError> {

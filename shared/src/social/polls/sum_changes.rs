@@ -6,18 +6,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{Cast, History, Rules};
+use super::{Cast, PollRules, VoteHistory};
 use crate::platform::values::{Choice, Packer, Timestamp, Unpacker};
 
 /// From one instant on the vote of a viewer is another one: the place of a choice in the poll's list, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Event {
+pub(super) struct VoteEvent {
     pub(super) at: Timestamp,
     from: Option<u8>,
     to: Option<u8>,
 }
 
-impl Event {
+impl VoteEvent {
     fn reversed(self) -> Self {
         Self { at: self.at, from: self.to, to: self.from }
     }
@@ -35,7 +35,7 @@ impl Event {
 }
 
 /// The events of one viewer's history.
-fn of_history(history: &History, rules: &Rules) -> BTreeSet<Event> {
+fn of_history(history: &VoteHistory, rules: &PollRules) -> BTreeSet<VoteEvent> {
     let index = |choice: &Choice| rules.choices.iter().position(|one| one == choice);
     let (mut events, mut from) = (BTreeSet::new(), None);
     for (at, cast) in history.between(rules.opens_at, rules.closes_at, &rules.choices) {
@@ -44,7 +44,7 @@ fn of_history(history: &History, rules: &Rules) -> BTreeSet<Event> {
             Cast::Withdrawn => None,
         };
         if from != to {
-            events.insert(Event { at, from, to });
+            events.insert(VoteEvent { at, from, to });
             from = to;
         }
     }
@@ -52,19 +52,23 @@ fn of_history(history: &History, rules: &Rules) -> BTreeSet<Event> {
 }
 
 /// The difference of events between two histories.
-pub(super) fn between(before: &History, after: &History, rules: &Rules) -> Vec<Event> {
+pub(super) fn between(
+    before: &VoteHistory,
+    after: &VoteHistory,
+    rules: &PollRules,
+) -> Vec<VoteEvent> {
     let (before, after) = (of_history(before, rules), of_history(after, rules));
     let gone = before.difference(&after).map(|event| event.reversed());
     gone.chain(after.difference(&before).copied()).collect()
 }
 
 /// Events as stored. Their instants are close together, so each has the time since the one before.
-pub(super) fn pack(events: &[Event]) -> Vec<u8> {
+pub(super) fn pack(events: &[VoteEvent]) -> Vec<u8> {
     let mut events = events.to_vec();
     events.sort_unstable();
     let mut packer = Packer::default();
     let mut last = 0;
-    for (index, Event { at, from, to }) in events.into_iter().enumerate() {
+    for (index, VoteEvent { at, from, to }) in events.into_iter().enumerate() {
         match index {
             0 => packer.instant(at),
             // They are sorted.
@@ -79,9 +83,9 @@ pub(super) fn pack(events: &[Event]) -> Vec<u8> {
 }
 
 /// What [`pack`] has written.
-pub(super) fn unpack(bytes: &[u8]) -> Option<Vec<Event>> {
+pub(super) fn unpack(bytes: &[u8]) -> Option<Vec<VoteEvent>> {
     let mut unpacker = Unpacker::new(bytes);
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<VoteEvent> = Vec::new();
     while !unpacker.is_empty() {
         let at = match events.last() {
             None => unpacker.instant()?,
@@ -91,7 +95,7 @@ pub(super) fn unpack(bytes: &[u8]) -> Option<Vec<Event>> {
             0 => Some(None),
             index => u8::try_from(index - 1).ok().map(Some),
         };
-        events.push(Event { at, from: choice()?, to: choice()? });
+        events.push(VoteEvent { at, from: choice()?, to: choice()? });
     }
     Some(events)
 }
@@ -101,10 +105,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn events() -> impl Strategy<Value = Vec<Event>> {
+    fn events() -> impl Strategy<Value = Vec<VoteEvent>> {
         let choice = || proptest::option::of(0..32_u8);
         let event = (0..4_000_000_000_000_i64, choice(), choice());
-        let event = event.prop_map(|(at, from, to)| Event {
+        let event = event.prop_map(|(at, from, to)| VoteEvent {
             at: Timestamp::from_unix_millis(at),
             from,
             to,

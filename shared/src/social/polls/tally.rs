@@ -11,8 +11,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::counting_vote::CountingVote;
 use super::keys::{EVENTS, PollRow};
-use super::sum_changes::{self, Event};
-use super::{EventDigest, History, Rules, Sums};
+use super::sum_changes::{self, VoteEvent};
+use super::{EventDigest, PollRules, Sums, VoteHistory};
 use crate::platform::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::platform::dynamo::{DynamoError, Limits};
 use crate::platform::projection::{
@@ -35,11 +35,11 @@ const FIRST: &str = "blocks_from";
 /// The sums of a poll.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PollTally {
-    rules: Option<Rules>,
+    rules: Option<PollRules>,
     /// The end of the poll that the sums are based on.
     end: Option<Timestamp>,
     sums: Vec<i64>,
-    latest: Vec<Event>,
+    latest: Vec<VoteEvent>,
     /// The number of the first block of events.
     first: u64,
     /// The number after the last block of events.
@@ -61,9 +61,9 @@ struct Closing {
 
 /// What a change of a row of the facts means.
 enum PollFact {
-    Opened(Rules),
+    Opened(PollRules),
     Ended(ActorId, Timestamp),
-    Voted(ViewerId, History, History),
+    Voted(ViewerId, VoteHistory, VoteHistory),
     Nothing,
 }
 
@@ -73,14 +73,14 @@ impl PollFact {
         let (before, after) = (row(&change.before), row(&change.after));
         Ok(match (PollRow::of(&change.key), after) {
             (Some(PollRow::Opened(_)), Some(after)) if before.is_none() => {
-                Self::Opened(Rules::read(&after)?)
+                Self::Opened(PollRules::read(&after)?)
             }
             (Some(PollRow::End(_, actor)), Some(after)) => {
                 Self::Ended(actor, after.parsed("at", "an instant")?)
             }
             (Some(PollRow::Vote(viewer, _)), after) => {
                 let read = |row: Option<Row<'_>>| {
-                    row.as_ref().map_or_else(|| Ok(History::default()), History::read)
+                    row.as_ref().map_or_else(|| Ok(VoteHistory::default()), VoteHistory::read)
                 };
                 Self::Voted(viewer, read(before)?, read(after)?)
             }
@@ -112,7 +112,7 @@ impl PollTally {
     /// in which that vote was counted ([`recent`](crate::platform::projection::caller_part)).
     pub(super) fn votes_with(
         &self,
-        voted: &History,
+        voted: &VoteHistory,
         counted: Own<CountingVote>,
         choices: usize,
     ) -> (Vec<u64>, Option<Choice>) {
@@ -191,7 +191,7 @@ impl PollTally {
     /// A view with the sums of the facts, with blocks of these numbers.
     pub(super) fn recounted(
         &self,
-        rules: Rules,
+        rules: PollRules,
         end: Timestamp,
         sums: Vec<i64>,
         Range { start, end: blocks }: Range<u64>,
@@ -261,9 +261,9 @@ impl PollTally {
 
 impl Closing {
     /// CountingVote events that lie between its end and the one before.
-    fn count(&mut self, events: &[Event], before: Option<Timestamp>) {
+    fn count(&mut self, events: &[VoteEvent], before: Option<Timestamp>) {
         let is_gone =
-            |event: &&Event| event.at >= self.end && before.is_none_or(|end| event.at < end);
+            |event: &&VoteEvent| event.at >= self.end && before.is_none_or(|end| event.at < end);
         let mut gone = std::mem::take(&mut self.gone);
         events.iter().filter(is_gone).for_each(|event| event.add(&mut gone, 1));
         self.gone = gone;
@@ -313,7 +313,7 @@ impl State for PollTally {
         if !row.item.contains_key("choices") {
             return Ok(Self { waiting, recent: Recent::read(row)?, ..Self::default() });
         }
-        let rules = Rules::read(row)?;
+        let rules = PollRules::read(row)?;
         let sum = |value: &AttributeValue| value.as_n().ok()?.parse().ok();
         let sums = row.item.get("votes").and_then(|votes| votes.as_l().ok());
         let sums = sums.and_then(|sums| sums.iter().map(sum).collect::<Option<Vec<i64>>>());
@@ -423,14 +423,14 @@ impl Blocks for PollTally {
 }
 
 /// A block of events, beside the view at a key.
-pub(super) fn block(view: &Key, number: u64, events: &[Event]) -> Item {
+pub(super) fn block(view: &Key, number: u64, events: &[VoteEvent]) -> Item {
     let mut block = Key { pk: view.pk.clone(), sk: sort_key(number) }.into_item();
     block.insert(EVENTS_OF.to_owned(), AttributeValue::B(Blob::new(sum_changes::pack(events))));
     block
 }
 
 /// The events in a block.
-pub(super) fn events_of(block: &Row<'_>) -> Result<Vec<Event>, DynamoError> {
+pub(super) fn events_of(block: &Row<'_>) -> Result<Vec<VoteEvent>, DynamoError> {
     Ok(block.packed(EVENTS_OF, "events", sum_changes::unpack)?.unwrap_or_default())
 }
 

@@ -30,7 +30,7 @@ use super::{Rooms, keys};
 use crate::platform::dynamo::item::{Item, Key, Row};
 use crate::platform::dynamo::{BATCH_GET, Condition, DynamoError, Put};
 use crate::platform::ledger::LedgerKey;
-use crate::platform::runtime::group_commit::{GroupCommit, Place, Waiting};
+use crate::platform::runtime::group_commit::{GroupCommit, Place, WaitingWork};
 use crate::platform::runtime::retry::Backoff;
 use crate::platform::values::RoomId;
 
@@ -150,7 +150,7 @@ impl Rooms {
 }
 
 /// True if a row with these messages has room for another one.
-fn fits(taken: &[Waiting<Arrival, ()>], next: &Arrival) -> bool {
+fn fits(taken: &[WaitingWork<Arrival, ()>], next: &Arrival) -> bool {
     let size = |it: &Arrival| it.payload.as_json().len();
     let bytes: usize = taken.iter().map(|it| size(&it.work)).sum();
     taken.len() < MOST && bytes + size(next) <= MOST_BYTES

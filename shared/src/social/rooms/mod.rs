@@ -92,7 +92,7 @@ pub use command::{MembershipChange, MessageDeleted, MessagePosted};
 pub use keys::{MessageKey, RoomItem};
 pub use membership::Entrance;
 pub use posting::{Claimed, Posted, TOMBSTONES_KEPT};
-pub use reading::{Effort, Message, MessageList, MessagesQuery, Stored};
+pub use reading::{Effort, MessageList, MessagesQuery, RoomMessage, StoredRow};
 pub use record::{OnRecord, Reason, WrongRow};
 pub use shards::{Room, Shards};
 

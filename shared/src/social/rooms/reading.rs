@@ -21,7 +21,7 @@ const UNIT: usize = 4_096;
 
 /// A message, as it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct RoomMessage {
     pub sort_key: SortKey,
     pub author_id: ViewerId,
     pub payload: Payload,
@@ -31,7 +31,7 @@ pub struct Message {
 
 /// What is stored at the key of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
+pub enum StoredRow {
     Message,
     Tombstone,
 }
@@ -98,7 +98,7 @@ impl Rooms {
         list: MessageList<'_>,
         asked: MessagesQuery<'_>,
         effort: &mut Effort,
-    ) -> Result<RowChunk<Message>, DynamoError> {
+    ) -> Result<RowChunk<RoomMessage>, DynamoError> {
         let MessagesQuery { span, after, wanted, until } = asked;
         let mut parts: Vec<_> =
             list.partitions().into_iter().map(|pk| Part::new(pk, after)).collect();
@@ -125,10 +125,10 @@ impl Rooms {
     }
 
     /// What is stored at the key of a row, if anything.
-    pub async fn stored(&self, row: LedgerKey) -> Result<Option<Stored>, DynamoError> {
+    pub async fn stored(&self, row: LedgerKey) -> Result<Option<StoredRow>, DynamoError> {
         let Some(row) = self.ledger.get(row).await? else { return Ok(None) };
         let deleted = row.flag("deleted")?;
-        Ok(Some(if deleted { Stored::Tombstone } else { Stored::Message }))
+        Ok(Some(if deleted { StoredRow::Tombstone } else { StoredRow::Message }))
     }
 
     /// One call of a query of a partition.
@@ -138,7 +138,7 @@ impl Rooms {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<RowChunk<Message>, DynamoError> {
+    ) -> Result<RowChunk<RoomMessage>, DynamoError> {
         RowChunk::read(&self.ledger, pk, span, after, limit, message).await
     }
 }
@@ -147,7 +147,7 @@ impl Rooms {
 #[derive(Debug)]
 struct Part {
     pk: String,
-    rows: Vec<Message>,
+    rows: Vec<RoomMessage>,
     read: usize,
     /// The bytes that were read.
     bytes: usize,
@@ -162,11 +162,11 @@ impl Part {
         Self { pk, rows: Vec::new(), read: 0, bytes: 0, next, ended: false }
     }
 
-    fn append(&mut self, more: RowChunk<Message>, until: ArrivalPosition) {
+    fn append(&mut self, more: RowChunk<RoomMessage>, until: ArrivalPosition) {
         let payloads: usize = more.rows.iter().map(|it| it.payload.as_json().len()).sum();
         self.bytes += payloads + more.read * ROW_BYTES;
         self.read += more.read;
-        let is_in_time = |it: &Message| it.arrived <= until;
+        let is_in_time = |it: &RoomMessage| it.arrived <= until;
         self.rows.extend(more.rows.into_iter().filter(is_in_time));
         self.ended = more.next.is_none();
         self.next = more.next;
@@ -181,7 +181,7 @@ impl Part {
         (!self.ended).then(|| self.next.clone().unwrap_or_else(start))
     }
 
-    fn chunk(self, order: Order) -> RowChunk<Message> {
+    fn chunk(self, order: Order) -> RowChunk<RoomMessage> {
         let next = self.end(order);
         RowChunk { rows: self.rows, read: self.read, next }
     }
@@ -198,7 +198,7 @@ fn used(parts: &[Part]) -> usize {
     parts.iter().map(|part| part.bytes / UNIT + 1).sum()
 }
 
-fn key(message: &Message) -> String {
+fn key(message: &RoomMessage) -> String {
     message.sort_key.to_string()
 }
 
@@ -221,7 +221,7 @@ fn behind(parts: &[Part], order: Order, wanted: usize) -> Vec<usize> {
 }
 
 /// Cuts messages to the wanted number; what follows is read again.
-fn cut(mut all: RowChunk<Message>, wanted: usize) -> RowChunk<Message> {
+fn cut(mut all: RowChunk<RoomMessage>, wanted: usize) -> RowChunk<RoomMessage> {
     if all.rows.len() > wanted {
         all.rows.truncate(wanted);
         all.next = all.rows.last().map(key);
@@ -230,7 +230,7 @@ fn cut(mut all: RowChunk<Message>, wanted: usize) -> RowChunk<Message> {
 }
 
 /// Reads a message; `None` if it was deleted.
-fn message(row: &Row<'_>) -> Result<Option<Message>, DynamoError> {
+fn message(row: &Row<'_>) -> Result<Option<RoomMessage>, DynamoError> {
     if row.flag("deleted")? {
         return Ok(None);
     }
@@ -238,7 +238,7 @@ fn message(row: &Row<'_>) -> Result<Option<Message>, DynamoError> {
     let payload = Payload::stored(row.text("payload")?)
         .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
     let author_id = row.parsed("author_id", "an id")?;
-    Ok(Some(Message { sort_key, author_id, payload, arrived: ArrivalPosition::read(row)? }))
+    Ok(Some(RoomMessage { sort_key, author_id, payload, arrived: ArrivalPosition::read(row)? }))
 }
 
 #[cfg(test)]
@@ -247,11 +247,11 @@ mod tests {
     use crate::platform::values::{ActivityId, Timestamp};
     use proptest::prelude::*;
 
-    fn said(millis: i64) -> Message {
+    fn said(millis: i64) -> RoomMessage {
         let activity_id = ActivityId::new(format!("m{millis}")).expect("an id");
         let sort_key = SortKey { published_at: Timestamp::from_unix_millis(millis), activity_id };
         let author_id = ViewerId::new("bob").expect("an id");
-        Message {
+        RoomMessage {
             sort_key,
             author_id,
             payload: Payload::default(),
@@ -261,12 +261,12 @@ mod tests {
 
     /// Models one call: ordered messages after a key, some of which are deleted.
     fn read(
-        shard: &[(Message, bool)],
+        shard: &[(RoomMessage, bool)],
         after: Option<&str>,
         order: Order,
         limit: usize,
-    ) -> RowChunk<Message> {
-        let is_beyond = |(message, _): &&(Message, bool)| {
+    ) -> RowChunk<RoomMessage> {
+        let is_beyond = |(message, _): &&(RoomMessage, bool)| {
             after.is_none_or(|after| match order {
                 Order::Newest => key(message).as_str() < after,
                 Order::Oldest => key(message).as_str() > after,
@@ -298,7 +298,7 @@ mod tests {
             for (message, (shard, deleted)) in &all {
                 shards[*shard].push((message.clone(), *deleted));
             }
-            let (mut found, mut after): (Vec<Message>, Option<String>) = (Vec::new(), None);
+            let (mut found, mut after): (Vec<RoomMessage>, Option<String>) = (Vec::new(), None);
             loop {
                 let mut parts: Vec<_> =
                     (0..4).map(|n: usize| Part::new(n.to_string(), after.as_deref())).collect();

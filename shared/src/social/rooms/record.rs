@@ -21,12 +21,12 @@ pub struct OnRecord {
     /// The authors with a marker for it.
     deleted_by: BTreeSet<ViewerId>,
     /// What is stored at the keys where it is listed, or could be.
-    rows: BTreeMap<LedgerKey, Listed>,
+    rows: BTreeMap<LedgerKey, ListedRow>,
 }
 
 /// What is stored at the key of a row.
 #[derive(Debug, PartialEq, Eq)]
-enum Listed {
+enum ListedRow {
     Tombstone,
     /// A message: its author, and the digest of its payload, as far as present.
     Message(Option<String>, Option<String>),
@@ -69,7 +69,7 @@ impl OnRecord {
             Some(RoomItem::Claim(..)) => self.claim = Some(Claimed::read(row)?),
             Some(RoomItem::Marker(marker)) => drop(self.deleted_by.insert(marker.author_id)),
             Some(RoomItem::Row(..) | RoomItem::AuthorRow(_)) => {
-                self.rows.insert(key, Listed::read(row));
+                self.rows.insert(key, ListedRow::read(row));
             }
             Some(RoomItem::Room(_) | RoomItem::Arrivals(_)) | None => {}
         }
@@ -94,8 +94,8 @@ impl OnRecord {
         let places = self.places(room, message);
         let wrong = |key: &LedgerKey, reason| WrongRow { key: key.clone(), reason };
         let there = places.iter().filter_map(|key| Some(wrong(key, self.reason_at(key)?)));
-        let is_elsewhere = |(key, listed): &(&LedgerKey, &Listed)| {
-            !places.contains(key) && **listed != Listed::Tombstone
+        let is_elsewhere = |(key, listed): &(&LedgerKey, &ListedRow)| {
+            !places.contains(key) && **listed != ListedRow::Tombstone
         };
         let is_shard =
             |key: &LedgerKey| matches!(keys::of_key(&key.pk, &key.sk), Some(RoomItem::Row(..)));
@@ -116,14 +116,14 @@ impl OnRecord {
         let claim = self.claim.as_ref()?;
         let is_deleted = claim.erased || self.deleted_by.contains(&claim.author_id);
         match (self.rows.get(key), is_deleted) {
-            (None | Some(Listed::Tombstone), true) => None,
-            (Some(Listed::Message(..)), true) => Some(Reason::Deleted),
+            (None | Some(ListedRow::Tombstone), true) => None,
+            (Some(ListedRow::Message(..)), true) => Some(Reason::Deleted),
             (None, false) => Some(Reason::Absent),
-            (Some(Listed::Tombstone), false) => Some(Reason::Hidden),
-            (Some(Listed::Message(_, payload)), false) if *payload != claim.digest => {
+            (Some(ListedRow::Tombstone), false) => Some(Reason::Hidden),
+            (Some(ListedRow::Message(_, payload)), false) if *payload != claim.digest => {
                 Some(Reason::Payload)
             }
-            (Some(Listed::Message(author, _)), false) => {
+            (Some(ListedRow::Message(author, _)), false) => {
                 (author.as_deref() != Some(claim.author_id.as_str())).then_some(Reason::Author)
             }
         }
@@ -132,13 +132,12 @@ impl OnRecord {
     /// A row with the posted payload, at any key.
     pub(super) fn faithful(&self) -> Option<&LedgerKey> {
         let claimed = &self.claim.as_ref()?.digest;
-        let is_faithful =
-            |listed: &Listed| matches!(listed, Listed::Message(_, payload) if payload == claimed);
+        let is_faithful = |listed: &ListedRow| matches!(listed, ListedRow::Message(_, payload) if payload == claimed);
         self.rows.iter().find(|(_, listed)| is_faithful(listed)).map(|(key, _)| key)
     }
 }
 
-impl Listed {
+impl ListedRow {
     /// Everything stored counts, even what no writer can have written.
     fn read(row: &Row<'_>) -> Self {
         if row.flag("deleted").is_ok_and(|deleted| deleted) {

@@ -15,7 +15,7 @@ use crate::platform::dynamo::item::Row;
 use crate::platform::dynamo::{BATCH_GET, DynamoError};
 use crate::platform::ledger::LedgerKey;
 use crate::platform::values::{ActorId, SortKey, Timestamp, ViewerId};
-use crate::social::activities::changes::{Changes, Fingerprint};
+use crate::social::activities::changes::{ActivityFingerprint, Changes};
 use crate::social::activities::{self, ActivityKey, Published, RecordCache, read_record};
 use crate::social::follows::{self, EdgeState, HiddenActors, HiddenChange, Presence};
 
@@ -39,7 +39,7 @@ pub struct Hydration {
     /// The edges that were read; `None` for an actor without an edge.
     edges: HashMap<ActorId, Option<EdgeState>>,
     /// The records that were read.
-    records: HashMap<ActivityKey, Record>,
+    records: HashMap<ActivityKey, ReadRecord>,
     /// The activities that others change while the page is read. Each reading reads them, at one moment.
     moving: HashSet<ActivityKey>,
     /// How many times they were read together.
@@ -67,14 +67,14 @@ impl VisibilitySnapshot {
 
     /// The records that were changed since an earlier snapshot; `None` if they are unknown.
     #[must_use]
-    pub fn changes_since(&self, earlier: &Self) -> Option<&[Fingerprint]> {
+    pub fn changes_since(&self, earlier: &Self) -> Option<&[ActivityFingerprint]> {
         self.changes.since(&earlier.changes)
     }
 }
 
 /// What the record of an activity said.
 #[derive(Debug, Clone)]
-struct Record {
+struct ReadRecord {
     /// The content that is shown; `None` if the activity is not shown.
     shown: Option<Published>,
     /// True if nobody has edited or deleted the activity, so it was never different.
@@ -109,7 +109,7 @@ impl Hydration {
     pub fn is_of_one_reading(
         &self,
         rows: &[(SortKey, ActorId)],
-        changed: Option<&[Fingerprint]>,
+        changed: Option<&[ActivityFingerprint]>,
     ) -> bool {
         let changed = self.changed(rows, changed);
         let records = changed.iter().filter_map(|key| self.records.get(key));
@@ -125,7 +125,7 @@ impl Hydration {
     }
 
     /// Reads the records of these rows that have changed at one moment from now on; or those of all, if this was said of some before.
-    pub fn follow(&mut self, rows: &[(SortKey, ActorId)], changed: Option<&[Fingerprint]>) {
+    pub fn follow(&mut self, rows: &[(SortKey, ActorId)], changed: Option<&[ActivityFingerprint]>) {
         let changed = changed.filter(|_| self.moving.is_empty());
         self.moving = self.changed(rows, changed);
     }
@@ -134,12 +134,12 @@ impl Hydration {
     fn changed(
         &self,
         rows: &[(SortKey, ActorId)],
-        changed: Option<&[Fingerprint]>,
+        changed: Option<&[ActivityFingerprint]>,
     ) -> HashSet<ActivityKey> {
         let open = rows.iter().filter(|(_, actor)| !self.hides(actor));
         let keys = open.map(|(sort_key, actor)| activity_key(sort_key, actor));
         let is_changed = |key: &ActivityKey| {
-            changed.is_none_or(|changed| changed.contains(&Fingerprint::of(key)))
+            changed.is_none_or(|changed| changed.contains(&ActivityFingerprint::of(key)))
         };
         keys.filter(is_changed).collect()
     }
@@ -151,12 +151,12 @@ impl Hydration {
         &self,
         sort_key: &SortKey,
         actor: &ActorId,
-        changed: Option<&[Fingerprint]>,
+        changed: Option<&[ActivityFingerprint]>,
     ) -> bool {
         let key = activity_key(sort_key, actor);
         self.records.get(&key).is_some_and(|record| match record.source {
             RecordSource::Earlier => {
-                changed.is_none_or(|changed| changed.contains(&Fingerprint::of(&key)))
+                changed.is_none_or(|changed| changed.contains(&ActivityFingerprint::of(&key)))
             }
             _ => !record.is_original,
         })
@@ -167,7 +167,7 @@ impl Hydration {
         let changed = self.before.as_ref().map(|before| view.changes.since(before));
         match changed {
             Some(Some(changed)) => {
-                self.records.retain(|key, _| !changed.contains(&Fingerprint::of(key)));
+                self.records.retain(|key, _| !changed.contains(&ActivityFingerprint::of(key)));
             }
             _ => self.records.clear(),
         }
@@ -234,7 +234,7 @@ impl Hydration {
                 let is_edited = record.payload.is_some() || record.kind.is_some();
                 let shown = record.visible();
                 let is_original = shown.is_some() && !is_edited;
-                self.records.insert(activity, Record { shown, is_original, source });
+                self.records.insert(activity, ReadRecord { shown, is_original, source });
             }
         }
         Ok(())
@@ -245,7 +245,7 @@ impl Hydration {
         match asked {
             LedgerRead::Edge(actor) => drop(self.edges.insert(actor, None)),
             LedgerRead::Record(activity) => {
-                let record = Record { shown: None, is_original: false, source };
+                let record = ReadRecord { shown: None, is_original: false, source };
                 self.records.insert(activity, record);
             }
         }
@@ -308,7 +308,7 @@ impl Timelines {
             match Some(cache).filter(|_| uses_cache).and_then(|cache| cache.get(&key)) {
                 Some(published) => {
                     let (shown, source) = (Some(published), RecordSource::Cached);
-                    hydration.records.insert(key, Record { shown, is_original: false, source });
+                    hydration.records.insert(key, ReadRecord { shown, is_original: false, source });
                 }
                 None => {
                     drop(wanted.insert(activities::keys::record(&key), LedgerRead::Record(key)))
@@ -354,7 +354,7 @@ impl Timelines {
             let source = source_of(&asked, hydration);
             hydration.add(asked, &row, source)?;
             if let (Some(key), Some(cache), Some(before)) = (record, cache, &hydration.before)
-                && let Some(Record { shown: Some(published), .. }) = hydration.records.get(&key)
+                && let Some(ReadRecord { shown: Some(published), .. }) = hydration.records.get(&key)
             {
                 cache.keep(&key, published, before);
             }

@@ -20,7 +20,7 @@ pub use entry::EntryWrite;
 pub use hydration::{Hydration, VisibilitySnapshot};
 pub use purge::Purge;
 pub use reading::{EntryRow, entry_key, entry_row};
-pub use reconciling::{Pair, Reconciler, Step};
+pub use reconciling::{Pair, Reconciler, StepEnd};
 pub use returning::Return;
 
 use crate::platform::dynamo::{Dynamo, DynamoError, PacedTable, Table, Written};

@@ -67,7 +67,7 @@ impl Reconciler {
         Box::pin(async move {
             let mut pair = self.pair(viewer, actor, state, None);
             let slice = || self.timelines.table().deadline().within(STEP);
-            while pair.go_on(slice()).await? == Step::Stopped {}
+            while pair.go_on(slice()).await? == StepEnd::Stopped {}
             Ok(())
         })
     }
@@ -133,7 +133,7 @@ enum ChunkOutcome {
 
 /// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum StepEnd {
     /// Nothing is left to do here.
     Whole,
     Stopped,
@@ -141,10 +141,10 @@ pub enum Step {
 
 impl Pair<'_> {
     /// Processes the outbox from where it is, beginning nothing after `checkpoint_at`.
-    pub async fn go_on(&mut self, checkpoint_at: Deadline) -> Result<Step, DynamoError> {
+    pub async fn go_on(&mut self, checkpoint_at: Deadline) -> Result<StepEnd, DynamoError> {
         if std::mem::take(&mut self.is_complete) {
             match self.show().await? {
-                None => return Ok(Step::Whole),
+                None => return Ok(StepEnd::Whole),
                 Some(later) => (self.state, self.position) = (later, None),
             }
         }
@@ -167,11 +167,11 @@ impl Pair<'_> {
                 ChunkOutcome::Again(state) => {
                     (self.state, self.position) = (state, None);
                     if checkpoint_at.has_passed() {
-                        return Ok(Step::Stopped);
+                        return Ok(StepEnd::Stopped);
                     }
                     continue;
                 }
-                ChunkOutcome::Over => return Ok(Step::Whole),
+                ChunkOutcome::Over => return Ok(StepEnd::Whole),
             };
             self.passed += passed;
             if let Some(last) = rows[..passed].last() {
@@ -179,12 +179,12 @@ impl Pair<'_> {
             }
             if passed == rows.len() && !more {
                 match self.show().await? {
-                    None => return Ok(Step::Whole),
+                    None => return Ok(StepEnd::Whole),
                     Some(later) => (self.state, self.position) = (later, None),
                 }
             }
             if checkpoint_at.has_passed() {
-                return Ok(Step::Stopped);
+                return Ok(StepEnd::Stopped);
             }
         }
     }

@@ -14,7 +14,7 @@
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{Reconciler, Step};
+use super::{Reconciler, StepEnd};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::runtime::deadline::Deadline;
 use crate::platform::values::{SortKey, ViewerId};
@@ -70,7 +70,8 @@ impl Reconciler {
                 let from = position.actor.as_ref();
                 let mut rows = follows.followee_page(viewer, from, ROWS + 1).await?;
                 let next = if rows.len() > ROWS { rows.pop() } else { None };
-                let of = Attempt { viewer, position: &position, may_have_left, checkpoint_at };
+                let of =
+                    ReturnAttempt { viewer, position: &position, may_have_left, checkpoint_at };
                 if let Some(stopped) = self.copy_all(&of, &rows).await? {
                     follows.note_returned(viewer, &begun, &stopped).await?;
                     return Ok(Return::Unfinished);
@@ -88,7 +89,7 @@ impl Reconciler {
     /// Copies the outboxes of some actors. Returns where to go on if time is up before.
     async fn copy_all(
         &self,
-        of: &Attempt<'_>,
+        of: &ReturnAttempt<'_>,
         rows: &[FolloweeRow],
     ) -> Result<Option<ReturnPosition>, DynamoError> {
         let copied: Vec<_> = rows.iter().map(|row| self.copy_one(of, row)).collect();
@@ -104,7 +105,7 @@ impl Reconciler {
 
     async fn copy_one(
         &self,
-        Attempt { viewer, position, may_have_left, checkpoint_at }: &Attempt<'_>,
+        ReturnAttempt { viewer, position, may_have_left, checkpoint_at }: &ReturnAttempt<'_>,
         FolloweeRow { followee, state }: &FolloweeRow,
     ) -> Result<Copied, DynamoError> {
         if !state.on && !may_have_left {
@@ -117,7 +118,7 @@ impl Reconciler {
         }
         let mut pair = self.pair(viewer, followee, *state, reached);
         pair.shows = false;
-        while pair.go_on(*checkpoint_at).await? == Step::Stopped {
+        while pair.go_on(*checkpoint_at).await? == StepEnd::Stopped {
             if checkpoint_at.has_passed() {
                 return Ok(Copied::UpTo(pair.position));
             }
@@ -127,7 +128,7 @@ impl Reconciler {
 }
 
 /// One attempt.
-struct Attempt<'a> {
+struct ReturnAttempt<'a> {
     viewer: &'a ViewerId,
     position: &'a ReturnPosition,
     /// An earlier attempt may have left entries.

@@ -12,7 +12,7 @@ use shared::platform::values::RefusalReason;
 use super::act::left_out;
 use super::reason::{Groups, Reason, group};
 use super::which::Latest;
-use super::{Printed, each_letter};
+use super::{PrintedLetter, each_letter};
 use crate::Failure;
 use crate::print::{print_json, printable, say, tell};
 
@@ -22,7 +22,7 @@ const READABLE: NonZeroUsize = NonZeroUsize::new(20).unwrap();
 const DETAIL: usize = 160;
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListLetters {
     /// List each letter of this reason, the oldest first: the latest 20, or as many as --limit says.
     #[arg(long)]
     reason: Option<Reason>,
@@ -35,7 +35,7 @@ pub(crate) struct List {
 }
 
 /// The refusals of the last days, by reason.
-type Counts = BTreeMap<RefusalReason, RefusalCount>;
+type RefusalCounts = BTreeMap<RefusalReason, RefusalCount>;
 
 /// The letters of one reason.
 struct Group {
@@ -44,7 +44,7 @@ struct Group {
     latest: DeadLetter,
 }
 
-impl List {
+impl ListLetters {
     pub(super) async fn run(
         &self,
         letters: &DeadLetters,
@@ -74,7 +74,10 @@ impl List {
                 let counts = refusals.all(clock().now()).await?;
                 listed.iter().try_for_each(|letter| {
                     let refusals_without_letter = without_letter(&counts, &letter.reason);
-                    print_json(&Printed { refusals_without_letter, ..Printed::from(letter) })
+                    print_json(&PrintedLetter {
+                        refusals_without_letter,
+                        ..PrintedLetter::from(letter)
+                    })
                 })?;
             }
             false => listed.iter().try_for_each(|letter| say!("{}", printable(&line(letter))))?,
@@ -143,13 +146,13 @@ fn count(groups: &mut BTreeMap<&'static str, Group>, letter: DeadLetter) {
 }
 
 /// Refusals of a reason that are counted without a letter, if there are any.
-fn without_letter(counts: &Counts, reason: &str) -> Option<u64> {
+fn without_letter(counts: &RefusalCounts, reason: &str) -> Option<u64> {
     let count = RefusalReason::of(reason).and_then(|reason| counts.get(&reason));
     count.map(|count| count.without_letter).filter(|count| *count > 0)
 }
 
 /// The same in words.
-fn more(counts: &Counts, reason: &str) -> String {
+fn more(counts: &RefusalCounts, reason: &str) -> String {
     let of = |more| {
         let refused = RefusalReason::of(reason).and_then(|reason| counts.get(&reason));
         let refused = refused.map_or(0, |count| count.refused);

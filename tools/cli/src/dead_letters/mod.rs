@@ -35,7 +35,7 @@ use shared::platform::values::{Timestamp, is_message_id};
 
 use super::Failure;
 use super::print::{print_pretty_json, tell};
-use list::List;
+use list::ListLetters;
 use which::Which;
 
 /// Letters that are noted as looked at at once.
@@ -44,7 +44,7 @@ const AT_ONCE: usize = 16;
 #[derive(Debug, Subcommand)]
 pub(super) enum DeadLetters {
     /// List them by reason: how many, the latest, and one as an example.
-    List(List),
+    List(ListLetters),
     /// Show them completely.
     Show(Which),
     /// Send them to the command queue again; unverified ones only if their ids are named.
@@ -54,7 +54,7 @@ pub(super) enum DeadLetters {
 }
 
 #[derive(Serialize)]
-struct Printed<'a> {
+struct PrintedLetter<'a> {
     id: &'a str,
     reason: &'a str,
     detail: &'a str,
@@ -91,7 +91,10 @@ async fn show(which: &Which, letters: &Letters) -> Result<(), Failure> {
         match read(letters, &id).await? {
             Some(letter) => {
                 tell_unnoted(letters.note_looked_at(&id, clock().now()).await);
-                print_pretty_json(&Printed { body: Some(&letter.body), ..Printed::from(&letter) })?;
+                print_pretty_json(&PrintedLetter {
+                    body: Some(&letter.body),
+                    ..PrintedLetter::from(&letter)
+                })?;
             }
             // One that is gone from a selection was redriven or dropped by somebody else.
             None if which.is_selection() => {}
@@ -144,7 +147,7 @@ async fn read(letters: &Letters, id: &str) -> Result<Option<DeadLetter>, Failure
     }
 }
 
-impl<'a> From<&'a DeadLetter> for Printed<'a> {
+impl<'a> From<&'a DeadLetter> for PrintedLetter<'a> {
     fn from(letter: &'a DeadLetter) -> Self {
         Self {
             id: &letter.id,

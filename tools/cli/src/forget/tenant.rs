@@ -15,7 +15,7 @@ use super::super::print::{counted, print_json, say, tell};
 
 /// What was found and erased, in numbers.
 #[derive(Debug, Serialize)]
-struct Report {
+struct TenantErasureReport {
     tenant_id: TenantId,
     #[serde(skip_serializing_if = "Option::is_none")]
     customer_id: Option<CustomerId>,
@@ -56,7 +56,7 @@ pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     let commands_waiting = remote.messages().await?;
     let found = letters::remove_events_of(&letters, &scope, clock.now()).await?;
     compact(remote.target()).await?;
-    let report = Report {
+    let report = TenantErasureReport {
         tenant_id: scope.tenant_id,
         customer_id: scope.customer_id,
         events: erased.in_tables,
@@ -83,11 +83,11 @@ pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     conclude(&report)
 }
 
-fn print(report: &Report, json: bool) -> Result<(), Failure> {
+fn print(report: &TenantErasureReport, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(report);
     }
-    let Report { tenant_id, customer_id, .. } = report;
+    let TenantErasureReport { tenant_id, customer_id, .. } = report;
     let customer = customer_id.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
     say!(
         "{tenant_id}{customer}: {} in tables, {} in archives ({} rewritten, {} deleted), {}, {}, {}, {}",
@@ -108,7 +108,7 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
 }
 
 /// What is left is the answer no.
-fn conclude(report: &Report) -> Result<(), Failure> {
+fn conclude(report: &TenantErasureReport) -> Result<(), Failure> {
     let mut left = Vec::new();
     if !report.periods_left.is_empty() {
         left.push(format!(

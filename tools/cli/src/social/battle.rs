@@ -14,7 +14,7 @@ use crate::submit::Submission;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Battle {
     /// Start a battle with a boss. The battle's id belongs to the first that is opened under it.
-    Open(Open),
+    Open(OpenBattle),
     /// Hit the boss.
     Hit(Hit),
     /// Show how a battle stands.
@@ -22,7 +22,7 @@ pub(crate) enum Battle {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Open {
+pub(crate) struct OpenBattle {
     /// The battle's id.
     battle: BattleId,
     /// Who opens it.
@@ -75,13 +75,13 @@ impl Battle {
             Self::Open(open) => open.send().await,
             Self::Hit(hit) => hit.send().await,
             Self::Show(ShowBattle { battle, show }) => {
-                show.run::<show::Battle>(battle.as_str()).await
+                show.run::<show::ShownBattle>(battle.as_str()).await
             }
         }
     }
 }
 
-impl Open {
+impl OpenBattle {
     async fn send(self) -> Result<(), Failure> {
         let Self { battle: battle_id, actor: actor_id, hp, at, payload, submission } = self;
         let at = at.unwrap_or_else(|| clock::clock().now());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::ProgressBar;
 use nagare_client::remote::Remote;
-use nagare_operator::fanout::{Report, Work, work};
+use nagare_operator::fanout::{FanOutWork, Report, work};
 use nagare_operator::progress;
 use shared::platform::values::ActivityId;
 use shared::social::activities::ActivityKey;
@@ -34,7 +34,7 @@ impl Fanout {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let ledger = Remote::from_environment().await?.ledger()?;
         let unknown = || Failure::No(format!("nobody has published an activity {}", self.activity));
-        let Work { key, kind } = work(&ledger, &self.activity).await?.ok_or_else(unknown)?;
+        let FanOutWork { key, kind } = work(&ledger, &self.activity).await?.ok_or_else(unknown)?;
         match self.watch(&FanOuts::new(&ledger), &key, kind).await? {
             Some(report) => self.print(&report)?,
             None => say!(

@@ -41,7 +41,7 @@ pub(crate) struct Import {
 
 /// How the rows of a file become follows.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct FollowReading {
     /// The instant of follows without one.
     at: Timestamp,
     now: Timestamp,
@@ -51,7 +51,7 @@ impl Import {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let input = Input::of(&self.file)?;
         let now = clock::clock().now();
-        let reading = Reading { at: self.at.unwrap_or(now), now };
+        let reading = FollowReading { at: self.at.unwrap_or(now), now };
         let (total, _) = input.check(reading.follows(&input)?, self.skip_bad)?;
         let remote = Remote::from_environment().await?;
         let bar = progress::bar(total, "follows in effect");
@@ -64,7 +64,7 @@ impl Import {
     }
 }
 
-impl Reading {
+impl FollowReading {
     /// The rows of a file as commands.
     fn follows(
         self,

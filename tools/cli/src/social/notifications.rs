@@ -40,7 +40,7 @@ pub(crate) struct Notifications {
 
 /// A page, as far as it is looked at.
 #[derive(Deserialize)]
-struct Page {
+struct NotificationsPage {
     unread_count: u64,
     items: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
@@ -77,7 +77,7 @@ impl Notifications {
         let page = loop {
             let query = self.query(cursor.as_deref());
             let answer: Box<RawValue> = api.get(&["v1", "notifications", &viewer], &query).await?;
-            let page: Page = serde_json::from_str(answer.get()).map_err(unexpected)?;
+            let page: NotificationsPage = serde_json::from_str(answer.get()).map_err(unexpected)?;
             for item in &page.items {
                 shown.push(self.print(item)?);
             }
@@ -124,8 +124,8 @@ impl Notifications {
     }
 
     /// Says on standard error what is left to read.
-    fn tell_end(&self, page: &Page, shown: usize) -> Result<(), Failure> {
-        let Page { unread_count, next_cursor, .. } = page;
+    fn tell_end(&self, page: &NotificationsPage, shown: usize) -> Result<(), Failure> {
+        let NotificationsPage { unread_count, next_cursor, .. } = page;
         let next_cursor = next_cursor.as_deref();
         if self.json {
             let rest = Rest { unread_count: *unread_count, next_cursor };

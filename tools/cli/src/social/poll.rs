@@ -14,7 +14,7 @@ use crate::submit::Submission;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Poll {
     /// Put a question. Its id belongs to the first that is opened under it.
-    Open(Open),
+    Open(OpenPoll),
     /// End a poll before its time: the earliest end wins.
     Close(Close),
     /// Show how a poll stands.
@@ -22,7 +22,7 @@ pub(crate) enum Poll {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Open {
+pub(crate) struct OpenPoll {
     /// The poll's id.
     poll: PollId,
     /// Who puts the question, and may close it before its time.
@@ -93,12 +93,12 @@ impl Poll {
         match self {
             Self::Open(open) => open.send().await,
             Self::Close(close) => close.send().await,
-            Self::Show(ShowPoll { poll, show }) => show.run::<show::Poll>(poll.as_str()).await,
+            Self::Show(ShowPoll { poll, show }) => show.run::<show::ShownPoll>(poll.as_str()).await,
         }
     }
 }
 
-impl Open {
+impl OpenPoll {
     async fn send(self) -> Result<(), Failure> {
         let opened = self.opened(clock::clock().now())?;
         self.submission.send(Command::OpenPoll(opened)).await
@@ -167,7 +167,7 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        open: Open,
+        open: OpenPoll,
     }
 
     fn opened(given: &[&str]) -> Result<PollOpened, String> {

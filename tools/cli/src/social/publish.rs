@@ -47,7 +47,7 @@ pub(crate) struct Publish {
 
 /// What is printed of a file as JSON.
 #[derive(Serialize)]
-struct Sent {
+struct SentFile {
     commands: u64,
 }
 
@@ -86,7 +86,7 @@ async fn send_file(path: &Path, now: Timestamp, json: bool) -> Result<(), Failur
     let sent = sender.send_all(sent, |accepted| bar.inc(accepted)).await?;
     bar.finish_and_clear();
     if json {
-        return print_json(&Sent { commands: sent });
+        return print_json(&SentFile { commands: sent });
     }
     say!("{} sent", counted(sent, "command", "commands"))
 }

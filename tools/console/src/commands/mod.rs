@@ -1,17 +1,16 @@
 //! Any command from a form that knows the schema, and what becomes of it.
 
 mod schema;
-mod sent;
+mod sending;
 
 use nagare_client::clock;
 use nagare_operator::effects::CommandStatus;
 use nagare_operator::fanout::{self, Report};
 use shared::command::Command;
 
-use super::prelude::*;
-use schema::{Form, Kind, Member, Unsaid};
-use sent::Known;
-pub(super) use sent::Sent;
+use crate::prelude::*;
+use crate::sent::{Known, Sent};
+use schema::{CommandKind, Form, Member, Unsaid};
 
 const FIRST: &str = "activity.published";
 /// Views to which a form may lead back.
@@ -57,8 +56,8 @@ fn form_page(console: &Console, fields: &Fields, wrong: &Wrong, whole: Markup) -
     layout::page(console, Place::Commands, "Publish", content)
 }
 
-fn types(chosen: Option<&Kind>) -> Markup {
-    let is_chosen = |kind: &Kind| chosen.is_some_and(|chosen| chosen.name == kind.name);
+fn types(chosen: Option<&CommandKind>) -> Markup {
+    let is_chosen = |kind: &CommandKind| chosen.is_some_and(|chosen| chosen.name == kind.name);
     html! {
         form method="get" action="commands" class="row" aria-label="Type of command" {
             div class="field" {
@@ -76,7 +75,13 @@ fn types(chosen: Option<&Kind>) -> Markup {
     }
 }
 
-fn form(console: &Console, kind: &Kind, fields: &Fields, wrong: &Wrong, whole: Markup) -> Markup {
+fn form(
+    console: &Console,
+    kind: &CommandKind,
+    fields: &Fields,
+    wrong: &Wrong,
+    whole: Markup,
+) -> Markup {
     html! {
         form method="post" action="send" class="card" aria-label=(kind.name) {
             h2 { (kind.name) }
@@ -187,7 +192,7 @@ pub(super) async fn send(State(console): Here, Posted { fields, .. }: Posted) ->
     {
         return refused(&[], layout::problem(&error.unredacted()));
     }
-    let sent = match sent::send(&console, body).await {
+    let sent = match sending::send(&console, body).await {
         Ok(sent) => sent,
         Err(failure) => return layout::failed(&console, Place::Commands, "Not sent", &failure),
     };

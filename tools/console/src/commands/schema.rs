@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::fields::Fields;
 use crate::layout;
 
-static COMMANDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+static COMMANDS: LazyLock<Vec<CommandKind>> = LazyLock::new(|| {
     let schema = include_str!("../../../../docs/schemas/command.schema.json");
     // It is JSON, as the test below sees to.
     kinds(&serde_json::from_str(schema).unwrap_or(Value::Null))
@@ -32,7 +32,7 @@ const GROUPS: [(&str, &[&str]); 10] = [
 ];
 
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct CommandKind {
     /// Such as `activity.published`.
     pub(super) name: String,
     pub(super) meaning: String,
@@ -79,14 +79,15 @@ pub(super) enum Unsaid {
 }
 
 /// All commands, in the order of the schema.
-pub(super) fn all() -> &'static [Kind] {
+pub(super) fn all() -> &'static [CommandKind] {
     &COMMANDS
 }
 
 /// The commands by what they are about, the most used first, and those of no group.
-pub(super) fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static Kind>)> {
-    let is_about = |kind: &Kind, stems: &[&str]| stems.iter().any(|it| kind.name.starts_with(it));
-    let others = move |kind: &&Kind| !GROUPS.iter().any(|(_, stems)| is_about(kind, stems));
+pub(super) fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static CommandKind>)> {
+    let is_about =
+        |kind: &CommandKind, stems: &[&str]| stems.iter().any(|it| kind.name.starts_with(it));
+    let others = move |kind: &&CommandKind| !GROUPS.iter().any(|(_, stems)| is_about(kind, stems));
     let groups = GROUPS.iter().map(move |(about, stems)| {
         (*about, all().iter().filter(|kind| is_about(kind, stems)).collect())
     });
@@ -94,16 +95,16 @@ pub(super) fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static Kind>
     groups.filter(|(_, kinds): &(_, Vec<_>)| !kinds.is_empty())
 }
 
-pub(super) fn named(name: &str) -> Option<&'static Kind> {
+pub(super) fn named(name: &str) -> Option<&'static CommandKind> {
     COMMANDS.iter().find(|kind| kind.name == name)
 }
 
-fn kinds(schema: &Value) -> Vec<Kind> {
+fn kinds(schema: &Value) -> Vec<CommandKind> {
     let each = schema["oneOf"].as_array().into_iter().flatten();
     each.filter_map(|reference| kind(schema, reference)).collect()
 }
 
-fn kind(schema: &Value, reference: &Value) -> Option<Kind> {
+fn kind(schema: &Value, reference: &Value) -> Option<CommandKind> {
     let (kind, command) = definition(schema, reference);
     let required = command["required"].as_array()?;
     let members = command["properties"].as_object()?.iter().filter(|(name, _)| *name != "type");
@@ -121,7 +122,7 @@ fn kind(schema: &Value, reference: &Value) -> Option<Kind> {
         Member { name: name.clone(), meaning, form, unsaid, example }
     });
     let meaning = command["description"].as_str().unwrap_or_default().to_owned();
-    Some(Kind { name: kind.to_owned(), meaning, members: members.collect() })
+    Some(CommandKind { name: kind.to_owned(), meaning, members: members.collect() })
 }
 
 /// What stands at a reference, and its name; anything else is its own definition, without a name.
@@ -179,7 +180,7 @@ pub(super) const PREFIX: &str = "f.";
 
 /// The body that a form says, or what is wrong with its fields, by member.
 pub(super) fn body(
-    kind: &Kind,
+    kind: &CommandKind,
     fields: &Fields,
     now: Timestamp,
 ) -> Result<String, Vec<(String, String)>> {

@@ -6,7 +6,8 @@ use nagare_operator::periods::PeriodReport;
 use crate::history::tenants;
 use crate::prelude::*;
 use crate::reads::Read;
-use crate::suggestions::{self, Suggestions};
+use crate::suggested::Suggestions;
+use crate::suggestions;
 
 const LIMIT: &str = "20";
 /// What the API takes, and this view hands on.

@@ -12,7 +12,8 @@ use tracing::Level;
 
 use super::elsewhere;
 use crate::prelude::*;
-use crate::suggestions::{self, Suggestions};
+use crate::suggested::Suggestions;
+use crate::suggestions;
 
 const PAGE: usize = 50;
 /// The most lines of one message. There are five deliveries, and a dead letter.

@@ -11,7 +11,9 @@ mod tests;
 
 use nagare_client::failure::Failure;
 
-use super::{Account, Console, PATH};
+use crate::account::Account;
+use crate::address::PATH;
+use crate::console::Console;
 
 /// The message of a console that is not in the process of its stack.
 pub(super) fn elsewhere(console: &Console) -> Failure {

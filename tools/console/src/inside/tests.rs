@@ -6,7 +6,7 @@ use tracing::{info, warn};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::Mode;
+use crate::console::Mode;
 use crate::tests::{Fixture, HTML, Page, account};
 
 impl Fixture {

@@ -2,7 +2,8 @@
 
 use crate::commands;
 use crate::prelude::*;
-use crate::suggestions::{self, Suggestions};
+use crate::suggested::Suggestions;
+use crate::suggestions;
 
 const TAGS: &str = "50";
 

@@ -6,7 +6,8 @@ use http::header::SET_COOKIE;
 
 use crate::prelude::*;
 use crate::social::activity;
-use crate::suggestions::{self, Suggestions};
+use crate::suggested::Suggestions;
+use crate::suggestions;
 use crate::{commands, looking};
 
 /// What is shown of a person: what the address says, and what it is called.

@@ -14,7 +14,8 @@ use nagare_client::visible::visible_json;
 use serde_json::{Map, json};
 
 use super::prelude::*;
-use super::suggestions::{self, Suggestions};
+use crate::suggested::Suggestions;
+use crate::suggestions;
 use meaning::{SHELVES, Table};
 
 const PAGE: i32 = 50;

@@ -13,7 +13,7 @@
 //! bill    the lines and their sum
 //! ```
 //!
-//! `work` follows the code of the functions call by call. `tests/functions/platform/units.rs` compares it with the
+//! `work` follows the code of the functions call by call. `tests/functions/platform/units/mod.rs` compares it with the
 //! units that the tables report for the same commands; whoever changes what a command calls changes
 //! `work` with it.
 

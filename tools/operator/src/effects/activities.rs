@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use shared::platform::dynamo::BATCH_GET;
 use shared::platform::values::{ActorId, SortKey};
-use shared::social::activities::{ActivityKey, Change, Delete, Edit, Publish, Published, Update};
+use shared::social::activities::{
+    ActivityChange, ActivityKey, ActivityUpdate, Delete, Edit, Publish, Published,
+};
 use shared::social::fanout::FanOutKind;
 use shared::social::follows::{Edge, FollowerRange};
 
@@ -55,8 +57,8 @@ impl Effects {
     }
 
     /// An update: the record holds it. Readers look the content up.
-    pub(super) async fn updated(&self, update: &Update) -> Looked {
-        let (key, change): (ActivityKey, Change) = update.clone().into();
+    pub(super) async fn updated(&self, update: &ActivityUpdate) -> Looked {
+        let (key, change): (ActivityKey, ActivityChange) = update.clone().into();
         let record = self.activities.activity(&key).await?;
         let mut merged = record.clone();
         merged.merge(change);

@@ -11,7 +11,7 @@ use super::{CommandStatus, Effects, Looked};
 impl Effects {
     /// An opening: it is on record. Another one under the same id makes it a dead letter.
     pub(super) async fn poll_opened(&self, opened: &PollOpened) -> Looked {
-        let (poll, definition): (PollId, polls::Definition) = opened.clone().into();
+        let (poll, definition): (PollId, polls::PollDefinition) = opened.clone().into();
         let there = self.polls.definition(&poll).await?;
         Ok(CommandStatus::applied_if(there == Some(definition)))
     }
@@ -62,7 +62,7 @@ impl Effects {
 
     /// An opening: it is on record. Another one under the same id makes it a dead letter.
     pub(super) async fn battle_opened(&self, opened: &BattleOpened) -> Looked {
-        let (battle, definition): (BattleId, battles::Definition) = opened.clone().into();
+        let (battle, definition): (BattleId, battles::BattleDefinition) = opened.clone().into();
         let there = self.battles.definition(&battle).await?;
         Ok(CommandStatus::applied_if(there == Some(definition)))
     }

@@ -1,7 +1,7 @@
 //! Messages and membership.
 
 use shared::social::rooms::{
-    Claimed, MembershipChange, MessageDeleted, MessageKey, MessagePosted, Stored,
+    Claimed, MembershipChange, MessageDeleted, MessageKey, MessagePosted, StoredRow,
 };
 
 use super::{CommandStatus, Effects, Looked};
@@ -25,7 +25,7 @@ impl Effects {
             let deleted = "the message was deleted, which is permanent: nobody is shown it";
             return Ok(CommandStatus::overtaken(deleted));
         }
-        Ok(CommandStatus::applied_if(self.both_are(&post.key, &claimed, Stored::Message).await?))
+        Ok(CommandStatus::applied_if(self.both_are(&post.key, &claimed, StoredRow::Message).await?))
     }
 
     /// A delete: the marker, and tombstones for both rows.
@@ -43,13 +43,18 @@ impl Effects {
             }
             Some(claimed) if claimed.erased => Ok(CommandStatus::applied()),
             Some(claimed) => {
-                let are_gone = self.both_are(key, &claimed, Stored::Tombstone).await?;
+                let are_gone = self.both_are(key, &claimed, StoredRow::Tombstone).await?;
                 Ok(CommandStatus::applied_if(are_gone))
             }
         }
     }
 
-    async fn both_are(&self, key: &MessageKey, claimed: &Claimed, wanted: Stored) -> Result<bool> {
+    async fn both_are(
+        &self,
+        key: &MessageKey,
+        claimed: &Claimed,
+        wanted: StoredRow,
+    ) -> Result<bool> {
         for row in claimed.rows(&key.room_id, &key.message_id) {
             if self.rooms.stored(row).await? != Some(wanted) {
                 return Ok(false);

@@ -2,9 +2,10 @@
 
 use std::fmt::Display;
 
-use shared::history::events::{Event, EventsRecorded, Recorded};
+use shared::history::events::{Event, EventOutcome, EventsRecorded};
 use shared::history::tenants::{
-    Alerts, AlertsRead, Change, CustomerUpdated, Customers, Definitions, RuleChange, ScoreChange,
+    Alerts, AlertsRead, CustomerUpdated, Customers, DefinitionChange, Definitions, RuleChange,
+    ScoreChange,
 };
 
 use super::{CommandStatus, Effects, Looked};
@@ -14,7 +15,7 @@ impl Effects {
     pub(super) async fn event(&self, event: &Event) -> Looked {
         // If another one is there, a dead letter follows.
         let there = self.events.recorded(event).await?;
-        Ok(CommandStatus::applied_if(matches!(there, Some(Recorded::There))))
+        Ok(CommandStatus::applied_if(matches!(there, Some(EventOutcome::There))))
     }
 
     /// Several events: each of them, or another event with its identity, is in its table.
@@ -22,7 +23,7 @@ impl Effects {
         let mut remark = None;
         for event in sent.events.iter().filter_map(|sent| sent.event.as_ref().ok()) {
             match self.events.recorded(event).await? {
-                Some(Recorded::There) => {}
+                Some(EventOutcome::There) => {}
                 Some(_) => remark = Some("some of them are refused: see the dead letters"),
                 None => return Ok(CommandStatus::Pending),
             }
@@ -64,7 +65,10 @@ impl Effects {
     }
 }
 
-fn standing<T: Display + PartialEq>(there: Option<Change<T>>, sent: &Change<T>) -> CommandStatus {
+fn standing<T: Display + PartialEq>(
+    there: Option<DefinitionChange<T>>,
+    sent: &DefinitionChange<T>,
+) -> CommandStatus {
     match there {
         Some(there) if there == *sent => CommandStatus::applied(),
         Some(there) if sent.loses_against(&there) => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::values::{ActivityId, SortKey};
-use shared::social::activities::Change;
+use shared::social::activities::ActivityChange;
 use shared::social::follows::FollowerRange;
 use shared::social::timelines::EntryWrite;
 
@@ -33,7 +33,7 @@ impl Erasure {
     }
 
     async fn delete(&self, sort_key: &SortKey) -> Result<()> {
-        self.activities.merge(&self.key(&sort_key.activity_id), Change::Delete).await?;
+        self.activities.merge(&self.key(&sort_key.activity_id), ActivityChange::Delete).await?;
         self.activities.list_in_outbox(&self.actor, sort_key, true).await
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::social::activities::Change;
+use shared::social::activities::ActivityChange;
 use shared::social::rooms::{MessageDeleted, MessageKey};
 
 use super::marks::Tombstone;
@@ -41,7 +41,7 @@ impl Erasure {
             }
         }
         for activity in &activities {
-            self.activities.merge(&self.key(activity), Change::Delete).await?;
+            self.activities.merge(&self.key(activity), ActivityChange::Delete).await?;
             self.mark_record(activity).await?;
             bar.inc(1);
         }

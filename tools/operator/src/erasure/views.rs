@@ -34,7 +34,7 @@ use crate::{Result, progress};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An item among the views that is about the person.
-enum Found {
+enum FoundView {
     /// Their inbox, or the view of what they opened.
     View(Key),
     /// What belongs to such a view.
@@ -66,7 +66,7 @@ impl Erasure {
         }
     }
 
-    async fn views_found(&self, scope: &Scope) -> Result<Vec<Found>> {
+    async fn views_found(&self, scope: &Scope) -> Result<Vec<FoundView>> {
         let bar = progress::counter("views read");
         let now = self.clock.now();
         let query = filtered(
@@ -103,12 +103,12 @@ impl Erasure {
         key: Key,
         row: Row<'_>,
         scope: &Scope,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<FoundView>> {
         let (view, is_marked) = (polls::view(poll), row.item.contains_key(FORGET_AT));
         if self.without_votes(poll, row).await?.is_some() {
-            return Ok(Some(Found::Named { view, item: key }));
+            return Ok(Some(FoundView::Named { view, item: key }));
         }
-        let found = if key == view { Found::View } else { Found::Beside };
+        let found = if key == view { FoundView::View } else { FoundView::Beside };
         Ok((scope.polls.contains(poll) && !is_marked).then(|| found(key)))
     }
 
@@ -140,11 +140,11 @@ impl Erasure {
         key: Key,
         row: Row<'_>,
         scope: &Scope,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<FoundView>> {
         let is_marked = row.item.contains_key(FORGET_AT);
         let (battle, is_view) = match of {
             BattleView::ViewerHits(_, viewer) if viewer == self.viewer => {
-                return Ok(Some(Found::Own(key)));
+                return Ok(Some(FoundView::Own(key)));
             }
             BattleView::ViewerHits(battle, _) | BattleView::Numbered(battle, _) => (battle, false),
             BattleView::Itself(battle) => {
@@ -155,12 +155,12 @@ impl Erasure {
                     false => self.without_hits(row)?.is_some(),
                 };
                 if names {
-                    return Ok(Some(Found::Named { view, item: key }));
+                    return Ok(Some(FoundView::Named { view, item: key }));
                 }
                 (battle, is_view)
             }
         };
-        let found = if is_view { Found::View } else { Found::Beside };
+        let found = if is_view { FoundView::View } else { FoundView::Beside };
         Ok((scope.battles.contains(&battle) && !is_marked).then(|| found(key)))
     }
 
@@ -178,13 +178,13 @@ impl Erasure {
         Ok(names.then_some(row.item))
     }
 
-    fn notification(&self, key: Key, row: Row<'_>, now: Timestamp) -> Result<Option<Found>> {
+    fn notification(&self, key: Key, row: Row<'_>, now: Timestamp) -> Result<Option<FoundView>> {
         let place = keys::of_view(&key);
         let (viewer, place) = place.ok_or_else(|| row.corrupt("pk", "the key of a view"))?;
         let (is_own, is_marked) = (viewer == self.viewer, row.item.contains_key(FORGET_AT));
         Ok(match place {
-            None => (is_own && !is_marked).then_some(Found::View(key)),
-            Some(_) if is_own => Some(Found::Own(key)),
+            None => (is_own && !is_marked).then_some(FoundView::View(key)),
+            Some(_) if is_own => Some(FoundView::Own(key)),
             Some(place) if place.behind.is_some() => {
                 self.without_name((key, &viewer, place.activity_id), row, now)?
             }
@@ -198,7 +198,7 @@ impl Erasure {
         (key, viewer, activity): (Key, &ViewerId, ActivityId),
         row: Row<'_>,
         now: Timestamp,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<FoundView>> {
         let Some(mut read) = ReadNotification::read(&row, now)? else { return Ok(None) };
         if !read.group.erase(self.viewer.as_str()) {
             return Ok(None);
@@ -209,19 +209,19 @@ impl Erasure {
         // The latest like may have been theirs, and the key has its instant.
         item.extend(read.position(&activity).key(viewer).into_item());
         let without = (read.group.count > 0).then_some(item);
-        Ok(before.map(|likes| Found::Read { key, likes, without }))
+        Ok(before.map(|likes| FoundView::Read { key, likes, without }))
     }
 
-    async fn erase_view(&self, found: &Found) -> Result<()> {
+    async fn erase_view(&self, found: &FoundView) -> Result<()> {
         let table = self.views.table();
         match found {
-            Found::View(key) => self.mark_view(key.clone()).await,
-            Found::Beside(key) => {
+            FoundView::View(key) => self.mark_view(key.clone()).await,
+            FoundView::Beside(key) => {
                 let update = marking("SET #forget = :until", "attribute_exists(pk)", self.until);
                 table.update(key.clone().into_item(), update).await.map(|_| ())
             }
-            Found::Own(key) => table.delete(key.clone().into_item(), None).await.map(|_| ()),
-            Found::Read { key, likes, without } => {
+            FoundView::Own(key) => table.delete(key.clone().into_item(), None).await.map(|_| ()),
+            FoundView::Read { key, likes, without } => {
                 let unchanged = Condition::new("likes = :seen").value(":seen", likes.clone());
                 let is_moved = |item: &Item| item.get("sk") != Some(&text(key.sk.as_str()));
                 match without {
@@ -241,7 +241,7 @@ impl Erasure {
                     }
                 }
             }
-            Found::Named { view, item } => self.take_name_out(view, item).await,
+            FoundView::Named { view, item } => self.take_name_out(view, item).await,
         }
     }
 

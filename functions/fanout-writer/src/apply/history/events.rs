@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use futures::{StreamExt, stream};
 use shared::history::events::{
-    Event, EventKey, EventRecorded, EventsRecorded, Recorded, SentEvent,
+    Event, EventKey, EventOutcome, EventRecorded, EventsRecorded, SentEvent,
 };
 use shared::history::refusals::{self, Refusal, RefusedMessage, RefusedSubject};
 use shared::log_subject;
@@ -19,10 +19,12 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::message::{CommandError, CommandPayload, MemberError};
 use shared::platform::values::RefusalReason;
 
+use crate::context::Context;
 use crate::context::History;
 use crate::dead_letters::RefusedEvent;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 use crate::refusal::refused_event;
-use crate::{Context, Disposition, Failure};
 
 /// The most events of one message that are put at the same time.
 const PUTS_IN_FLIGHT: usize = 16;
@@ -137,9 +139,9 @@ async fn recorded(History { cx, events }: History<'_>, event: &Event) -> Result<
         return Err(Failure::NotMade(events.settings.period_of(at)));
     }
     match recorded? {
-        Recorded::There => Ok(()),
-        Recorded::Conflict => Err(Failure::EventConflict { event_id: event_id.clone(), at }),
-        Recorded::TooLate => {
+        EventOutcome::There => Ok(()),
+        EventOutcome::Conflict => Err(Failure::EventConflict { event_id: event_id.clone(), at }),
+        EventOutcome::TooLate => {
             let period = events.settings.period_of(at);
             let until = events.settings.closes_at(period);
             Err(Failure::EventTooLate { event_id: event_id.clone(), at, period, until })

@@ -11,8 +11,10 @@ use shared::platform::dynamo::{DynamoError, IN_FLIGHT};
 use shared::platform::runtime::retry::Backoff;
 use shared::platform::values::TenantId;
 
+use crate::context::Context;
 use crate::context::History;
-use crate::{Context, Disposition, Failure};
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Customers that a new rule decides on before it checks the time: a hundred views are one call.
 const PAGE: usize = 100;

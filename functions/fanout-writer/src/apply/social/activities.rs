@@ -4,23 +4,27 @@ use shared::command::Command;
 use shared::platform::dynamo::DynamoError;
 use shared::platform::outbound::Happened;
 use shared::social::activities::owner::Owner;
-use shared::social::activities::{ActivityKey, Change, Claim, Delete, Publish, Published, Update};
+use shared::social::activities::{
+    ActivityChange, ActivityClaim, ActivityKey, ActivityUpdate, Delete, Publish, Published,
+};
 use shared::social::fanout::FanOutKind;
 
 use super::tags::{self, ListingProgress};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 use crate::fanout::FanOut;
-use crate::{Context, Disposition, Failure};
 
 /// Claims the id, records the activity, lists it in its actor's outbox, and only then reads the followers: a follow that comes
 /// meanwhile finds it in the outbox. It is then listed for everybody who was tagged before; a later tag finds the claim.
 /// An activity older than retention is recorded too, because pages of actors and of tagged people show any age, but it reaches
 /// no timeline.
 pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Disposition, Failure> {
-    if cx.activities.claim(&publish).await? == Claim::Taken {
+    if cx.activities.claim(&publish).await? == ActivityClaim::Taken {
         return Err(Failure::Conflict(publish.activity_id));
     }
     let (key, sort_key) = (publish.key(), publish.sort_key());
-    let merged = cx.activities.merge(&key, Change::from(publish.clone())).await?;
+    let merged = cx.activities.merge(&key, ActivityChange::from(publish.clone())).await?;
     let deleted = merged.now.deleted;
     cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted).await?;
     let was_published = merged.before.published.is_some();
@@ -71,7 +75,7 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
 
 /// Records the edit. Readers look the content up, so there is nothing to fan out. The edit of an
 /// activity that is not published yet is kept for it.
-pub(crate) async fn update(cx: &Context, update: Update) -> Result<Disposition, Failure> {
+pub(crate) async fn update(cx: &Context, update: ActivityUpdate) -> Result<Disposition, Failure> {
     let (key, change) = update.into();
     cx.activities.merge(&key, change).await?;
     Ok(Disposition::Applied(None))
@@ -79,7 +83,7 @@ pub(crate) async fn update(cx: &Context, update: Update) -> Result<Disposition, 
 
 /// Records the tombstone, which hides the activity from all readers at once, and then removes its entries.
 pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, Failure> {
-    let (key, change): (ActivityKey, Change) = delete.into();
+    let (key, change): (ActivityKey, ActivityChange) = delete.into();
     let merged = cx.activities.merge(&key, change).await?;
     let Some(published) = merged.now.published else {
         return Ok(Disposition::Applied(None));

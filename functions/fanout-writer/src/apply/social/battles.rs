@@ -1,14 +1,16 @@
 //! Battles. The projector decides in which order hits land.
 
 use shared::platform::values::BattleId;
-use shared::social::battles::{BattleHit, BattleOpened, Battles, Definition};
+use shared::social::battles::{BattleDefinition, BattleHit, BattleOpened, Battles};
 
 use crate::apply::unless_taken;
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records a battle. Another battle under the same id is refused.
 pub(crate) async fn open(cx: &Context, opened: BattleOpened) -> Result<Disposition, Failure> {
-    let (battle, definition): (BattleId, Definition) = opened.into();
+    let (battle, definition): (BattleId, BattleDefinition) = opened.into();
     let claim = battles(cx).open(&battle, &definition).await?;
     unless_taken(claim, "battle_id", &battle)
 }

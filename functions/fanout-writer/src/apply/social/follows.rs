@@ -3,10 +3,12 @@
 use shared::command::Command;
 use shared::platform::outbound::Happened;
 use shared::social::fanout::Reconciliation;
-use shared::social::follows::{FollowChange, Recorded};
-use shared::social::timelines::Step;
+use shared::social::follows::{FollowChange, RecordedFollow};
+use shared::social::timelines::StepEnd;
 
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records the command, unless a later one is on record, and reconciles the timeline with what is on record. A command that
 /// was overtaken reconciles too, because an earlier delivery of it may have died half-way. A repeated command has nothing to
@@ -14,7 +16,7 @@ use crate::{Context, Disposition, Failure};
 pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposition, Failure> {
     let (fan_outs, delivery) = (&cx.fan_outs, &cx.delivery);
     let (now, retention) = (cx.clock.now(), cx.retention);
-    let Recorded { edge, is_repeated } =
+    let RecordedFollow { edge, is_repeated } =
         cx.follows.record(&change, now, retention, cx.hold).await?;
     let (viewer, actor) = (&change.follower_id, &change.followee_id);
     let reconciliation = Reconciliation { viewer, actor, origin: &delivery.origin };
@@ -29,8 +31,8 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
     pair.is_complete = edge.is_complete && !delivery.redelivered;
     loop {
         match pair.go_on(delivery.slice()).await? {
-            Step::Whole => break,
-            Step::Stopped => {}
+            StepEnd::Whole => break,
+            StepEnd::Stopped => {}
         }
         if let Some(position) = &pair.position {
             fan_outs.note_reconciled(reconciliation, pair.state, position).await?;

@@ -2,7 +2,9 @@
 
 use shared::social::likes::{LikeChange, LikeList, Likes};
 
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records a like or its undo, unless a change that wins is on record already. The projector then updates the counts and the
 /// notifications.

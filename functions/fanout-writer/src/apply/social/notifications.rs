@@ -2,7 +2,9 @@
 
 use shared::social::notifications::{MarkRead, Notifications};
 
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records which notifications a viewer has read. The projector then updates the inbox.
 pub(crate) async fn mark_read(cx: &Context, mark: MarkRead) -> Result<Disposition, Failure> {

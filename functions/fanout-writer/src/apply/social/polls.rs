@@ -2,14 +2,16 @@
 
 use shared::platform::outbound::Happened;
 use shared::platform::values::{ActorId, PollId};
-use shared::social::polls::{Definition, PollClosed, PollOpened, Polls, Recorded, Vote};
+use shared::social::polls::{PollClosed, PollDefinition, PollOpened, Polls, RecordedVote, Vote};
 
 use crate::apply::unless_taken;
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records what was opened. Another poll under the same id is refused.
 pub(crate) async fn open(cx: &Context, opened: PollOpened) -> Result<Disposition, Failure> {
-    let (poll, definition): (PollId, Definition) = opened.into();
+    let (poll, definition): (PollId, PollDefinition) = opened.into();
     let claim = polls(cx).open(&poll, &definition).await?;
     let disposition = unless_taken(claim, "poll_id", &poll)?;
     // It may have been closed before.
@@ -38,8 +40,8 @@ async fn tell_of_end(cx: &Context, poll: &PollId, by: &ActorId) -> Result<(), Fa
 /// Records a vote or a withdrawal, unless the viewer has voted so often that there is no room for another.
 pub(crate) async fn vote(cx: &Context, vote: Vote) -> Result<Disposition, Failure> {
     match polls(cx).vote(&vote, cx.clock.now()).await? {
-        Recorded::Done => Ok(Disposition::Applied(None)),
-        Recorded::Full(most) => {
+        RecordedVote::Done => Ok(Disposition::Applied(None)),
+        RecordedVote::Full(most) => {
             let Vote { viewer_id, poll_id, .. } = vote;
             Err(Failure::Full { viewer_id, poll_id, most })
         }

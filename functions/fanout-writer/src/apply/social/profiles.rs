@@ -2,7 +2,9 @@
 
 use shared::social::profiles::{ProfileUpdate, Profiles};
 
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records the update, unless a later one is on record. Readers look profiles up, so there is nothing to
 /// fan out.

@@ -2,7 +2,9 @@
 
 use shared::social::rooms::{MembershipChange, MessageDeleted, MessagePosted, Posted, Rooms};
 
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Records a message, unless its id belongs to another one, which is refused.
 pub(crate) async fn post(cx: &Context, post: MessagePosted) -> Result<Disposition, Failure> {

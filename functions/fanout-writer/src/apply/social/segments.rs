@@ -2,8 +2,10 @@
 
 use shared::social::fanout::{FanOutKind, FanOutSegment};
 
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 use crate::fanout::FanOut;
-use crate::{Context, Disposition, Failure};
 
 /// Processes one segment for up to half of the delivery's time, and hands on the rest. The activity's current record decides whether
 /// entries are inserted or removed.

@@ -4,7 +4,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use shared::platform::values::{ActorId, SortKey};
 use shared::social::tags::{Tag, TagChange};
 
-use crate::{Context, Disposition, Failure};
+use crate::context::Context;
+use crate::disposition::Disposition;
+use crate::failure::Failure;
 
 /// Tags that are read at once when an activity is published.
 const PAGE: usize = 500;

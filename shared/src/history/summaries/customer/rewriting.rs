@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{BUCKETS, Bucket, CustomerView, bucket_of};
+use super::{BUCKETS, CustomerView, NameBucket, bucket_of};
 use crate::history::summaries::tally::{Days, NameTally};
 use crate::history::summaries::{CustomerSummary, keys};
 use crate::platform::dynamo::item::Key;
@@ -81,7 +81,7 @@ impl CustomerView {
     /// What was expected instead.
     pub fn rebuilt(&self, summary: &CustomerSummary) -> Result<Self, &'static str> {
         let mut view = self.cleared();
-        view.buckets = (0..BUCKETS).map(|bucket| (bucket, Bucket::default())).collect();
+        view.buckets = (0..BUCKETS).map(|bucket| (bucket, NameBucket::default())).collect();
         for (name, tally) in &summary.names {
             view.add(name, *tally)?;
         }

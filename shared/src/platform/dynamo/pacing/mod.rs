@@ -99,15 +99,15 @@ pub struct Call<'a> {
 /// Gives calls their send slots. Clones share one pace.
 #[derive(Debug, Clone)]
 pub struct Pacer {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<PacerState>>,
 }
 
 /// A pacer that is dropped when nobody uses it.
 #[derive(Debug, Clone)]
-pub(crate) struct WeakPacer(std::sync::Weak<Mutex<State>>);
+pub(crate) struct WeakPacer(std::sync::Weak<Mutex<PacerState>>);
 
 #[derive(Debug)]
-struct State {
+struct PacerState {
     controller: Controller,
     window: Window,
     /// Partitions that refuse; `None` for the pacer of one partition.
@@ -166,7 +166,7 @@ impl Pacer {
 
     fn new(pace: f64, most_in_flight: usize, hot: Option<HotPartitions>) -> Self {
         let now = Instant::now();
-        let state = State {
+        let state = PacerState {
             controller: Controller::new(pace, now),
             window: Window::new(most_in_flight),
             hot,
@@ -190,18 +190,18 @@ impl Pacer {
         call: Call<'_>,
         deadline: Deadline,
     ) -> Result<Ticket<'_>, DeadlineExceeded> {
-        let mut waiting = Waiting::join(self, call);
+        let mut waiting = WaitingCall::join(self, call);
         loop {
             if deadline.remaining().is_zero() {
                 return Err(DeadlineExceeded);
             }
             match waiting.step() {
-                Step::Go(call) => return Ok(Ticket { pacer: self, call, outcome: None }),
-                Step::Until(slot) => {
+                NextStep::Go(call) => return Ok(Ticket { pacer: self, call, outcome: None }),
+                NextStep::Until(slot) => {
                     let until = slot.min(Instant::now() + deadline.remaining());
                     let _ = timeout_at(until, waiting.notify.notified()).await;
                 }
-                Step::Behind => deadline.bound(waiting.notify.notified()).await?,
+                NextStep::Behind => deadline.bound(waiting.notify.notified()).await?,
             }
         }
     }
@@ -229,7 +229,7 @@ impl Pacer {
         self.state().hot.is_some()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PacerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -241,7 +241,7 @@ impl WeakPacer {
 }
 
 /// What a waiting call does next.
-enum Step {
+enum NextStep {
     Go(Sending),
     /// Its send slot has not come.
     Until(Instant),
@@ -250,7 +250,7 @@ enum Step {
 }
 
 /// A call in its queue, which it leaves when it is dropped.
-struct Waiting<'a> {
+struct WaitingCall<'a> {
     pacer: &'a Pacer,
     call: Call<'a>,
     turn: Turn,
@@ -260,7 +260,7 @@ struct Waiting<'a> {
     how: Sent,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingCall<'a> {
     fn join(pacer: &'a Pacer, call: Call<'a>) -> Self {
         let notify = Arc::new(Notify::new());
         let turn = pacer.state().queues[call.priority as usize].join(&call, Arc::clone(&notify));
@@ -268,25 +268,25 @@ impl<'a> Waiting<'a> {
         Self { pacer, call, turn, notify, first_since: None, how }
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> NextStep {
         let (mut state, now) = (self.pacer.state(), Instant::now());
         let priority = self.call.priority as usize;
         if !state.queues[priority].is_first(&self.turn) {
-            return Step::Behind;
+            return NextStep::Behind;
         }
         if !state.has_room(priority) {
             if !state.controller.has_measured() {
                 self.wait(Sent::WhenRoom);
             }
-            return Step::Behind;
+            return NextStep::Behind;
         }
         let since = *self.first_since.get_or_insert(now);
         if let Some(slot) = state.not_before(&self.call, since, now) {
             self.wait(Sent::InItsSlot);
-            return Step::Until(slot);
+            return NextStep::Until(slot);
         }
         state.queues[priority].serve(&self.turn, &self.call);
-        Step::Go(state.send(&self.call, self.how, now))
+        NextStep::Go(state.send(&self.call, self.how, now))
     }
 
     fn wait(&mut self, how: Sent) {
@@ -296,13 +296,13 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
         self.pacer.state().queues[self.call.priority as usize].leave(&self.turn);
     }
 }
 
-impl State {
+impl PacerState {
     fn has_room(&self, priority: usize) -> bool {
         self.open[priority] < self.window.calls(self.controller.pace())
     }

@@ -39,11 +39,11 @@ use http::Uri;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use self::signature::Signer;
+use self::signature::DynamoSigner;
 use super::answer::AnsweredItem;
-use super::client::CONNECT_TIMEOUT;
 use super::item::Item;
 use super::{Calling, DynamoError};
+use crate::platform::runtime::retry::CONNECT_TIMEOUT;
 
 /// What comes before the operation in the header `x-amz-target`.
 const API: &str = "DynamoDB_20120810.";
@@ -70,7 +70,7 @@ pub(super) struct RequestTemplate {
 
 #[derive(Debug)]
 struct Signing {
-    signer: Signer,
+    signer: DynamoSigner,
     identities: SharedIdentityResolver,
     components: RuntimeComponents,
 }
@@ -388,7 +388,7 @@ fn signing(
     let Some(authorization) = made.headers().get("authorization") else {
         return Ok(None);
     };
-    let signer = Signer::like(authorization, address.path().to_owned());
+    let signer = DynamoSigner::like(authorization, address.path().to_owned());
     let signer = signer.ok_or("it is not signed with SigV4")?;
     let identities = components.identity_resolver(SCHEME_ID).ok_or("it has no credentials")?;
     Ok(Some(Signing { signer, identities, components: components.clone() }))

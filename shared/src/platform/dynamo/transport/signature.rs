@@ -24,7 +24,7 @@ const NOT_SIGNED: &str = "user-agent";
 
 /// Signs POST requests to one path, for one region and service.
 #[derive(Debug)]
-pub(super) struct Signer {
+pub(super) struct DynamoSigner {
     path: String,
     region: String,
     service: String,
@@ -70,7 +70,7 @@ impl Prepared {
     }
 }
 
-impl Signer {
+impl DynamoSigner {
     /// A signer for the region and service of a header `Authorization`.
     pub(super) fn like(authorization: &str, path: String) -> Option<Self> {
         let credential = authorization.strip_prefix(ALGORITHM)?.split_once("Credential=")?.1;

@@ -42,7 +42,7 @@ fn seen(inline: usize) -> impl Strategy<Value = Seen> {
                 .collect();
             let held = held.map(|ago| newest.plus_millis(-ago));
             let nothing = Seen::until(newest, salt);
-            let capacity = Capacity { inline, most };
+            let capacity = SeenCapacity { inline, most };
             let (seen, new) = nothing.and(&nothing.with_stored(None), keys.iter(), held, capacity);
             let stored = new.as_ref().map(|new| Stored { bytes: &new.bytes, is_old: false });
             let shown = if again { &keys[..keys.len().min(INLINE)] } else { &[] };

@@ -24,7 +24,7 @@ pub(super) fn check(json: &str) -> Result<(), PayloadError> {
 
 /// One step through a string.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum StringStep {
     /// An escape such as `\ud800`, which needs a low one after it.
     High,
     /// An escape such as `\udc00`, which needs a high one before it.
@@ -39,33 +39,33 @@ fn check_string(bytes: &mut Bytes<'_>) -> Result<(), PayloadError> {
     let mut half = false;
     loop {
         let step = next(bytes);
-        if half != (step == Step::Low) {
+        if half != (step == StringStep::Low) {
             return Err(PayloadError::LoneSurrogate);
         }
-        if step == Step::End {
+        if step == StringStep::End {
             return Ok(());
         }
-        half = step == Step::High;
+        half = step == StringStep::High;
     }
 }
 
-fn next(bytes: &mut Bytes<'_>) -> Step {
+fn next(bytes: &mut Bytes<'_>) -> StringStep {
     match bytes.next() {
-        None | Some(b'"') => Step::End,
+        None | Some(b'"') => StringStep::End,
         Some(b'\\') => escape(bytes),
-        Some(_) => Step::Other,
+        Some(_) => StringStep::Other,
     }
 }
 
-fn escape(bytes: &mut Bytes<'_>) -> Step {
+fn escape(bytes: &mut Bytes<'_>) -> StringStep {
     if bytes.next() != Some(b'u') {
-        return Step::Other;
+        return StringStep::Other;
     }
     let digits = [(); 4].map(|()| bytes.next().map_or('0', char::from).to_digit(16).unwrap_or(0));
     match digits.into_iter().fold(0, |unit, digit| unit * 16 + digit) {
-        0xd800..=0xdbff => Step::High,
-        0xdc00..=0xdfff => Step::Low,
-        _ => Step::Other,
+        0xd800..=0xdbff => StringStep::High,
+        0xdc00..=0xdfff => StringStep::Low,
+        _ => StringStep::Other,
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct History {
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct ShownEvent<'a> {
     #[serde(borrow)]
     event_id: &'a str,
     name: &'a str,
@@ -49,7 +49,7 @@ impl History {
 
 /// Prints an event for people.
 fn print_event(event: &RawValue) -> Result<(), Failure> {
-    let Event { event_id, name, at, properties } =
+    let ShownEvent { event_id, name, at, properties } =
         serde_json::from_str(event.get()).map_err(unexpected)?;
     say!("{at}  {name:<16} {event_id:<24} {}", one_line(properties))
 }

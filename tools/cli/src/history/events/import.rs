@@ -21,7 +21,7 @@ use crate::input::{Input, good};
 use crate::print::{counted, print_json, say};
 
 #[derive(Debug, Args)]
-pub(crate) struct Import {
+pub(crate) struct ImportEvents {
     /// The file; `-` is standard input.
     file: PathBuf,
     /// Report bad lines and leave them out, instead of refusing the file.
@@ -34,17 +34,17 @@ pub(crate) struct Import {
 
 /// What a file holds.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-struct Counts {
+struct ImportCounts {
     events: u64,
     messages: u64,
     bad_lines: u64,
 }
 
-impl Import {
+impl ImportEvents {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let input = Input::of(&self.file)?;
         let (events, bad_lines) = input.check(events_in(&input)?, self.skip_bad)?;
-        let mut counts = Counts { events, messages: 0, bad_lines };
+        let mut counts = ImportCounts { events, messages: 0, bad_lines };
         let remote = Remote::from_environment().await?;
         // How many messages they make is known at the end.
         let bar = progress::counter("messages recorded");

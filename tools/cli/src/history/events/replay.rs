@@ -15,7 +15,7 @@ use crate::print::{counted, print_json, printable, say, tell};
 /// With `--switch` those that differ are replaced, once nothing of them is in a stream. It reads all of the tenant's events, and scans the tables of
 /// periods. Exits 1 if something differs and was not replaced, or has changed all the time.
 #[derive(Debug, Args)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayEvents {
     /// Whose events.
     #[arg(long)]
     tenant: TenantId,
@@ -27,7 +27,7 @@ pub(crate) struct Replay {
     json: bool,
 }
 
-impl Replay {
+impl ReplayEvents {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
         let scope = EventScope { tenant_id: self.tenant.clone(), customer_id: None };

@@ -45,7 +45,7 @@ struct Verified {
 }
 
 /// Where events and archives are.
-struct Reading {
+struct ArchiveReading {
     tables: EventTables,
     archives: Archives,
     objects: Objects,
@@ -55,7 +55,7 @@ struct Reading {
 impl Verify {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
-        let reading = Reading {
+        let reading = ArchiveReading {
             tables: remote.events()?.tables().clone(),
             archives: Archives::new(&remote.ledger()?),
             objects: remote.objects()?,
@@ -103,7 +103,7 @@ fn has_archive(row: &PeriodRow) -> bool {
     row.tally.is_some() && !row.expired
 }
 
-impl Reading {
+impl ArchiveReading {
     async fn verify(&self, row: &PeriodRow) -> Result<Verified, Failure> {
         let (mut tally, mut objects, mut behind) = (Tally::default(), 0, None);
         let mut differences = Vec::new();

@@ -68,7 +68,7 @@ pub(crate) struct Alerts {
 }
 
 #[derive(Deserialize)]
-struct Summary {
+struct ShownSummary {
     customer_id: String,
     payload: Option<Box<RawValue>>,
     events: u64,
@@ -147,7 +147,7 @@ impl Customer {
             return say!("{}", one_line(&found));
         }
         print_customer(&found)?;
-        let summary: Summary = read(&found)?;
+        let summary: ShownSummary = read(&found)?;
         if let Some(payload) = &summary.payload {
             say!("  payload  {}", one_line(payload))?;
         }
@@ -205,7 +205,7 @@ fn read<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Result<T, Failure> {
 }
 
 fn print_customer(item: &RawValue) -> Result<(), Failure> {
-    let Summary { customer_id, events, first_at, last_at, .. } = read(item)?;
+    let ShownSummary { customer_id, events, first_at, last_at, .. } = read(item)?;
     let events = counted(events, "event", "events");
     say!("{:<24} {events:>16}{}", printable(&customer_id), span(&first_at, &last_at))
 }

@@ -43,7 +43,7 @@ pub(crate) struct Send {
 
 /// What became of a file.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-struct Counts {
+struct SendCounts {
     events: u64,
     requests: u64,
     /// Requests that were sent again.
@@ -67,7 +67,7 @@ impl Send {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let input = Input::of(&self.file)?;
         let (events, bad_lines) = input.check(self.events_in(&input)?, self.skip_bad)?;
-        let mut counts = Counts { events, bad_lines, ..Counts::default() };
+        let mut counts = SendCounts { events, bad_lines, ..SendCounts::default() };
         let mut api = Api::for_tenant(&self.tenant).await?;
         let bar = progress::bar(counts.events, "events accepted");
         let (mut batch, mut bytes) = (Vec::new(), 0);
@@ -117,7 +117,7 @@ impl Send {
         &self,
         api: &mut Api,
         batch: &[(u64, String)],
-        counts: &mut Counts,
+        counts: &mut SendCounts,
     ) -> Result<(), Failure> {
         let events: Vec<_> = batch.iter().map(|(_, line)| line.as_str()).collect();
         let body = format!("{{\"events\":[{}]}}", events.join(","));

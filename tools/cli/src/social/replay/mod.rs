@@ -86,7 +86,7 @@ pub(crate) struct Replay {
 }
 
 #[derive(Serialize)]
-struct Summary {
+struct ReplaySummary {
     activities: u64,
     /// Those among them that an earlier, interrupted replay had published.
     activities_before: u64,
@@ -131,7 +131,7 @@ impl Replay {
         let begun = Instant::now();
         let completed = self.send(&posts, &start, &handles).await?;
         let seconds = begun.elapsed().as_secs_f64();
-        let summary = Summary {
+        let summary = ReplaySummary {
             activities: count::published(&posts, &survey, &start.run, &completed.refused)?,
             activities_before: before,
             entries: count::entries(&handles.remote.timelines_table()?, &start.run, &survey)
@@ -173,8 +173,8 @@ impl Replay {
         }
     }
 
-    fn print(&self, summary: &Summary) -> Result<(), Failure> {
-        let Summary { activities, entries, dead_letters, seconds, .. } = summary;
+    fn print(&self, summary: &ReplaySummary) -> Result<(), Failure> {
+        let ReplaySummary { activities, entries, dead_letters, seconds, .. } = summary;
         if self.json {
             return print_json(summary);
         }
@@ -187,7 +187,7 @@ impl Replay {
     }
 }
 
-impl Summary {
+impl ReplaySummary {
     /// No, if a row died.
     fn conclude(&self) -> Result<(), Failure> {
         match self.dead_letters {

@@ -12,7 +12,7 @@ use nagare_operator::completion::MOST_WAITING;
 use nagare_operator::progress;
 use shared::platform::dynamo::BATCH_GET;
 use shared::platform::values::{ActivityId, ActorId, Retention, Timestamp};
-use shared::social::activities::{Activities, ActivityKey, Claim};
+use shared::social::activities::{Activities, ActivityClaim, ActivityKey};
 
 use super::Handles;
 use super::posts::{Post, Posts};
@@ -100,7 +100,7 @@ impl Survey {
             let offset = clock.now().unix_millis() - self.last * 1000;
             let run = Run { naming: naming.clone(), offset };
             let first = run.publish(self.first.clone())?;
-            if activities.claim(&first).await? == Claim::Granted {
+            if activities.claim(&first).await? == ActivityClaim::Granted {
                 return Ok(Start { run, published: Vec::new() });
             }
         }

@@ -11,19 +11,19 @@ use crate::print::{counted, printable};
 
 /// The API's answer, as far as it is looked at.
 #[derive(Deserialize)]
-pub(crate) struct Battle {
+pub(crate) struct ShownBattle {
     battle_id: String,
     payload: Box<RawValue>,
     state: String,
     hp: u64,
     hp_left: u64,
     hits: u64,
-    last_hit: Option<Hit>,
+    last_hit: Option<LastHit>,
     viewer: Option<Share>,
 }
 
 #[derive(Deserialize)]
-struct Hit {
+struct LastHit {
     hit_id: String,
     viewer_id: Option<String>,
     damage: u64,
@@ -35,17 +35,17 @@ struct Share {
     damage: u64,
 }
 
-impl Battle {
+impl ShownBattle {
     /// The latest hit that has landed.
     fn last(&self) -> Option<String> {
-        let Hit { hit_id, viewer_id, damage } = self.last_hit.as_ref()?;
+        let LastHit { hit_id, viewer_id, damage } = self.last_hit.as_ref()?;
         let who = viewer_id.as_deref().map_or_else(|| "somebody".to_owned(), printable);
         let which = if self.is_over() { "the last" } else { "the latest" };
         Some(format!("{which}: {} of {who}, {} damage", printable(hit_id), HumanCount(*damage)))
     }
 }
 
-impl Contest for Battle {
+impl Contest for ShownBattle {
     const WHAT: &'static str = "battle";
     const FOLDER: &'static str = "battles";
 
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    fn battle(state: &str, left: u64, viewer: &str) -> Battle {
+    fn battle(state: &str, left: u64, viewer: &str) -> ShownBattle {
         let text = format!(
             r#"{{"battle_id":"dragon-1","actor_id":"anna","payload":null,"state":"{state}","hp":100000,"hp_left":{left},
                 "hits":1251,"last_hit":{{"hit_id":"h-77","viewer_id":{viewer},"damage":80,"at":"2026-11-20T12:00:00.000Z"}},

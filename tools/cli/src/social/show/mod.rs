@@ -26,8 +26,8 @@ use crate::Failure;
 use crate::print::{one_line, say};
 use screen::Screen;
 
-pub(crate) use battle::Battle;
-pub(crate) use poll::Poll;
+pub(crate) use battle::ShownBattle;
+pub(crate) use poll::ShownPoll;
 
 /// How often the API is asked.
 const INTERVAL: Duration = Duration::from_millis(500);

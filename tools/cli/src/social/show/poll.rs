@@ -11,7 +11,7 @@ use crate::print::{counted, printable};
 
 /// The API's answer, as far as it is looked at.
 #[derive(Deserialize)]
-pub(crate) struct Poll {
+pub(crate) struct ShownPoll {
     poll_id: String,
     payload: Box<RawValue>,
     opens_at: Timestamp,
@@ -28,7 +28,7 @@ struct Choice {
     votes: u64,
 }
 
-impl Poll {
+impl ShownPoll {
     /// Its state, and how long it stays so.
     fn state(&self, now: Timestamp) -> String {
         let left = |until: Timestamp| HumanDuration(until.since(now));
@@ -41,7 +41,7 @@ impl Poll {
     }
 }
 
-impl Contest for Poll {
+impl Contest for ShownPoll {
     const WHAT: &'static str = "poll";
     const FOLDER: &'static str = "polls";
 
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    fn poll(state: &str) -> Poll {
+    fn poll(state: &str) -> ShownPoll {
         let text = format!(
             r#"{{"poll_id":"mvp","actor_id":"anna","payload":{{"title":"Who?"}},"opens_at":"2026-11-20T12:00:00.000Z",
                 "closes_at":"2026-11-20T12:01:00.000Z","state":"{state}","votes":4000,"vote":"red",

@@ -21,7 +21,8 @@ use shared::platform::values::TenantId;
 use crate::commands;
 use crate::prelude::*;
 use crate::reads::Read;
-use crate::suggestions::{self, Suggestions};
+use crate::suggested::Suggestions;
+use crate::suggestions;
 
 pub(crate) use customers::{address as customer, view as view_customer};
 

@@ -9,7 +9,7 @@ use shared::platform::dynamo::item::text;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::env;
 
-use crate::Mode;
+use crate::console::Mode;
 use crate::tests::{Fixture, HTML, account};
 
 const CUSTOMER: &str = "/console/customer?tenant=acme&id=c-9";

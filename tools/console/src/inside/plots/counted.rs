@@ -5,7 +5,7 @@ use nagare_telemetry::numbers::{
     COMMANDS, Numbers, POINTS, Point, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS,
 };
 
-use super::{Kind, Line, Plot, Report};
+use super::{CountedKind, Line, Plot, Report};
 use crate::numbers::Cost;
 
 /// Points of a row of a table: five minutes.
@@ -94,7 +94,7 @@ fn line(
     }
 }
 
-fn kinds(numbers: &Numbers) -> Vec<Kind> {
+fn kinds(numbers: &Numbers) -> Vec<CountedKind> {
     let counted = |name: &str, by: Option<&str>| {
         [numbers.recent(name, by, 1), numbers.recent(name, by, 60), numbers.ever(name, by)]
             .map(|total| total.sum)

@@ -14,7 +14,7 @@ const SPANS: [&str; 3] = ["Last minute", "Last hour", "Since the start"];
 /// What there is to tell of the last hour.
 struct Report {
     plots: Vec<Plot>,
-    kinds: Vec<Kind>,
+    kinds: Vec<CountedKind>,
     cost: Cost,
     since: Timestamp,
 }
@@ -39,7 +39,7 @@ struct Line {
 }
 
 /// A number by what it is told apart by: in each of the [`SPANS`].
-struct Kind {
+struct CountedKind {
     what: &'static str,
     kind: String,
     numbers: Vec<String>,
@@ -88,19 +88,23 @@ fn kinds(
     rows: impl Iterator<Item = (&'static str, String, [f64; SPANS.len()])>,
     written: [f64; SPANS.len()],
     again: [f64; SPANS.len()],
-) -> Vec<Kind> {
+) -> Vec<CountedKind> {
     let some = rows.filter(|(_, _, numbers)| numbers.last().is_some_and(|all| *all > 0.0));
-    let some =
-        some.map(|(what, kind, numbers)| Kind { what, kind, numbers: numbers.map(short).into() });
+    let some = some.map(|(what, kind, numbers)| CountedKind {
+        what,
+        kind,
+        numbers: numbers.map(short).into(),
+    });
     let sends = written.iter().zip(again).map(|(written, again)| match *written > 0.0 {
         true => format!("{:.3}", (written + again) / written),
         false => "–".to_owned(),
     });
-    let sends = Kind { what: "Sends an entry", kind: String::new(), numbers: sends.collect() };
+    let sends =
+        CountedKind { what: "Sends an entry", kind: String::new(), numbers: sends.collect() };
     some.chain([sends]).collect()
 }
 
-fn by_kind(kinds: &[Kind]) -> Markup {
+fn by_kind(kinds: &[CountedKind]) -> Markup {
     html! {
         table class="stack" {
             caption { "By kind" }

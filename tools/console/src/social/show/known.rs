@@ -212,7 +212,7 @@ mod tests {
     use shared::platform::values::Timestamp;
 
     use super::LISTED;
-    use crate::Mode;
+    use crate::console::Mode;
     use crate::tests::{Fixture, account};
     use nagare_client::remote::Remote;
     use nagare_client::running::Note;

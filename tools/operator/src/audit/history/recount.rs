@@ -28,7 +28,7 @@ pub(super) struct Recount {
 pub(super) type Counted = BTreeMap<CustomerId, CustomerSummary>;
 
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundEvents {
     /// Counted from tables, which may get more events.
     pub(super) tables: Counted,
     /// Counted from archives whose tables are gone.
@@ -61,8 +61,8 @@ impl Recount {
         &self,
         scope: &EventScope,
         is_wanted: impl Fn(&CustomerId) -> bool,
-    ) -> Result<Found, Failure> {
-        let mut found = Found::default();
+    ) -> Result<FoundEvents, Failure> {
+        let mut found = FoundEvents::default();
         for row in self.periods().await? {
             if row.state.has_table() && self.table(&row, scope, &is_wanted, &mut found).await? {
                 continue;
@@ -75,8 +75,8 @@ impl Recount {
     }
 
     /// Counts the events of one customer in the tables.
-    pub(super) async fn in_tables(&self, scope: &EventScope) -> Result<Found, Failure> {
-        let mut found = Found::default();
+    pub(super) async fn in_tables(&self, scope: &EventScope) -> Result<FoundEvents, Failure> {
+        let mut found = FoundEvents::default();
         for row in self.periods().await?.into_iter().filter(|row| row.state.has_table()) {
             self.table(&row, scope, &|_| true, &mut found).await?;
         }
@@ -96,7 +96,7 @@ impl Recount {
         row: &PeriodRow,
         scope: &EventScope,
         is_wanted: &impl Fn(&CustomerId) -> bool,
-        found: &mut Found,
+        found: &mut FoundEvents,
     ) -> Result<bool> {
         let (mut tally, tables) = (Tally::default(), &mut found.tables);
         let count = |event: Event| {
@@ -133,10 +133,10 @@ impl Recount {
         row: &PeriodRow,
         scope: &EventScope,
         is_wanted: &impl Fn(&CustomerId) -> bool,
-        found: &mut Found,
+        found: &mut FoundEvents,
     ) -> Result<(), Failure> {
         let bar = progress::counter("events in archives");
-        let Found { archives, witnesses, damaged, .. } = found;
+        let FoundEvents { archives, witnesses, damaged, .. } = found;
         let witness = witnesses.entry(row.period).or_default();
         let mut objects = pin!(scope.objects(&self.archives, row.period));
         while let Some(object) = objects.try_next().await? {

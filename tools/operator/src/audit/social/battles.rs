@@ -15,7 +15,7 @@ use shared::platform::projection::{BarrierProgress, DerivedItem, View};
 use shared::platform::values::{BattleId, HitId, ViewerId};
 use shared::social::battles::keys::{self, BattleView};
 use shared::social::battles::{
-    BattleRow, BattleState, BattleStatus, Contradiction, Definition, Hit, Landed, Replay,
+    BattleDefinition, BattleRow, BattleState, BattleStatus, Contradiction, Hit, Landed, Replay,
     ViewerHits, log, numbered, read_number,
 };
 
@@ -56,7 +56,7 @@ type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<ViewerHits>>>;
 /// What facts and views say of one battle, without its view.
 #[derive(Default)]
 struct Told {
-    definition: Option<Definition>,
+    definition: Option<BattleDefinition>,
     on_record: HashMap<HitId, Hit>,
     /// The blocks of the log, by the number of their first hit.
     blocks: Vec<(u64, Vec<Landed>)>,
@@ -106,7 +106,7 @@ impl ViewsAuditor {
             match of {
                 // Of what was erased nothing is shown.
                 BattleRow::Opened(_) if row.item.contains_key(FORGET_AT) => {}
-                BattleRow::Opened(_) => told.definition = Some(Definition::read(row)?),
+                BattleRow::Opened(_) => told.definition = Some(BattleDefinition::read(row)?),
                 BattleRow::Hit(_, hit) => {
                     told.on_record.insert(hit.clone(), Hit::read(hit, row)?);
                 }

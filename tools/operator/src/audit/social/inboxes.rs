@@ -12,7 +12,7 @@ use shared::platform::projection::{View, Write};
 use shared::platform::values::{ActivityId, ViewerId};
 use shared::social::likes;
 use shared::social::notifications::keys::{self, NotificationKey};
-use shared::social::notifications::{ActivityLikes, Inbox, Listed, Listing};
+use shared::social::notifications::{ActivityLikes, Inbox, LikesListing, UnreadNotification};
 
 use super::views::{AuditError, Compared, ViewsAuditor};
 use crate::Result;
@@ -38,9 +38,9 @@ pub struct InboxDifference {
 
 /// What the views say of one viewer.
 #[derive(Default)]
-struct Tally {
+struct InboxTally {
     /// Listings that follow from the views of their activities, by key.
-    listings: BTreeMap<NotificationKey, (ActivityId, Listing)>,
+    listings: BTreeMap<NotificationKey, (ActivityId, LikesListing)>,
     /// Listings that are items of their own.
     rows: BTreeMap<NotificationKey, u64>,
 }
@@ -69,9 +69,9 @@ impl ViewsAuditor {
         .await
     }
 
-    async fn inbox_tallies(&self, viewers: &[ViewerId]) -> Result<BTreeMap<ViewerId, Tally>> {
+    async fn inbox_tallies(&self, viewers: &[ViewerId]) -> Result<BTreeMap<ViewerId, InboxTally>> {
         let wanted: BTreeSet<_> = viewers.iter().collect();
-        let mut tallies: BTreeMap<ViewerId, Tally> = BTreeMap::new();
+        let mut tallies: BTreeMap<ViewerId, InboxTally> = BTreeMap::new();
         scan(self.views.table(), "views read", Query::default(), |row| {
             let key = Key::of(row)?;
             if let Some(activity_id) = likes::keys::counted(&key) {
@@ -91,7 +91,7 @@ impl ViewsAuditor {
                 && place.behind.is_none()
                 && wanted.contains(&viewer)
             {
-                let count = Listed::read(row)?.count;
+                let count = UnreadNotification::read(row)?.count;
                 tallies.entry(viewer).or_default().rows.insert(place, count);
             }
             Ok(())
@@ -105,7 +105,7 @@ impl ViewsAuditor {
         &self,
         viewer: &ViewerId,
         stored: View<Inbox>,
-        tally: &Tally,
+        tally: &InboxTally,
     ) -> Result<bool> {
         let listings: Vec<_> = tally.listings.values().cloned().collect();
         let recounted = Inbox::recounted(&listings);
@@ -131,7 +131,7 @@ impl ViewsAuditor {
     }
 }
 
-impl Tally {
+impl InboxTally {
     fn difference(&self, viewer: &ViewerId, view: &View<Inbox>) -> Option<InboxDifference> {
         let inbox = &view.state;
         let mut stored = self.rows.clone();

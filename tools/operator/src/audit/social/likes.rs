@@ -8,7 +8,7 @@ use shared::platform::dynamo::item::Key;
 use shared::platform::projection::{BarrierProgress, View};
 use shared::platform::values::{ActivityId, ActorId, ViewerId};
 use shared::social::activities::owner::{self, Owner};
-use shared::social::likes::{self, Recorded};
+use shared::social::likes::{self, RecordedLike};
 use shared::social::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
 
 use super::views::{AuditError, Compared, ViewsAuditor};
@@ -28,14 +28,14 @@ pub struct LikesDifference {
 
 /// What the facts say of one activity.
 #[derive(Default)]
-struct Tally {
+struct LikesTally {
     count: u64,
     likers: Vec<Liker>,
     owner: Option<Owner>,
     marks: HashMap<ViewerId, Mark>,
 }
 
-impl Tally {
+impl LikesTally {
     fn recounted(self, stored: &ActivityLikes) -> ActivityLikes {
         let Self { count, likers, owner, mut marks } = self;
         let viewer = owner.as_ref().and_then(|owner| ViewerId::new(owner.actor_id.as_str()).ok());
@@ -68,7 +68,7 @@ impl ViewsAuditor {
         &self,
         activity: &ActivityId,
         view: View<ActivityLikes>,
-        tally: Tally,
+        tally: LikesTally,
         mend_as_of: Option<&View<BarrierProgress>>,
     ) -> Result<Option<Compared<LikesDifference>>> {
         let recounted = tally.recounted(&view.state);
@@ -88,14 +88,14 @@ impl ViewsAuditor {
     }
 
     /// What the facts say of these activities. Nothing lists who likes an activity, so all facts are scanned.
-    async fn likes(&self, activities: &[ActivityId]) -> Result<BTreeMap<ActivityId, Tally>> {
+    async fn likes(&self, activities: &[ActivityId]) -> Result<BTreeMap<ActivityId, LikesTally>> {
         let mut tallies: BTreeMap<_, _> =
-            activities.iter().map(|activity| (activity.clone(), Tally::default())).collect();
+            activities.iter().map(|activity| (activity.clone(), LikesTally::default())).collect();
         scan(self.facts.table(), "facts read", Query::default(), |row| {
             let key = Key::of(row)?;
             if let Some((viewer_id, activity)) = likes::keys::of_like(&key.pk, &key.sk) {
                 let Some(tally) = tallies.get_mut(&activity) else { return Ok(()) };
-                let Recorded { state, first_liked_at, .. } = Recorded::read(row)?;
+                let RecordedLike { state, first_liked_at, .. } = RecordedLike::read(row)?;
                 tally.count += u64::from(state.on);
                 tally.likers.extend(first_liked_at.map(|at| Liker { at, viewer_id }));
             } else if let Some((viewer, activity)) = keys::of_mark(&key.pk, &key.sk) {

@@ -17,7 +17,9 @@ use shared::platform::dynamo::{DynamoError, IN_FLIGHT, Query};
 use shared::platform::ledger::FORGET_AT;
 use shared::platform::projection::{BarrierProgress, View};
 use shared::platform::values::PollId;
-use shared::social::polls::{EventDigest, History, PollRow, PollTally, Recount, Rules, Sums, keys};
+use shared::social::polls::{
+    EventDigest, PollRow, PollRules, PollTally, Recount, Sums, VoteHistory, keys,
+};
 
 use super::views::{AuditError, Compared, ViewsAuditor};
 use crate::Result;
@@ -41,7 +43,7 @@ pub struct PollDifference {
 }
 
 /// What the facts say of one poll.
-enum Tally {
+enum PollFacts {
     Opened(Box<Recount>),
     /// It was opened by somebody who is erased.
     Erased,
@@ -60,8 +62,8 @@ impl ViewsAuditor {
             async |round| Ok((self.votes(round, repair).await?, self.folded(repair).await?)),
             async |poll, view, (tallies, mend_as_of)| match tallies.remove(poll) {
                 None => Ok(Self::compare_unopened(poll, &view)),
-                Some(Tally::Erased) => Ok(None),
-                Some(Tally::Opened(recount)) => {
+                Some(PollFacts::Erased) => Ok(None),
+                Some(PollFacts::Opened(recount)) => {
                     self.compare_votes(poll, view, *recount, mend_as_of.as_ref()).await
                 }
             },
@@ -70,7 +72,11 @@ impl ViewsAuditor {
     }
 
     /// What the facts say of these polls. Votes are listed under their viewers and not under the poll, so all facts are scanned.
-    async fn votes(&self, polls: &[PollId], keeps_events: bool) -> Result<BTreeMap<PollId, Tally>> {
+    async fn votes(
+        &self,
+        polls: &[PollId],
+        keeps_events: bool,
+    ) -> Result<BTreeMap<PollId, PollFacts>> {
         let mut tallies = BTreeMap::new();
         for poll in polls {
             tallies.extend(self.opened(poll, keeps_events).await?.map(|it| (poll.clone(), it)));
@@ -78,8 +84,8 @@ impl ViewsAuditor {
         let query = filtered("begins_with(pk, :votes)", vec![(":votes", text(keys::VOTES))]);
         scan(self.facts.table(), "facts read", query, |row| {
             let Some(PollRow::Vote(_, poll)) = PollRow::of(&Key::of(row)?) else { return Ok(()) };
-            if let Some(Tally::Opened(recount)) = tallies.get_mut(&poll) {
-                recount.add(&History::read(row)?);
+            if let Some(PollFacts::Opened(recount)) = tallies.get_mut(&poll) {
+                recount.add(&VoteHistory::read(row)?);
             }
             Ok(())
         })
@@ -88,20 +94,20 @@ impl ViewsAuditor {
     }
 
     /// What the facts say of a poll before its votes are read: its rules and its ends. `None` if it was not opened.
-    async fn opened(&self, poll: &PollId, keeps_events: bool) -> Result<Option<Tally>> {
+    async fn opened(&self, poll: &PollId, keeps_events: bool) -> Result<Option<PollFacts>> {
         let (mut rules, mut ends) = (None, Vec::new());
         for row in self.facts.table().all(partition(keys::opened(poll).pk)).await? {
             match PollRow::of(&Key::of(&row)?) {
                 Some(PollRow::Opened(_)) if row.item.contains_key(FORGET_AT) => {
-                    return Ok(Some(Tally::Erased));
+                    return Ok(Some(PollFacts::Erased));
                 }
-                Some(PollRow::Opened(_)) => rules = Some(Rules::read(&row)?),
+                Some(PollRow::Opened(_)) => rules = Some(PollRules::read(&row)?),
                 Some(PollRow::End(_, actor)) => ends.push((actor, row.parsed("at", "an instant")?)),
                 Some(PollRow::Vote(..)) | None => {}
             }
         }
         let recount = rules.map(|rules| Recount::new(rules, ends, keeps_events));
-        Ok(recount.map(|recount| Tally::Opened(Box::new(recount))))
+        Ok(recount.map(|recount| PollFacts::Opened(Box::new(recount))))
     }
 
     /// Checks a poll that was not opened. Votes may wait for it, but its view may say nothing else. There is nothing to repair that

@@ -102,7 +102,7 @@ async fn erase_definitions(ledger: &Ledger, scope: &EventScope) -> Result<u64> {
 }
 
 /// An item of the ledger to erase.
-enum Found {
+enum FoundItem {
     /// What was said of a customer, or how far a rule has come with customers.
     Stated(LedgerKey),
     /// What was decided on a customer, and until when it may be sent.
@@ -129,13 +129,13 @@ async fn erase_items(events: &EventErasure, erased: &mut ErasedItems) -> Result<
     let mut lives = BTreeMap::new();
     for item in found {
         match item {
-            Found::Stated(key) => {
+            FoundItem::Stated(key) => {
                 let is_payload =
                     matches!(keys::of_key(&key.pk, &key.sk), Some(TenantItem::Payload(_)));
                 ledger.delete(key).await?;
                 erased.payloads += u64::from(is_payload);
             }
-            Found::Decided(key, customer, until) => {
+            FoundItem::Decided(key, customer, until) => {
                 wait_until_sent(ledger, &key, until).await?;
                 let life = match lives.get(&customer) {
                     Some(life) => *life,
@@ -171,30 +171,35 @@ async fn wait_until_sent(ledger: &Ledger, key: &LedgerKey, mut until: Option<i64
 }
 
 /// The item to erase, if it is of the scope.
-fn item_of(key: Key, item: TenantItem, row: &Row<'_>, scope: &EventScope) -> Result<Option<Found>> {
+fn item_of(
+    key: Key,
+    item: TenantItem,
+    row: &Row<'_>,
+    scope: &EventScope,
+) -> Result<Option<FoundItem>> {
     let is_theirs = |customer: &Customer| scope.has(customer);
     let named = || {
         let (tenant_id, customer_id) = (scope.tenant_id.clone(), row.parsed("customer", "an id")?);
         Ok::<_, DynamoError>(Customer { tenant_id, customer_id })
     };
     Ok(match item {
-        TenantItem::Payload(of) => is_theirs(&of).then_some(Found::Stated(key)),
+        TenantItem::Payload(of) => is_theirs(&of).then_some(FoundItem::Stated(key)),
         // How far the decisions of a rule have come is a customer's id. Without it they are made
         // again, to the same.
-        TenantItem::Deciding(_) => is_theirs(&named()?).then_some(Found::Stated(key)),
+        TenantItem::Deciding(_) => is_theirs(&named()?).then_some(FoundItem::Stated(key)),
         TenantItem::Decided(of, _) | TenantItem::Daily(of) => {
-            is_theirs(&of).then_some(Found::Decided(key, of, sending_until(row)?))
+            is_theirs(&of).then_some(FoundItem::Decided(key, of, sending_until(row)?))
         }
         TenantItem::Claim(..) | TenantItem::Alert(..) => {
             let of = named()?;
-            is_theirs(&of).then_some(Found::Decided(key, of, None))
+            is_theirs(&of).then_some(FoundItem::Decided(key, of, None))
         }
-        TenantItem::Refusals(_) => scope.customer_id.is_none().then_some(Found::Stated(key)),
+        TenantItem::Refusals(_) => scope.customer_id.is_none().then_some(FoundItem::Stated(key)),
         // Of an event that cannot be read, the customer may be unknown.
         TenantItem::RefusedEvent(_) => {
             let named = row.optional_text("customer")?;
             let is_theirs = scope.customer_id.as_ref().is_none_or(|id| named == Some(id.as_str()));
-            is_theirs.then_some(Found::Stated(key))
+            is_theirs.then_some(FoundItem::Stated(key))
         }
         // Those of the tenant are erased before. How far the walk of a day has come may be this
         // customer's id, until it has come further.
