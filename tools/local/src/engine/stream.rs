@@ -199,15 +199,6 @@ impl Engine {
         Ok(left.and_then(Iterator::collect).map_err(DynoxideError::from)?)
     }
 
-    /// Deletes the records of the stream of facts up to a number, all of which were worked off, and
-    /// notes the number. The very last record stays.
-    ///
-    /// # Errors
-    /// [`EngineError`]
-    pub fn forget_stream_up_to(&self, number: i64) -> Result<(), EngineError> {
-        self.work_off(&schema::names().facts, number)
-    }
-
     /// How old the oldest record is that is not worked off, in seconds; 0 if all are.
     ///
     /// # Errors
@@ -221,21 +212,17 @@ impl Engine {
         Ok(oldest.map_or(0, |at| (now - at).max(0)))
     }
 
-    /// Does the same for the stream of any table.
+    /// Deletes the records of the stream of a table up to a number, all of which were worked off, and notes the number. The very last
+    /// record stays.
     ///
     /// # Errors
     /// [`EngineError`]
     pub fn work_off(&self, table: &str, number: i64) -> Result<(), EngineError> {
-        let noted = self.storage().conn().execute(NOTE, params![table, number]);
-        noted.map_err(DynoxideError::from)?;
-        self.forget(table, number)
-    }
-
-    fn forget(&self, table: &str, number: i64) -> Result<(), EngineError> {
         let storage = self.storage();
-        let deleted = storage.conn().prepare_cached(WORKED_OFF);
-        let deleted = deleted.and_then(|mut d| d.execute(params![table, number]));
-        deleted.map_err(DynoxideError::from)?;
+        let done = storage.conn().execute(NOTE, params![table, number]);
+        let done = done.and_then(|_| storage.conn().prepare_cached(WORKED_OFF));
+        let done = done.and_then(|mut delete| delete.execute(params![table, number]));
+        done.map_err(DynoxideError::from)?;
         Ok(())
     }
 
