@@ -114,7 +114,9 @@ impl EventSource {
             tokio::time::sleep(delay).await;
         }
         let mut expired = messages.iter().filter(|_| self.faults.expires());
-        expired.try_for_each(|message| hide(queue, message, Duration::ZERO))
+        expired.try_for_each(|message| {
+            queue.change_visibility(&message.receipt_handle, Duration::ZERO)
+        })
     }
 
     /// Deletes what was acknowledged, and hides the rest for a while or leaves it hidden.
@@ -134,16 +136,8 @@ impl EventSource {
         }
         left.into_iter().try_for_each(|message| {
             let wait = SHORTEST.saturating_mul(1 << message.receive_count.min(10)).min(LONGEST);
-            hide(queue, message, wait)
+            queue.change_visibility(&message.receipt_handle, wait)
         })
-    }
-}
-
-/// Hides a message for `wait`, unless it is gone or somebody else has received it.
-fn hide(queue: &Queue, message: &ReceivedMessage, wait: Duration) -> Result<(), QueueError> {
-    match queue.change_visibility(&message.receipt_handle, wait) {
-        Err(QueueError::MessageNotInflight | QueueError::InvalidParameterValue(_)) => Ok(()),
-        outcome => outcome,
     }
 }
 

@@ -81,10 +81,7 @@ impl Progress {
     /// Notes that the records up to this one are worked off.
     fn go_on(&mut self, stream: &Stream, number: i64) -> Result<(), EngineError> {
         *self = Self { behind: number, ..Self::default() };
-        match &stream.table {
-            None => stream.engine.forget_stream_up_to(number),
-            Some(table) => stream.engine.work_off(table, number),
-        }
+        stream.engine.work_off(&stream.table, number)
     }
 }
 
@@ -93,26 +90,16 @@ fn is_heavy(records: &[StreamRecord]) -> bool {
     records.iter().map(StreamRecord::bytes).sum::<usize>() > BATCH_BYTES / 2
 }
 
-/// A stream that is read.
+/// The stream of a table.
 #[derive(Clone)]
 struct Stream {
     engine: Engine,
-    /// The table of events whose stream it is; `None` for the stream of facts.
-    table: Option<String>,
+    table: String,
 }
 
 impl Stream {
     fn behind(&self, number: i64, at_most: usize) -> Result<Vec<StreamRecord>, EngineError> {
-        let facts = schema::names().facts;
-        let table = self.table.as_ref().unwrap_or(&facts);
-        self.engine.stream_batch(table, number, (at_most, BATCH_BYTES))
-    }
-
-    fn event(&self, records: &[StreamRecord]) -> serde_json::Result<StreamEvent> {
-        match &self.table {
-            None => event(SHARD, records),
-            Some(table) => event_of(table, SHARD, records),
-        }
+        self.engine.stream_batch(&self.table, number, (at_most, BATCH_BYTES))
     }
 }
 
@@ -124,7 +111,7 @@ impl StreamSource {
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
     {
         let mut progress = Progress::default();
-        let stream = Stream { engine: engine.clone(), table: None };
+        let stream = Stream { engine: engine.clone(), table: schema::names().facts };
         loop {
             let read = self.next(&stream, &handler, &mut progress).await;
             if let Err(failure) = &read {
@@ -156,7 +143,7 @@ impl StreamSource {
             let mut failures = 0;
             for table in left {
                 let of_table = progress.entry(table.clone()).or_default();
-                let stream = Stream { engine: engine.clone(), table: Some(table) };
+                let stream = Stream { engine: engine.clone(), table };
                 let read = self.next(&stream, &handler, of_table).await;
                 if let Err(failure) = &read {
                     error!("a stream of events could not be read: {failure}");
@@ -237,7 +224,7 @@ impl StreamSource {
         H: Fn(StreamEvent, Deadline) -> F,
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
     {
-        let event = match stream.event(records) {
+        let event = match event_of(&stream.table, SHARD, records) {
             Ok(event) => event,
             Err(failure) => {
                 error!("a record of the stream: {failure}");

@@ -2,9 +2,7 @@
 
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare_telemetry::faults::Rates;
-use serde_json::{Map, Value};
-
-use super::service::{Left, with_body};
+use serde_json::Value;
 
 /// The hash keys of the tables.
 const HASH_KEYS: [&str; 3] = ["viewer_id", "pk", "id"];
@@ -61,7 +59,8 @@ impl Demand {
     }
 }
 
-fn operation(request: &HttpRequest) -> Option<&str> {
+/// The operation of a call to the tables.
+pub(super) fn operation(request: &HttpRequest) -> Option<&str> {
     request.headers().get("x-amz-target")?.strip_prefix(super::super::tables_http::TARGET)
 }
 
@@ -111,40 +110,4 @@ fn partition(item: &Value) -> String {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
-}
-
-/// Splits a batch into the call for its first items, and the rest. `None` if it is not a batch, or if there is no rest.
-pub(super) fn split(request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
-    let name = match operation(request)? {
-        "BatchWriteItem" => "UnprocessedItems",
-        "BatchGetItem" => "UnprocessedKeys",
-        _ => return None,
-    };
-    let mut body: Value = serde_json::from_slice(request.body().bytes()?).ok()?;
-    let (mut left, mut room) = (Map::new(), first);
-    for (table, requests) in body["RequestItems"].as_object_mut()? {
-        let mut rest = requests.clone();
-        let kept = items_mut(requests)?;
-        let cut = room.min(kept.len());
-        room -= cut;
-        let over = kept.split_off(cut);
-        if !over.is_empty() {
-            *items_mut(&mut rest)? = over;
-            left.insert(table.clone(), rest);
-        }
-    }
-    let requests = body["RequestItems"].as_object_mut()?;
-    requests.retain(|_, requests| items_mut(requests).is_some_and(|items| !items.is_empty()));
-    if left.is_empty() {
-        return None;
-    }
-    let call = with_body(request, &body)?;
-    Some((call, Left { name, requests: Value::Object(left) }))
-}
-
-fn items_mut(requests: &mut Value) -> Option<&mut Vec<Value>> {
-    match requests {
-        Value::Array(items) => Some(items),
-        requests => requests.get_mut("Keys")?.as_array_mut(),
-    }
 }

@@ -3,9 +3,9 @@
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::demand;
+use super::demand::operation;
 use crate::tables_http::TARGET;
 use crate::{bus, lambda};
 
@@ -64,7 +64,7 @@ impl Service {
     /// Splits a batch into the call for its first items, and the rest. `None` if it is not a batch, or if there is no rest.
     pub(super) fn split(self, request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
         match self {
-            Self::Tables => demand::split(request, first),
+            Self::Tables => split_items(request, first),
             Self::Queues => split_entries(request, first, "Failed", failed_message),
             Self::Bus => split_entries(
                 request,
@@ -128,6 +128,42 @@ fn failed_message(entry: &Value) -> Value {
     json!({"Id": entry["Id"], "SenderFault": false, "Code": "InternalError"})
 }
 
+/// The same for tables.
+fn split_items(request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
+    let name = match operation(request)? {
+        "BatchWriteItem" => "UnprocessedItems",
+        "BatchGetItem" => "UnprocessedKeys",
+        _ => return None,
+    };
+    let mut body: Value = serde_json::from_slice(request.body().bytes()?).ok()?;
+    let (mut left, mut room) = (Map::new(), first);
+    for (table, requests) in body["RequestItems"].as_object_mut()? {
+        let mut rest = requests.clone();
+        let kept = items_mut(requests)?;
+        let cut = room.min(kept.len());
+        room -= cut;
+        let over = kept.split_off(cut);
+        if !over.is_empty() {
+            *items_mut(&mut rest)? = over;
+            left.insert(table.clone(), rest);
+        }
+    }
+    let requests = body["RequestItems"].as_object_mut()?;
+    requests.retain(|_, requests| items_mut(requests).is_some_and(|items| !items.is_empty()));
+    if left.is_empty() {
+        return None;
+    }
+    let call = with_body(request, &body)?;
+    Some((call, Left { name, requests: Value::Object(left) }))
+}
+
+fn items_mut(requests: &mut Value) -> Option<&mut Vec<Value>> {
+    match requests {
+        Value::Array(items) => Some(items),
+        requests => requests.get_mut("Keys")?.as_array_mut(),
+    }
+}
+
 /// The same for queues and the bus, whose batches report for each entry whether it failed: how, says `failed`.
 fn split_entries(
     request: &HttpRequest,
@@ -143,7 +179,7 @@ fn split_entries(
 }
 
 /// The same call with another body.
-pub(super) fn with_body(request: &HttpRequest, body: &Value) -> Option<HttpRequest> {
+fn with_body(request: &HttpRequest, body: &Value) -> Option<HttpRequest> {
     let mut call = HttpRequest::new(SdkBody::from(body.to_string()));
     *call.headers_mut() = request.headers().clone();
     call.set_method(request.method()).ok()?;

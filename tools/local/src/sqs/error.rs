@@ -34,10 +34,6 @@ pub enum QueueError {
     InvalidBatchEntryId,
     #[error("Batch requests cannot be longer than 1048576 bytes. You have sent {0} bytes.")]
     BatchRequestTooLong(usize),
-    #[error("The input receipt handle is invalid.")]
-    ReceiptHandleIsInvalid,
-    #[error("The specified message isn't in flight.")]
-    MessageNotInflight,
     /// The queues cannot be started as they are described.
     #[error("invalid queue configuration: {0}")]
     Configuration(String),
@@ -71,8 +67,6 @@ impl QueueError {
             Self::BatchEntryIdsNotDistinct(_) => "BatchEntryIdsNotDistinct",
             Self::InvalidBatchEntryId => "InvalidBatchEntryId",
             Self::BatchRequestTooLong(_) => "BatchRequestTooLong",
-            Self::ReceiptHandleIsInvalid => "ReceiptHandleIsInvalid",
-            Self::MessageNotInflight => "MessageNotInflight",
             Self::Configuration(_) | Self::Storage { .. } | Self::Full | Self::Corrupt(_) => {
                 "InternalFailure"
             }

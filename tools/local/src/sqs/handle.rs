@@ -103,13 +103,13 @@ impl Queue {
         self.store().delete(self.scope(), handles)
     }
 
-    /// Hides a message in flight for `timeout` from now on; zero shows it at once.
+    /// Hides a message in flight for `timeout` from now on; zero shows it at once. It ignores the handle of a message that is no longer in
+    /// flight, or was received again.
     pub fn change_visibility(
         &self,
         handle: &ReceiptHandle,
         timeout: Duration,
     ) -> Result<(), QueueError> {
-        limits::check_visibility(timeout)?;
         let scope = self.scope();
         let visible_at = scope.now.saturating_add(millis(timeout));
         self.store().change_visibility(scope, handle, visible_at)?;

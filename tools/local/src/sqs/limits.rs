@@ -1,47 +1,22 @@
 //! SQS's documented limits, each as the check that enforces it.
 
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::error::QueueError;
 
 /// One message with its attributes, and one batch of messages, may have this many bytes.
 pub(super) const MAX_BYTES: usize = 1_048_576;
-pub(super) const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
-pub(super) const RETENTION: RangeInclusive<Duration> =
-    Duration::from_secs(60)..=Duration::from_secs(14 * 86_400);
 pub(super) const MAX_DELAY: Duration = Duration::from_secs(900);
-const MAX_WAIT: Duration = Duration::from_secs(20);
 const MAX_BATCH: usize = 10;
 
 pub(super) fn check_delay(delay: Duration) -> Result<(), QueueError> {
-    check_at_most("DelaySeconds", delay, MAX_DELAY)
-}
-
-pub(super) fn check_visibility(timeout: Duration) -> Result<(), QueueError> {
-    check_at_most("VisibilityTimeout", timeout, MAX_VISIBILITY)
-}
-
-pub(super) fn check_wait(wait: Duration) -> Result<(), QueueError> {
-    check_at_most("WaitTimeSeconds", wait, MAX_WAIT)
-}
-
-fn check_at_most(name: &str, value: Duration, max: Duration) -> Result<(), QueueError> {
-    if value <= max {
+    if delay <= MAX_DELAY {
         return Ok(());
     }
-    let (value, max) = (value.as_secs_f64(), max.as_secs());
+    let (value, max) = (delay.as_secs_f64(), MAX_DELAY.as_secs());
     let reason = format!("Must be between 0 and {max}, if provided.");
-    Err(invalid_value(name, &value.to_string(), &reason))
-}
-
-pub(super) fn check_max_messages(max: usize) -> Result<(), QueueError> {
-    if (1..=MAX_BATCH).contains(&max) {
-        return Ok(());
-    }
-    let reason = "Must be between 1 and 10, if provided.";
-    Err(invalid_value("MaxNumberOfMessages", &max.to_string(), reason))
+    Err(invalid_value("DelaySeconds", &value.to_string(), &reason))
 }
 
 pub(super) fn check_batch_len(entries: usize) -> Result<(), QueueError> {
@@ -68,8 +43,8 @@ pub(super) fn check_batch_ids<'a>(
     Ok(())
 }
 
-/// The alphabet that queue names and batch entry ids share.
-pub(super) fn is_identifier(text: &str) -> bool {
+/// The alphabet of batch entry ids.
+fn is_identifier(text: &str) -> bool {
     (1..=80).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }

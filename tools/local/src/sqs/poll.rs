@@ -7,11 +7,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::error::QueueError;
 use super::handle::Queue;
-use super::limits;
 use super::message::ReceivedMessage;
 
 impl Queue {
-    /// Receives one to `max` messages (at most ten), or none if none became visible for `wait`.
+    /// Receives one to `max` messages, or none if none became visible for `wait`.
     ///
     /// Each is hidden for `visibility`, or for the queue's own timeout. Dropping the future loses
     /// nothing: what has been received is handed out without another await.
@@ -21,9 +20,6 @@ impl Queue {
         visibility: Option<Duration>,
         wait: Duration,
     ) -> Result<Vec<ReceivedMessage>, QueueError> {
-        limits::check_max_messages(max)?;
-        limits::check_wait(wait)?;
-        visibility.map_or(Ok(()), limits::check_visibility)?;
         let deadline = Instant::now() + wait;
         loop {
             // Listening starts before the check, or a message sent in between would be missed.

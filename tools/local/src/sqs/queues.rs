@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use super::config::{self, QueueConfig};
+use super::config::QueueConfig;
 use super::error::QueueError;
 use super::handle::Queue;
 use super::state::{Clock, Shared, State};
@@ -25,7 +25,6 @@ impl Queues {
     }
 
     fn start(store: Store, configs: Vec<QueueConfig>, clock: Clock) -> Result<Self, QueueError> {
-        config::check_all(&configs)?;
         let now = clock();
         let register = |config| State::register(&store, config, now);
         let queues = configs.into_iter().map(register).collect::<Result<_, _>>()?;

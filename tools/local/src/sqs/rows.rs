@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+use rusqlite::{Connection, Row, named_params, params};
 
 use super::attribute::Attributes;
 use super::error::QueueError;
@@ -280,22 +280,18 @@ pub(super) fn delete(db: &Connection, receipt: &ReceiptHandle) -> Result<bool, Q
     Ok(statement.execute(params![receipt.seq, receipt.queue.0, receipt.nonce])? == 1)
 }
 
-/// When the message comes back, if this receipt is of its latest receive.
-pub(super) fn hidden_until(
+/// Hides a message in flight, if the receipt is of its latest receive.
+pub(super) fn hide_until(
     db: &Connection,
     receipt: &ReceiptHandle,
-) -> Result<Option<i64>, QueueError> {
-    let mut statement = db.prepare_cached(
-        "SELECT visible_at FROM messages
-         WHERE seq = ?1 AND queue = ?2 AND receipt = ?3 AND receives > 0",
-    )?;
-    let parameters = params![receipt.seq, receipt.queue.0, receipt.nonce];
-    Ok(statement.query_row(parameters, |row| row.get(0)).optional()?)
-}
-
-pub(super) fn hide_until(db: &Connection, seq: i64, visible_at: i64) -> Result<(), QueueError> {
-    db.prepare_cached("UPDATE messages SET visible_at = ?2 WHERE seq = ?1")?
-        .execute(params![seq, visible_at])?;
+    now: i64,
+    visible_at: i64,
+) -> Result<(), QueueError> {
+    db.prepare_cached(
+        "UPDATE messages SET visible_at = ?5
+         WHERE seq = ?1 AND queue = ?2 AND receipt = ?3 AND receives > 0 AND visible_at > ?4",
+    )?
+    .execute(params![receipt.seq, receipt.queue.0, receipt.nonce, now, visible_at])?;
     Ok(())
 }
 

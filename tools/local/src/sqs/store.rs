@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use uuid::Uuid;
 
 use super::error::QueueError;
-use super::limits::{invalid_value, millis};
+use super::limits::millis;
 use super::message::{MessageId, NewMessage, ReceivedMessage};
 use super::receipt::ReceiptHandle;
 use super::rows::{self, QuietFrom, Ready};
@@ -143,14 +143,7 @@ impl Store {
         receipt: &ReceiptHandle,
         visible_at: i64,
     ) -> Result<(), QueueError> {
-        if receipt.queue != scope.queue {
-            return Err(QueueError::ReceiptHandleIsInvalid);
-        }
-        self.transact(scope, |db| match rows::hidden_until(db, receipt)? {
-            None => Err(gone(receipt)),
-            Some(until) if until <= scope.now => Err(QueueError::MessageNotInflight),
-            Some(_) => rows::hide_until(db, receipt.seq, visible_at),
-        })
+        self.transact(scope, |db| rows::hide_until(db, receipt, scope.now, visible_at))
     }
 
     pub(super) fn release_in_flight(&mut self, scope: Scope) -> Result<(), QueueError> {
@@ -275,11 +268,6 @@ fn move_to_dead_letters(
     }
     rows::add_to_total(db, scope.queue, -length(dead))?;
     rows::add_to_total(db, dead_letters.target, length(dead))
-}
-
-fn gone(receipt: &ReceiptHandle) -> QueueError {
-    let reason = "Message does not exist or is not available for visibility timeout change.";
-    invalid_value("ReceiptHandle", &receipt.to_string(), reason)
 }
 
 fn length<T>(items: &[T]) -> i64 {

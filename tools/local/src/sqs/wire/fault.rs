@@ -71,8 +71,7 @@ fn query_code(error: &QueueError) -> String {
         | E::TooManyEntriesInBatchRequest(_)
         | E::BatchEntryIdsNotDistinct(_)
         | E::InvalidBatchEntryId
-        | E::BatchRequestTooLong(_)
-        | E::MessageNotInflight => format!("AWS.SimpleQueueService.{}", error.code()),
+        | E::BatchRequestTooLong(_) => format!("AWS.SimpleQueueService.{}", error.code()),
         _ => error.code().to_owned(),
     }
 }

@@ -4,7 +4,6 @@
 //! the body as `application/x-amz-json-1.0` and, for errors, the header `x-amzn-query-error`.
 
 mod about;
-mod batch;
 mod fault;
 mod send;
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::batch::BatchReply;
 use super::fault::Fault;
 use super::{Wire, required, seconds};
 use crate::sqs::attribute::{Attributes, RawAttribute};
@@ -59,6 +58,25 @@ pub(super) struct Sent {
     md5_of_attributes: Option<String>,
 }
 
+/// The answer to a batch, whose entries succeed or fail on their own. SDKs take a missing list for an empty one.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct BatchReply {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    successful: Vec<Sent>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failed: Vec<Failure>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Failure {
+    id: String,
+    sender_fault: bool,
+    code: String,
+    message: String,
+}
+
 impl Wire {
     pub(super) fn send_message(&self, request: SendMessage) -> Result<Sent, Fault> {
         let queue = self.queue_at(request.queue_url.as_deref())?;
@@ -70,10 +88,10 @@ impl Wire {
     pub(super) fn send_message_batch(
         &self,
         request: SendMessageBatch,
-    ) -> Result<BatchReply<Sent>, Fault> {
+    ) -> Result<BatchReply, Fault> {
         let queue = self.queue_at(request.queue_url.as_deref())?;
         limits::check_batch_ids(request.entries.iter().map(|entry| entry.id.as_str()))?;
-        let mut reply = BatchReply::new();
+        let mut reply = BatchReply::default();
         let (mut messages, mut answers) = (Vec::new(), Vec::new());
         for Entry { id, message } in request.entries {
             match message.parse() {
@@ -81,12 +99,13 @@ impl Wire {
                     answers.push(Sent::new(Some(id), &message));
                     messages.push(message);
                 }
-                Err(error) => reply.fail(id, error),
+                Err(error) => reply.failed.push(Failure::new(id, error.into())),
             }
         }
         if !messages.is_empty() {
             let ids = queue.send_batch(&messages)?;
-            answers.into_iter().zip(ids).for_each(|(sent, id)| reply.succeed(sent.under(id)));
+            let sent = answers.into_iter().zip(ids).map(|(sent, id)| sent.under(id));
+            reply.successful.extend(sent);
         }
         Ok(reply)
     }
@@ -117,5 +136,12 @@ impl Sent {
 
     fn under(self, message_id: MessageId) -> Self {
         Self { message_id: message_id.to_string(), ..self }
+    }
+}
+
+impl Failure {
+    fn new(id: String, fault: Fault) -> Self {
+        let (sender_fault, code) = (fault.is_senders, fault.code().to_owned());
+        Self { id, sender_fault, code, message: fault.message }
     }
 }
