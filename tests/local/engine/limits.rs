@@ -1,4 +1,4 @@
-//! Sizes and numbers: what is at a limit of DynamoDB is taken, and one beyond is refused, on the fast path as well.
+//! Sizes and numbers: what is at a limit of DynamoDB is taken, and one beyond is refused.
 
 use nagare_local::engine::Engine;
 use nagare_local::schema;
@@ -302,6 +302,15 @@ fn a_page_has_1_mb() {
         let page = taken(&engine, operation, request);
         assert_eq!((&page["Count"], &page["LastEvaluatedKey"]["sk"]), (&json!(2), &text("2")));
     }
+}
+
+#[test]
+fn a_page_of_a_query_has_20_000_items() {
+    let engine = engine();
+    let items = (0..20_001).map(|n| json!({"pk": text("p"), "sk": text(format!("{n:05}"))}));
+    engine.import(&schema::names().ledger, items.collect()).unwrap();
+    let page = taken(&engine, "Query", &query("p"));
+    assert_eq!((&page["Count"], &page["LastEvaluatedKey"]["sk"]), (&json!(20_000), &text("19999")));
 }
 
 #[test]

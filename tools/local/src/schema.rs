@@ -7,7 +7,7 @@ use dynoxide::storage::Storage;
 use nagare_client::tables::TableNames;
 use serde_json::{Value, json};
 
-use super::engine::run;
+use super::engine::execute::run;
 
 pub use nagare_client::local_stack::{EVENTS_PREFIX, names};
 

@@ -3,9 +3,7 @@
 //! edges are kept, and a page is generated when it is requested.
 
 use nagare::Failure;
-use nagare_local::engine::edges::EdgesQuery;
 use nagare_operator::progress;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use shared::platform::dynamo::Limits;
 use shared::platform::values::{ActorId, Timestamp, ViewerId};
@@ -13,15 +11,11 @@ use shared::social::follows::keys;
 
 use super::super::{ACTOR, follower};
 
-/// The value of an edge's `following`.
-const FOLLOWING: &str = r#"{"BOOL":true}"#;
-
 #[derive(Debug)]
 pub(super) struct Followers {
     partition: String,
     /// The sort keys of the edges, in order.
     sort_keys: Vec<Box<str>>,
-    following: Box<RawValue>,
     /// The size of every edge as DynamoDB counts it, in bytes, without its sort key and its follower.
     bytes: usize,
 }
@@ -38,14 +32,12 @@ impl Followers {
         let mut sort_keys = (0..count).map(sort_key).collect::<Result<Vec<_>, Failure>>()?;
         sort_keys.sort_unstable();
         bar.finish_and_clear();
-        let following = RawValue::from_string(FOLLOWING.to_owned());
-        let following = following.map_err(|e| Failure::Usage(e.to_string()))?;
         let partition = keys::followers(&actor);
         let names = ["pk", "sk", "follower_id", "followee_id", "following", "changed_at"];
         let names: usize = names.map(str::len).iter().sum();
         let instant = Timestamp::LAST.to_string();
         let bytes = names + partition.len() + ACTOR.len() + 1 + instant.len();
-        Ok(Self { partition, sort_keys, following, bytes })
+        Ok(Self { partition, sort_keys, bytes })
     }
 
     /// The answer to a query for these followers. None for any other query.
@@ -77,23 +69,41 @@ impl Followers {
         Some(answer.to_string())
     }
 
+    /// The answer to the query of a fan-out, which reads a range of edges; or only those of former followers, of whom there are none.
     fn edges(&self, body: &[u8]) -> Option<String> {
-        let query = EdgesQuery::read(body)?;
-        if query.partition() != self.partition {
+        let query: Value = serde_json::from_slice(body).ok()?;
+        let text = |pointer: &str| query.pointer(pointer).and_then(Value::as_str);
+        let value = |name: &str| text(&format!("/ExpressionAttributeValues/:{name}/S"));
+        let reads_edges = text("/ProjectionExpression") == Some("sk, following");
+        if !reads_edges || value("pk") != Some(&*self.partition) {
             return None;
         }
-        let first = self.sort_keys.partition_point(|sort_key| query.is_before(sort_key));
-        let mut page = query.page(Limits::DYNAMODB.page_bytes);
-        for sort_key in
-            self.sort_keys[first..].iter().take_while(|sort_key| !query.is_behind(sort_key))
-        {
-            let follower = sort_key.split_once('#').map_or("", |(_, follower)| follower);
-            let bytes = self.bytes + sort_key.len() + follower.len();
-            if !page.add(sort_key, Some(&self.following), bytes) {
+        let (first, last) = (value("first")?, value("last")?);
+        let start = text("/ExclusiveStartKey/sk/S").unwrap_or("");
+        let limit = query["Limit"].as_u64().unwrap_or(u64::MAX);
+        let (mut read, mut bytes, mut reached, mut items) = (0, 0, None, String::new());
+        let begin = self.sort_keys.partition_point(|key| **key < *first || **key <= *start);
+        for key in self.sort_keys[begin..].iter().take_while(|key| ***key <= *last) {
+            let follower = key.split_once('#').map_or("", |(_, follower)| follower);
+            bytes += self.bytes + key.len() + follower.len();
+            if read == limit || (read > 0 && bytes > Limits::DYNAMODB.page_bytes) {
                 break;
             }
+            read += 1;
+            reached = Some(key);
+            if query.get("FilterExpression").is_none() {
+                let comma = if items.is_empty() { "" } else { "," };
+                items += &format!(r#"{comma}{{"sk":{{"S":"{key}"}},"following":{{"BOOL":true}}}}"#);
+            }
         }
-        page.print().ok()
+        let count = if items.is_empty() { 0 } else { read };
+        let mut answer = format!(r#"{{"Count":{count},"ScannedCount":{read},"Items":[{items}]"#);
+        let is_cut = read == limit || bytes > Limits::DYNAMODB.page_bytes;
+        if let Some(reached) = reached.filter(|_| is_cut) {
+            let key = json!({"pk": {"S": self.partition}, "sk": {"S": reached}});
+            answer += &format!(r#","LastEvaluatedKey":{key}"#);
+        }
+        Some(answer + "}")
     }
 }
 

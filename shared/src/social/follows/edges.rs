@@ -12,22 +12,6 @@ use crate::platform::dynamo::item::corrupt;
 use crate::platform::dynamo::{Attribute, DynamoError, read_answer};
 use crate::platform::values::{ActorId, ViewerId};
 
-/// The expressions of the query that reads edges.
-#[derive(Debug)]
-pub struct EdgesQuery {
-    /// The items of one partition from `:first` to `:last`.
-    pub keys: &'static str,
-    pub projection: &'static str,
-    pub former: &'static str,
-}
-
-/// The expressions of the query that reads edges, for engines with a fast path for it.
-pub const EDGES_QUERY: EdgesQuery = EdgesQuery {
-    keys: "pk = :pk AND sk BETWEEN :first AND :last",
-    projection: "sk, following",
-    former: "following = :no",
-};
-
 /// One edge, seen from the followee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
@@ -122,8 +106,8 @@ impl EdgeSelection<'_> {
         let mut query = json!({
             "TableName": table,
             "ConsistentRead": true,
-            "KeyConditionExpression": EDGES_QUERY.keys,
-            "ProjectionExpression": EDGES_QUERY.projection,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
+            "ProjectionExpression": "sk, following",
             "ExpressionAttributeValues": {
                 ":pk": {"S": pk},
                 ":first": {"S": self.first},
@@ -137,7 +121,7 @@ impl EdgeSelection<'_> {
             query["ExclusiveStartKey"] = json!({"pk": {"S": pk}, "sk": {"S": after}});
         }
         if self.former {
-            query["FilterExpression"] = json!(EDGES_QUERY.former);
+            query["FilterExpression"] = json!("following = :no");
             query["ExpressionAttributeValues"][":no"] = json!({"BOOL": false});
         }
         query.to_string()

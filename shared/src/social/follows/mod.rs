@@ -23,7 +23,7 @@ pub mod parking;
 mod store;
 
 pub use command::FollowChange;
-pub use edges::{EDGES_QUERY, Edge, EdgePage, EdgesQuery};
+pub use edges::{Edge, EdgePage};
 pub use following::FolloweeRow;
 pub use hidden::{HiddenActors, HiddenChange, marks_of};
 pub use keys::{FollowerRange, FollowerRangeError};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use dynoxide::DynoxideError;
 use rusqlite::{Connection, params};
 
-use super::{Engine, EngineError};
+use super::tables::{Engine, EngineError};
 use crate::schema;
 
 /// The last record of each stream that a function reads.

@@ -4,8 +4,6 @@
 //! clock, whether it can be restored to a point in time, and its resource policy. Only one kind of policy statement is obeyed: those
 //! that deny operations, by name, to everybody. That is enough to seal a table.
 
-use std::collections::HashSet;
-
 use dynoxide::DynoxideError;
 use dynoxide::actions::vector_lifecycle::VectorIndexLifecycle;
 use dynoxide::actions::{create_table, delete_table, describe_table, update_table};
@@ -16,15 +14,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Engine, refused, run};
+use super::execute::{refused, run};
+use super::tables::Engine;
 use crate::aws_models::{self, Unknown};
 use crate::schema::{self, EVENTS_PREFIX};
 
-const TABLE: &str = "
-    CREATE TABLE IF NOT EXISTS nagare_control (
-        name TEXT PRIMARY KEY, created INTEGER NOT NULL, restorable INTEGER NOT NULL DEFAULT 0, policy TEXT
-    ) WITHOUT ROWID;
-";
 /// The region in the engine's ARNs.
 const ENGINE_REGION: &str = "dynoxide";
 
@@ -41,15 +35,6 @@ const CHANGES: [&str; 6] = [
     "PutResourcePolicy",
     "DeleteResourcePolicy",
 ];
-
-/// Prepares a connection. Returns the tables whose policy denies something.
-pub(super) fn create_missing(storage: &Storage) -> Result<HashSet<String>, DynoxideError> {
-    storage.conn().execute_batch(TABLE)?;
-    let mut select =
-        storage.conn().prepare("SELECT name FROM nagare_control WHERE policy IS NOT NULL")?;
-    let names = select.query_map([], |row| row.get(0))?;
-    Ok(names.collect::<Result<_, _>>()?)
-}
 
 impl Engine {
     /// Executes an operation on a table. `None` if it is another operation. Only tables of events can be changed: the other tables are

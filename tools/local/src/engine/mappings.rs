@@ -1,17 +1,10 @@
 //! The mappings of streams of tables of events to the history projector. A stream without a mapping is not read.
 
 use dynoxide::DynoxideError;
-use dynoxide::storage::Storage;
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{Engine, EngineError};
+use super::tables::{Engine, EngineError};
 
-const TABLE: &str = "
-    CREATE TABLE IF NOT EXISTS nagare_mappings (
-        uuid TEXT PRIMARY KEY, stream TEXT NOT NULL, function TEXT NOT NULL, table_name TEXT NOT NULL,
-        request TEXT NOT NULL, UNIQUE (stream, function)
-    ) WITHOUT ROWID;
-";
 const ADD: &str = "
     INSERT OR IGNORE INTO nagare_mappings (uuid, stream, function, table_name, request)
     VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -34,11 +27,6 @@ pub struct StreamMapped {
     pub table: String,
     /// The request that has made it, in JSON.
     pub request: String,
-}
-
-/// Prepares a connection.
-pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
-    Ok(storage.conn().execute_batch(TABLE)?)
 }
 
 impl Engine {

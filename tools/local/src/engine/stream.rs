@@ -8,29 +8,15 @@
 //! two days, and the clock of a stack may be moved on by months. Without the stored position, the
 //! last record would then be delivered and folded again.
 
+use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
-use dynoxide::storage_backend::BaseItemRow;
-use dynoxide::types::Item;
-use dynoxide::{DynoxideError, streams};
 use rusqlite::{OptionalExtension, Row, params};
-use serde_json::json;
 use serde_json::value::RawValue;
 use shared::platform::runtime::clock::Clock;
 
-use super::super::schema;
-use super::edges::TEXT;
-use super::{Engine, EngineError, refused};
+use super::tables::{Engine, EngineError};
+use crate::schema;
 
-/// An index: with each record the engine looks up the last number, and readers look up records after a number.
-const INDEX: &str = "
-    CREATE INDEX IF NOT EXISTS nagare_stream_by_number
-        ON _stream_records (table_name, CAST(sequence_number AS INTEGER));
-";
-const NOTES: &str = "
-    CREATE TABLE IF NOT EXISTS nagare_worked_off (
-        table_name TEXT PRIMARY KEY, number INTEGER NOT NULL
-    ) WITHOUT ROWID;
-";
 const NOTED: &str = "SELECT number FROM nagare_worked_off WHERE table_name = ?1";
 const NOTE: &str = "INSERT OR REPLACE INTO nagare_worked_off (table_name, number) VALUES (?1, ?2)";
 /// Tables of events with a mapped stream that has records left to work off.
@@ -55,12 +41,6 @@ const WORKED_OFF: &str = "
     WHERE table_name = ?1 AND CAST(sequence_number AS INTEGER) <= ?2
     AND CAST(sequence_number AS INTEGER) <
         (SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1)";
-const LAST: &str = "
-    SELECT IFNULL(MAX(CAST(sequence_number AS INTEGER)), 0) FROM _stream_records WHERE table_name = ?1";
-const RECORD: &str = "
-    INSERT INTO _stream_records
-        (table_name, event_name, keys_json, new_image, old_image, sequence_number, shard_id, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 /// The age at which records are deleted: a day, as in DynamoDB. It is by the system's clock, which the engine writes into records.
 const OLD: &str = "
@@ -89,39 +69,6 @@ impl StreamRecord {
         let images = [&self.before, &self.after].into_iter().flatten();
         images.map(|image| image.get().len()).sum()
     }
-}
-
-/// Prepares a connection.
-pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
-    storage.conn().execute_batch(INDEX)?;
-    Ok(storage.conn().execute_batch(NOTES)?)
-}
-
-/// Records that an item with the keys `pk` and `sk`, both texts, took the place of another, or of none. The engine's own
-/// code writes the same record, but prepares the statements again for each one.
-pub(super) fn record(
-    storage: &Storage,
-    table: &str,
-    before: Option<&Item>,
-    after: &BaseItemRow,
-) -> Result<(), DynoxideError> {
-    let key = |key: &str| json!({"S": key.strip_prefix(TEXT).unwrap_or_default()});
-    let keys = json!({"pk": key(&after.pk), "sk": key(&after.sk)}).to_string();
-    let image = before.map(serde_json::to_string).transpose().map_err(|e| refused(&e))?;
-    let last: i64 = storage.conn().prepare_cached(LAST)?.query_row([table], |row| row.get(0))?;
-    let now = Clock::system().now().unix_millis();
-    let name = if before.is_some() { "MODIFY" } else { "INSERT" };
-    storage.conn().prepare_cached(RECORD)?.execute(params![
-        table,
-        name,
-        keys,
-        after.item_json,
-        image,
-        (last + 1).max(now * 1_000).to_string(),
-        streams::shard_id(table),
-        now / 1_000,
-    ])?;
-    Ok(())
 }
 
 /// Deletes old records of the streams of tables of events.

@@ -7,7 +7,9 @@ use dynoxide::types::Item;
 use serde_json::json;
 use shared::platform::values::Timestamp;
 
-use super::{Engine, EngineError, refused, run, stream, transactions};
+use super::execute::{refused, run};
+use super::tables::{Engine, EngineError};
+use super::{stream, transactions};
 use crate::schema;
 
 /// Items that a sweep reads before it lets other calls in.

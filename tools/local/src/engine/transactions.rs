@@ -22,30 +22,17 @@ use ring::digest::{Digest, SHA256, digest};
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
-use super::super::schema;
-use super::{refused, run};
+use super::execute::{refused, run};
+use crate::schema;
 
 /// How long a token is remembered, in milliseconds, as by DynamoDB.
 const REMEMBERED: i64 = 10 * 60 * 1_000;
 
-/// The tokens, with what they were sent with and when, and the one that a call is about to store.
-const TABLES: &str = "
-    PRAGMA temp_store = MEMORY;
-    CREATE TABLE IF NOT EXISTS nagare_tokens
-        (token TEXT PRIMARY KEY, digest BLOB NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE INDEX IF NOT EXISTS nagare_tokens_by_time ON nagare_tokens (at);
-    CREATE TEMP TABLE nagare_claim (token TEXT, digest BLOB, at INTEGER);
-";
 /// Stores the claimed token, once.
 const STORE: &str = "INSERT INTO nagare_tokens SELECT token, digest, at FROM nagare_claim \
                      WHERE token NOT IN (SELECT token FROM nagare_tokens)";
 /// The ways in which a row changes. The engine replaces rows, which SQLite treats as inserts.
 const CHANGES: [&str; 3] = ["INSERT", "UPDATE", "DELETE"];
-
-/// Prepares a connection.
-pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
-    Ok(storage.conn().execute_batch(TABLES)?)
-}
 
 /// Forgets the tokens that are older than ten minutes.
 pub(super) fn forget(storage: &Storage, now: i64) -> Result<(), DynoxideError> {

@@ -1,8 +1,8 @@
 //! What DynamoDB refuses by size or number.
 //!
-//! The engine refuses most of it in DynamoDB's own words. What the engine does not check is checked here, before a request reaches it
-//! or the fast path: operators of an expression, operands of `IN`, the size of an expression's names and values, names of attributes,
-//! the sum of what a transaction reads. [`keeps_within`] keeps a request that the engine has to refuse off the fast path.
+//! The engine refuses most of it in DynamoDB's own words. What the engine does not check is checked here, before a request reaches
+//! it: operators of an expression, operands of `IN`, the size of an expression's names and values, names of attributes, the sum of
+//! what a transaction reads.
 //!
 //! The limits are a value. Tests use smaller ones, so that a few rows reach each limit. Smaller limits are all checked here: what a
 //! request says, before it is executed (`requests`); what an update would make of an item, by executing it on a copy (`rehearsal`);
@@ -41,12 +41,6 @@ const INDEX_KEYS: [(&str, &str, usize); 2] =
 /// Whether these are less than DynamoDB's own, which the engine knows.
 fn are_shrunk(limits: &Limits) -> bool {
     *limits != Limits::DYNAMODB
-}
-
-/// True for an item that DynamoDB takes, with a condition that it takes: what the fast path need not look at.
-pub(super) fn keeps_within(item: &Item, condition: Option<&str>) -> bool {
-    item_size(item) <= Limits::DYNAMODB.item_bytes
-        && condition.is_none_or(|text| text.len() <= Limits::DYNAMODB.expression_bytes)
 }
 
 /// Refuses a body that is too large for any request. Over HTTP it is refused before.

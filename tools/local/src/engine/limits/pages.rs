@@ -7,7 +7,7 @@ use dynoxide::storage::Storage;
 use dynoxide::types::{Item, item_size};
 use shared::platform::dynamo::Limits;
 
-use super::super::run;
+use super::super::execute::run;
 use super::are_shrunk;
 
 /// Has a query end where its page is full.

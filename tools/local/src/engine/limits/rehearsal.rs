@@ -15,8 +15,8 @@ use dynoxide::{DynoxideError, ImportOptions};
 use serde_json::{Value, json};
 use shared::platform::dynamo::Limits;
 
+use super::super::execute::{refused, run};
 use super::super::transactions::{self, Key};
-use super::super::{refused, run};
 use super::refusal;
 use crate::schema;
 
