@@ -183,7 +183,7 @@ def test_where_tokens_are_demanded_there_is_no_example():
 
 def test_what_the_page_shows_is_in_the_app():
     page = (TESTS.parent / "docs/CLIENTS.md").read_text()
-    app = (TESTS.parent / "tools/local/src/example/app.html").read_text()
+    app = (TESTS.parent / "tools/local/src/example.html").read_text()
     shown = re.findall(r"^```js\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert len(shown) >= 4
     for block in shown:

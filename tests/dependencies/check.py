@@ -302,14 +302,13 @@ def first_segments(code):
         yield from (segment.split("::")[0].strip() for segment in several.split(",") if segment.strip())
 
 
-# Folders of modules. What is below `tools/local` has not been moved yet.
+# Folders of modules.
 SOURCES = ["functions", "shared", "tools", "tests", "lab"]
-NOT_MOVED = "tools/local"
 
 
 def folders(root=ROOT):
     """Folders for one file; and files beside a folder of the same name, whose place is `mod.rs`."""
-    files = [path for folder in SOURCES for path in sorted((root / folder).rglob("*.rs")) if not path.is_relative_to(root / NOT_MOVED)]
+    files = [path for folder in SOURCES for path in sorted((root / folder).rglob("*.rs"))]
     for folder in sorted({path.parent for path in files}):
         below = [path for path in files if path.is_relative_to(folder)]
         if len(below) == 1 and below[0].name not in ("lib.rs", "main.rs"):

@@ -32,7 +32,7 @@ use shared::platform::runtime::clock::Clock;
 /// Where the app is, below the API's address.
 pub(crate) const PATH: &str = "/example/";
 const COMMANDS: &str = "/example/commands";
-const APP: &str = include_str!("app.html");
+const APP: &str = include_str!("example.html");
 /// A command of the app is at most this long, in bytes.
 const LONGEST: usize = 8 * 1_024;
 /// Where a browser says whose page made it ask.
