@@ -8,7 +8,7 @@
 //! name, the instant of the like has to lie between the first and the last instant of the group.
 //! Likes are counted nearly in the order of their instants, so it rarely lies in two groups. The
 //! numbers of viewers always add up; only where an old mark cuts through such a group may one be on
-//! the other side.
+//! the other side. Its names stay on the later side, so the earlier one may have none.
 
 use crate::platform::values::{Packer, Timestamp, Unpacker, ViewerId};
 
@@ -90,15 +90,13 @@ impl LikeGroup {
 
     /// Erases a viewer, and keeps the place. Returns false if the name is not known.
     pub fn erase(&mut self, viewer: &str) -> bool {
-        let before = self.latest.len();
-        self.latest.retain(|liker| liker.viewer_id.as_str() != viewer);
-        let is_there = self.latest.len() < before;
-        if is_there {
-            self.count -= 1;
-            self.erased += 1;
-            self.tighten();
-        }
-        is_there
+        let is_it = |liker: &Liker| liker.viewer_id.as_str() == viewer;
+        let Some(index) = self.latest.iter().position(is_it) else { return false };
+        let gone = self.latest.remove(index);
+        self.count -= 1;
+        self.erased += 1;
+        self.tighten(gone.at);
+        true
     }
 
     /// The same for one without a name who liked at an instant. Returns false if all have names, or
@@ -117,17 +115,20 @@ impl LikeGroup {
         let Some(liker) = self.latest.iter_mut().find(|liker| liker.viewer_id == *viewer) else {
             return false;
         };
-        liker.at = at;
+        let before = std::mem::replace(&mut liker.at, at);
         self.latest.sort_unstable_by(|one, other| other.cmp(one));
         self.first_at = self.first_at.min(at);
-        self.tighten();
+        self.tighten(before);
         true
     }
 
-    /// The bounds of the remaining likes, as far as their names tell.
-    fn tighten(&mut self) {
+    /// The bounds of the remaining likes, as far as their names tell, after one of an instant is gone.
+    fn tighten(&mut self, gone: Timestamp) {
         if let (Some(latest), Some(earliest)) = (self.latest.first(), self.latest.last()) {
-            self.last_at = latest.at;
+            // Otherwise the latest like has no name: a cut has left it on the other side.
+            if gone == self.last_at {
+                self.last_at = latest.at;
+            }
             if self.is_whole() {
                 self.first_at = earliest.at;
             }
@@ -247,8 +248,10 @@ impl Unread {
             part.erased = u64::try_from(share).unwrap_or(0);
             part.count = n - part.erased;
             (group.count, group.erased) = (group.count - part.count, group.erased - part.erased);
-            part.latest.truncate(usize::try_from(part.count).unwrap_or(KEPT));
-            group.latest.truncate(usize::try_from(group.count).unwrap_or(KEPT));
+            // The names are of the latest, so they stay behind the cut as far as there is room: a
+            // name on both sides would be one viewer too few who can be erased without a name.
+            let behind = usize::try_from(group.count).unwrap_or(KEPT).min(group.latest.len());
+            part.latest = group.latest.split_off(behind);
             first.push(part);
             n = 0;
         }
