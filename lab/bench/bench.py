@@ -16,9 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-# Where programs are taken from. What is measured comes from the release build.
-BUILT = ROOT / "target" / os.environ.get("NAGARE_BUILD", "release")
-NAGARE = str(Path(os.environ.get("NAGARE_BIN") or BUILT / "nagare").absolute())
+NAGARE = str(Path(os.environ.get("NAGARE_BIN") or ROOT / "target/release/nagare").absolute())
 
 BENCH = str(Path(NAGARE).with_name("nagare-bench"))
 

@@ -20,6 +20,7 @@ from runtime import ENVIRONMENT
 
 FUNCTIONS = ["fanout-writer", "timeline-reader", "dlq-alerter", "projector"]
 EMPTY = "empty-function"
+BUILT = bench.ROOT / "target/release"
 MEGABYTE = 1024 * 1024
 
 
@@ -68,7 +69,7 @@ def stripped(program, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=101, help="starts of each")
-    parser.add_argument("--programs", type=Path, default=bench.BUILT, help="the folder of the programs")
+    parser.add_argument("--programs", type=Path, default=BUILT, help="the folder of the programs")
     parser.add_argument("--json", metavar="FILE", help="write everything that was measured there")
     options = parser.parse_args()
 

@@ -85,19 +85,21 @@ impl Keeper {
                 Some(CloudWatch::new(&environment.services_at(CLOUDWATCH_ENDPOINT), &queue))
             }
         };
-        let mapping = variables.required_parsed(env::STREAM_MAPPING)?;
         Ok(Self {
             periods: Periods::new(&ledger),
             archives: Archives::new(&ledger),
             keepers: Keepers::new(&ledger),
             tables: EventTables::new(dynamo, &variables.required(env::EVENTS_TABLE_PREFIX)?),
             objects: environment.objects(env::ARCHIVE_BUCKET)?,
-            mappings: Mappings::new(&environment.services_at(LAMBDA_ENDPOINT), mapping),
             cloud_watch,
             daily: Daily::new(&ledger).with_bus(&bus),
             bus,
             summaries: Summaries::new(&Views::new(environment.table(env::VIEWS_TABLE)?)),
             settings: EventSettings::among(variables, &env::EVENT_SETTINGS)?,
+            mappings: Mappings::new(
+                &environment.services_at(LAMBDA_ENDPOINT),
+                variables.required_parsed(env::STREAM_MAPPING)?,
+            ),
             limits: KeeperLimits::default(),
             metrics: metrics.clone(),
             clock: clock.clone(),
