@@ -60,10 +60,13 @@ impl Writer {
         deadline: Deadline,
     ) -> Vec<Handled> {
         let now = self.clock.now();
-        let (mut by_body, mut read) = (HashMap::new(), Vec::with_capacity(messages.len()));
+        let (mut first, mut read) = (HashMap::new(), Vec::with_capacity(messages.len()));
         for body in messages.iter().map(|message| message.body.as_deref().unwrap_or("")) {
-            let parsed = by_body.entry(body).or_insert_with(|| self.commands.parse(body, now));
-            read.push(parsed.clone());
+            read.push(match first.get(body) {
+                Some(first) => Result::clone(&read[*first]),
+                None => self.commands.parse(body, now),
+            });
+            first.entry(body).or_insert(read.len() - 1);
         }
         let commands: Vec<_> = read.iter().map(|read| read.as_ref().ok()).collect();
         let stand_ins = stand_ins(messages, &commands);
