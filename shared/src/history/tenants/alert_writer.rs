@@ -53,13 +53,28 @@ impl Alerts {
         tenant: &TenantId,
         alerts: &[Alert],
     ) -> Result<(), DecideError> {
-        let mut events = Vec::new();
+        let mut put = Vec::new();
         for alert in alerts {
             let decided_at = self.give(tenant, alert).await?;
-            if bus.is_on() {
-                events.push(Alert { decided_at, ..alert.clone() }.event(tenant)?);
-            }
+            put.push(Alert { decided_at, ..alert.clone() });
         }
+        self.tell(bus, tenant, &put).await
+    }
+
+    /// Sends alerts to the bus, if there is one.
+    ///
+    /// # Errors
+    /// [`DecideError`]; some may have been sent.
+    pub(super) async fn tell(
+        &self,
+        bus: &Bus,
+        tenant: &TenantId,
+        alerts: &[Alert],
+    ) -> Result<(), DecideError> {
+        if !bus.is_on() {
+            return Ok(());
+        }
+        let events = alerts.iter().map(|alert| alert.event(tenant)).collect::<Result<_, _>>()?;
         Ok(bus.send(events, self.ledger.table().deadline()).await?)
     }
 }

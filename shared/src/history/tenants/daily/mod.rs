@@ -29,6 +29,14 @@
 //! walks only one continues. A walk that was paused for more than a day may still decide its old day for a customer whose row was not
 //! written since, and give that day's alert late, once.
 //!
+//! # Definitions that change during a walk
+//!
+//! A walk may die between the put of an alert and its sending, and the definition may be another before
+//! the next walk. So before that walk writes over decisions, it sends the alerts of days after the last
+//! walk that ended whose definitions are no longer in force, as far as they are listed. If no
+//! definition is left, one walk is made without any; the register's row then says `idle`, and no more
+//! are made until there is a definition again.
+//!
 //! # Which tenants
 //!
 //! A tenant is registered by the command that writes a daily definition, so it is known without a
@@ -256,9 +264,8 @@ impl Daily {
         let alerts = Alerts::new(&self.ledger);
         for _ in 0..MOST_ROUNDS {
             for left in before.left_behind(definitions, customer, *told) {
-                if let Some(alert) = alerts.at(tenant, &left, *life).await? {
-                    alerts.raise(&self.bus, tenant, &[alert]).await?;
-                }
+                let listed = alerts.at(tenant, &left, *life).await?;
+                alerts.tell(&self.bus, tenant, listed.as_slice()).await?;
             }
             let next = before.decide(definitions, customer, summary, *day, now);
             let Some(next) = next else { break };
