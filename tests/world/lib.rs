@@ -114,7 +114,7 @@ pub fn letter_seal() -> LetterSeal {
     LetterSeal::new(&secrets(8))
 }
 
-/// What the functions of a world are told.
+/// The variables of the functions of a world.
 fn variables(
     names: &TableNames,
     wire: &Wire,

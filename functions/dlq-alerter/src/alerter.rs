@@ -8,11 +8,11 @@ use shared::platform::runtime::metrics::Metrics;
 
 use crate::env;
 
-/// What the alerter works with. Made once; every invocation borrows it.
+/// The alerter. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Alerter {
     pub letters: DeadLetters,
-    /// What writer and projectors seal letters with.
+    /// The seal that writer and projectors put on letters.
     pub seal: LetterSeal,
     /// The queue that commands come from: what SQS moves from there is a letter.
     pub command_queue_arn: String,
@@ -22,7 +22,7 @@ pub struct Alerter {
 }
 
 impl Alerter {
-    /// As its environment says.
+    /// Builds an alerter from the environment of its function.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.

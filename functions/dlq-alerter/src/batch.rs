@@ -84,8 +84,8 @@ impl Alerter {
     }
 }
 
-/// Under what a letter is kept if somebody has sent another body under its id: the message's own id, and
-/// if that was taken too, one that is made of it. A message that comes again finds the same.
+/// The id of a letter whose own id somebody has used for another body: the message's id, or one that is
+/// made of it if that is taken too. A message that comes again finds the same id.
 fn other_id(message_id: &str, tries: u32) -> String {
     match tries {
         0 => message_id.to_owned(),

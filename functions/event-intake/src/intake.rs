@@ -45,7 +45,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// As its environment says.
+    /// Builds an intake from the environment of its function.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.

@@ -30,7 +30,7 @@ use crate::shares::Shares;
 /// The writer. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Writer {
-    /// What must not be lost.
+    /// The source of truth.
     pub ledger: Ledger,
     /// The facts that views are folded from.
     pub facts: Facts,
@@ -61,7 +61,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// As its environment says.
+    /// Builds a writer from the environment of its function.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.

@@ -26,7 +26,7 @@ pub struct Reader {
 pub(crate) type Context<'a> = reader::Context<'a, Reader>;
 
 impl Reader {
-    /// As its environment says.
+    /// Builds a reader from the environment of its function.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.

@@ -70,7 +70,7 @@ impl Default for KeeperLimits {
 }
 
 impl Keeper {
-    /// As its environment says.
+    /// Builds a keeper from the environment of its function.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.

@@ -17,7 +17,7 @@ pub struct Projector {
 }
 
 impl Projector {
-    /// As its environment says.
+    /// Builds a projector from the environment of its function.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.

@@ -37,7 +37,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// As the environment of a projector says.
+    /// Builds a projection from the environment of its function.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.

@@ -22,7 +22,7 @@ use crate::env;
 /// The reader. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    /// What must not be lost.
+    /// The source of truth.
     pub ledger: Ledger,
     pub facts: Facts,
     pub views: Views,
@@ -45,7 +45,7 @@ pub struct Reader {
 pub(crate) type Context<'a> = reader::Context<'a, Reader>;
 
 impl Reader {
-    /// As its environment says.
+    /// Builds a reader from the environment of its function.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.

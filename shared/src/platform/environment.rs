@@ -1,6 +1,6 @@
-//! What a handler is built from: the values of its variables, the services that it calls, the time, and where it counts.
+//! The environment of a handler: the values of its variables, the services that it calls, the time, and where it counts.
 //!
-//! On AWS these are those of the process. The local stack and the tests bring their own, behind connectors, and build the
+//! On AWS it is the environment of the process. The local stack and the tests make others, behind connectors, and build the
 //! same handlers from them.
 
 use super::dynamo::{Dynamo, Table, sdk_config};
@@ -12,7 +12,7 @@ use super::runtime::env::{self, EnvError, Variables};
 use super::runtime::metrics::Metrics;
 use super::signed::Services;
 
-/// What a handler is built from. Cheap to clone.
+/// The environment of a handler. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Environment {
     pub variables: Variables,
@@ -25,7 +25,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// That of the process of a function.
+    /// Reads the environment of the process of a function.
     pub async fn of_process() -> Self {
         let (variables, config) = (Variables::Process, sdk_config().await);
         Self {

@@ -15,7 +15,7 @@
 //! facts          the table of facts, from which views are folded
 //! projection     views: folded exactly once, however often a change comes
 //! paging         lists in the order of time: cursors and seen sets
-//! environment    what a handler is built from
+//! environment    the environment that a handler is built from
 //! receipts       the end of each command that a producer waits for
 //! dead_letters   commands that gave up
 //! ```

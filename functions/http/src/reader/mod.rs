@@ -56,7 +56,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// As the environment of a reader says.
+    /// Builds the treatment of requests from the environment of its function.
     ///
     /// # Errors
     /// [`EnvError`] names the variable.

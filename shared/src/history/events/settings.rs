@@ -30,7 +30,7 @@ pub struct EventSettings {
 const MOST_DAYS: u32 = 3_650;
 
 impl EventSettings {
-    /// What those variables say that have these names, which are some of [`env::EVENT_SETTINGS`]; where one says nothing, the
+    /// Reads the variables of these names, which are some of [`env::EVENT_SETTINGS`]; where one says nothing, the
     /// [default](Self::default).
     ///
     /// # Errors

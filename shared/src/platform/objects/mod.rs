@@ -41,7 +41,7 @@ struct Bucket {
 }
 
 impl Objects {
-    /// Those of a bucket.
+    /// The objects of a bucket.
     #[must_use]
     pub fn new(services: &Services, bucket: &str) -> Self {
         let s3 = SignedHttp::new(SERVICE, services);

@@ -173,7 +173,7 @@ pub fn optional(name: &'static str) -> Option<String> {
 /// The values of variables. A value that is empty counts as not set.
 #[derive(Debug, Clone)]
 pub enum Variables {
-    /// Those of the process.
+    /// The variables of the process.
     Process,
     Given(Arc<BTreeMap<&'static str, String>>),
 }
