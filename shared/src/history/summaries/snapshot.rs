@@ -1,11 +1,11 @@
 //! The summary of a customer as a decision reads it.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use super::{CustomerSummary, CustomerView, Summaries, SummaryView};
 use crate::history::events::Customer;
-use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::number;
+use crate::platform::dynamo::{Condition, DynamoError};
 use crate::platform::projection::View;
 
 /// The summary of a customer, and the life of its view: how often an erasure has emptied it.
@@ -44,16 +44,11 @@ impl Summaries {
     /// The condition that no erasure has emptied the view of a customer since it had this life, as
     /// a part of a transaction.
     pub fn lives(&self, customer: &Customer, life: u64) -> Result<TransactWriteItem, DynamoError> {
-        let check = ConditionCheck::builder()
-            .table_name(self.views.table().name())
-            .set_key(Some(SummaryView::Customer(customer.clone()).key().into_item()))
-            .expression_attribute_names("#life", "life");
-        let check = match life {
-            0 => check.condition_expression("attribute_not_exists(#life)"),
-            _ => check
-                .condition_expression("#life = :life")
-                .expression_attribute_values(":life", number(life)),
+        let unchanged = match life {
+            0 => Condition::new("attribute_not_exists(#life)"),
+            _ => Condition::new("#life = :life").value(":life", number(life)),
         };
-        Ok(TransactWriteItem::builder().condition_check(check.build()?).build())
+        let key = SummaryView::Customer(customer.clone()).key().into_item();
+        Ok(self.views.table().checking(key, &unchanged.name("#life", "life"))?)
     }
 }

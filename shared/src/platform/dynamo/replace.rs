@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, ReturnValue, TransactWriteItem, Update as TransactUpdate,
+    AttributeValue, ConditionCheck, ReturnValue, TransactWriteItem, Update as TransactUpdate,
 };
 
 use super::item::Item;
@@ -61,6 +61,21 @@ impl Table {
             .set_expression_attribute_names(names(&update.names))
             .set_expression_attribute_values(values(&update.values));
         Ok(TransactWriteItem::builder().update(item.build()?).build())
+    }
+
+    /// The condition of an item that a transaction does not write, as a part of it.
+    pub fn checking(
+        &self,
+        key: Item,
+        condition: &Condition<'_>,
+    ) -> Result<TransactWriteItem, BuildError> {
+        let check = ConditionCheck::builder()
+            .table_name(self.name())
+            .set_key(Some(key))
+            .condition_expression(condition.expression)
+            .set_expression_attribute_names(names(&condition.names))
+            .set_expression_attribute_values(values(&condition.values));
+        Ok(TransactWriteItem::builder().condition_check(check.build()?).build())
     }
 }
 

@@ -356,7 +356,7 @@ mod tests {
         ];
         let theirs = tap.client().transact_write_items().set_transact_items(Some(items.clone()));
         assert_same!(tap, table(&tap).transact(items.clone()), theirs.clone());
-        assert_same!(tap, table(&tap).transact_until_known(items), theirs);
+        assert_same!(tap, table(&tap).transact_again(items), theirs);
         let nothing = run(table(&tap).transact(vec![TransactWriteItem::builder().build()]));
         assert!(nothing.unwrap_err().is_refusal());
     }
@@ -416,7 +416,7 @@ mod tests {
                 run(table.change(item(), update())).err(),
                 run(table.page(&Query::default())).err(),
                 run(table.transact(Vec::new())).err(),
-                run(table.transact_until_known(Vec::new())).err(),
+                run(table.transact_again(Vec::new())).err(),
             ];
             for failure in failures {
                 assert!(

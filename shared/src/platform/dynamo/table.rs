@@ -251,15 +251,15 @@ impl Table {
         })
     }
 
-    /// Commits a transaction, which may be committed several times, unless one of its conditions does not hold: a former attempt may
-    /// be why.
+    /// Commits a transaction, which may be committed several times. Returns false if one of its conditions did not hold: an earlier
+    /// attempt may be why.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been committed.
-    pub fn transact_until_known(&self, items: Vec<TransactWriteItem>) -> Calling<'_, ()> {
+    pub fn transact_again(&self, items: Vec<TransactWriteItem>) -> Calling<'_, bool> {
         Box::pin(async move {
             let body = Request::transaction(&items)?;
-            self.attempt(|| self.transact_once(&body)).await.map(|_| ())
+            self.attempt(|| self.transact_once(&body)).await
         })
     }
 

@@ -9,14 +9,15 @@
 //! that it finds, and shows those of the kind. So an extra row only costs its reading, but a missing row would be an error. The
 //! invariant is: *an activity whose record has a kind has a row in the list of that kind.*
 //!
-//! * A writer that is about to change the kind in a record first lists the activity under the new kind, with the instant of the
-//!   edit ([`KindSince::since`]).
-//! * After writing the record, it removes the rows of other kinds: that of the kind before, and those that were listed in vain.
-//!   But it only removes rows whose edit loses against the one in the record. The row of an edit that is yet to win is later, so
-//!   it stays.
+//! * A change of the kind writes the record and the row of the new kind in one transaction, with the instant of the edit
+//!   ([`KindSince::since`]). So does a publish that may have come before: it adds the row if that is missing, under the condition that
+//!   the record is still the one that it read. So no delivery, however late, lists what was deleted meanwhile.
+//! * A publish whose id was free writes the row first and then the record, at half the price. No delete can have come to an end before
+//!   it: its claim is made, and whoever erases its actor finds it.
+//! * After the record is written, the rows of other kinds are removed: that of the kind before, and that of the published kind. But a
+//!   row is only removed if its edit loses against the one in the record.
 //!
-//! Edits win by instant, then by the greater kind. So the row of an edit that has lost can be removed: whoever lists it again loses
-//! too, and removes it again.
+//! Edits win by instant, then by the greater kind.
 //!
 //! # Several lists, one after the other
 //!
@@ -32,18 +33,19 @@
 //!
 //! A deleted activity is shown in no list, so its row is removed at once.
 //!
-//! A repeated publish lists the activity as it is now. It then reads the record again: if the activity was deleted meanwhile, the row
-//! leaves with it.
-//!
-//! A delivery that dies between record and row leaves a row of an old kind. Its redelivery removes the rows that it can know of: that
-//! of its own kind, and that of the published kind; a publish of a deleted activity removes that of its kind.
+//! A delivery that dies between record and removal leaves a row of an old kind. Its redelivery removes the rows that it can know of:
+//! that of its own kind, and that of the published kind.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::{Put as TransactPut, TransactWriteItem};
 
 use super::record::{ActivityKey, ActivityRecord, Edit};
 use super::{Activities, ActivityChange, keys};
-use crate::platform::dynamo::item::text;
-use crate::platform::dynamo::{Condition, DynamoError, Update};
+use crate::platform::dynamo::item::{Item, text};
+use crate::platform::dynamo::{Condition, DynamoError};
 use crate::platform::ledger::LedgerKey;
-use crate::platform::values::{Kind, SortKey, Timestamp};
+use crate::platform::values::{Kind, Timestamp};
 
 /// Stands for the instant of the published kind. It is earlier than any edit.
 const PUBLISHED: &str = "0";
@@ -71,79 +73,8 @@ impl KindSince {
     }
 }
 
-/// The rows that may have to leave after the change of a record.
-#[derive(Debug, Default)]
-pub(super) struct LeavingRows(Vec<Kind>);
-
-impl LeavingRows {
-    /// Before a record is written: lists the activity under its new kind.
-    pub(super) async fn before(
-        &mut self,
-        activities: &Activities,
-        key: &ActivityKey,
-        known: &ActivityRecord,
-        now: &ActivityRecord,
-    ) -> Result<(), DynamoError> {
-        let (Some(published), Some(current)) = (&now.published, KindSince::of(now)) else {
-            return Ok(());
-        };
-        let is_known = KindSince::of(known).is_some_and(|known| known.kind == current.kind);
-        if is_known || self.0.contains(&current.kind) {
-            return Ok(());
-        }
-        activities.list_by_kind(key, &published.sort_key(key), &current).await?;
-        self.0.push(current.kind);
-        Ok(())
-    }
-
-    /// After a record is written: the rows of its other kinds.
-    pub(super) fn after(
-        mut self,
-        key: &ActivityKey,
-        before: &ActivityRecord,
-        now: &ActivityRecord,
-    ) -> Leaving {
-        let Some(published) = &now.published else { return Leaving::default() };
-        let now = KindSince::of(now);
-        self.0.extend(KindSince::of(before).map(|before| before.kind));
-        self.0.sort();
-        self.0.dedup();
-        self.0.retain(|kind| now.as_ref().is_none_or(|now| now.kind != *kind));
-        let sort_key = published.sort_key(key);
-        let rows = self
-            .0
-            .into_iter()
-            .map(|kind| (keys::row_of_kind(&key.actor_id, &kind, &sort_key), kind));
-        Leaving { rows: rows.collect(), now }
-    }
-
-    /// Adds the rows that an earlier delivery of a change may have left, if the change is in the record already.
-    pub(super) fn again(&mut self, change: &ActivityChange, now: &ActivityRecord) {
-        match change {
-            ActivityChange::Update { kind: Some(edit), .. } => {
-                self.0.push(edit.value.clone());
-                self.0.extend(now.published.as_ref().map(|published| published.kind.clone()));
-            }
-            ActivityChange::Publish(published) if now.deleted => {
-                self.0.push(published.kind.clone())
-            }
-            _ => {}
-        }
-    }
-
-    /// True if two states of an activity are in the same list.
-    pub(super) fn is_same(one: &ActivityRecord, other: &ActivityRecord) -> bool {
-        KindSince::of(one) == KindSince::of(other)
-    }
-
-    /// True if the activity was listed nowhere.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
 /// Rows that have to be removed after a record has changed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Leaving {
     rows: Vec<(LedgerKey, Kind)>,
     /// The kind in the record; `None` if the activity is not shown.
@@ -151,27 +82,81 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
+    /// Those of the kind before, of the published kind, and of a change that is in the record already: an earlier delivery
+    /// of it may have left them.
+    pub(super) fn after(
+        key: &ActivityKey,
+        change: &ActivityChange,
+        before: &ActivityRecord,
+        now: &ActivityRecord,
+    ) -> Self {
+        let current = KindSince::of(now);
+        let Some(published) = &now.published else {
+            return Self { rows: Vec::new(), now: current };
+        };
+        let mut kinds: BTreeSet<_> =
+            KindSince::of(before).map(|before| before.kind).into_iter().collect();
+        match change {
+            ActivityChange::Publish(again) => drop(kinds.insert(again.kind.clone())),
+            ActivityChange::Update { kind: Some(edit), .. } if before == now => {
+                kinds.extend([edit.value.clone(), published.kind.clone()]);
+            }
+            ActivityChange::Update { .. } | ActivityChange::Delete => {}
+        }
+        kinds.retain(|kind| current.as_ref().is_none_or(|current| current.kind != *kind));
+        let sort_key = published.sort_key(key);
+        let row = |kind| (keys::row_of_kind(&key.actor_id, &kind, &sort_key), kind);
+        Self { rows: kinds.into_iter().map(row).collect(), now: current }
+    }
+
     /// True if the activity is in another list now, which a page may read together with these.
     pub(super) fn is_elsewhere(&self) -> bool {
         !self.rows.is_empty() && self.now.is_some()
     }
 }
 
+/// The row of an activity in the list of its kind.
+#[derive(Debug)]
+pub(super) struct KindRow {
+    pub(super) key: LedgerKey,
+    since: String,
+}
+
+impl KindRow {
+    /// The one that a record needs; `None` if the activity is not shown.
+    pub(super) fn of(key: &ActivityKey, record: &ActivityRecord) -> Option<Self> {
+        let (published, current) = (record.published.as_ref()?, KindSince::of(record)?);
+        let sort_key = published.sort_key(key);
+        Some(Self {
+            key: keys::row_of_kind(&key.actor_id, &current.kind, &sort_key),
+            since: current.since(),
+        })
+    }
+
+    fn into_item(self) -> Item {
+        let mut item = self.key.into_item();
+        item.insert("at".to_owned(), text(self.since));
+        item
+    }
+}
+
 impl Activities {
-    async fn list_by_kind(
+    /// Lists what is published for the first time, before its record is written.
+    pub(super) async fn list_new(&self, row: KindRow) -> Result<(), DynamoError> {
+        let none = Condition::new("attribute_not_exists(pk)");
+        self.ledger.table().put_if(row.into_item(), none).await.map(|_| ())
+    }
+
+    /// Lists in the transaction that writes or checks the record. Returns false if the record is another now.
+    pub(super) async fn list_with(
         &self,
-        key: &ActivityKey,
-        sort_key: &SortKey,
-        current: &KindSince,
-    ) -> Result<(), DynamoError> {
-        let later = Update {
-            expression: "SET #at = :at",
-            condition: Some("attribute_not_exists(pk) OR #at < :at"),
-            names: vec![("#at", "at")],
-            values: vec![(":at", text(current.since()))],
-        };
-        let row = keys::row_of_kind(&key.actor_id, &current.kind, sort_key).into_item();
-        self.ledger.table().update(row, later).await.map(|_| ())
+        row: KindRow,
+        record: TransactWriteItem,
+    ) -> Result<bool, DynamoError> {
+        let table = self.ledger.table();
+        let put = TransactPut::builder().table_name(table.name()).set_item(Some(row.into_item()));
+        let put = TransactWriteItem::builder().put(put.build()?).build();
+        table.transact_again(vec![record, put]).await
     }
 
     /// Removes rows, unless their edit wins over the one in the record.

@@ -7,12 +7,13 @@ use super::{
     Published,
     changes::ActivityFingerprint,
     keys,
-    kinds::{Leaving, LeavingRows},
+    kinds::{KindRow, Leaving},
 };
 use crate::platform::dynamo::item::{Item, Row, number, text, truth};
 use crate::platform::dynamo::{Condition, DynamoError, Put, Query};
 use crate::platform::ledger::FORGET_AT;
 use crate::platform::values::{ActivityId, ActorId, Payload, Timestamp};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use futures::future::BoxFuture;
 
 /// The attributes of a record: those that it lacks are removed where it is written over another.
@@ -35,8 +36,10 @@ const OVERTAKEN: usize = 64;
 /// Who owns an activity id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActivityClaim {
-    /// This publish's: it was free, or the same publish claimed it before.
-    Granted,
+    /// This publish's: it was free.
+    New,
+    /// This publish's: it has claimed it before.
+    Own,
     /// Another actor's, or of another instant. Permanently.
     Taken,
 }
@@ -71,11 +74,11 @@ impl Activities {
         let free = Condition::new("attribute_not_exists(pk)");
         let key = keys::claim(&publish.activity_id);
         Ok(match self.ledger.put_if(key, claim.clone(), free).await? {
-            Put::Done => ActivityClaim::Granted,
+            Put::Done => ActivityClaim::New,
             Put::Refused(there)
                 if claim.iter().all(|(name, value)| there.get(name) == Some(value)) =>
             {
-                ActivityClaim::Granted
+                ActivityClaim::Own
             }
             Put::Refused(_) => ActivityClaim::Taken,
         })
@@ -111,17 +114,30 @@ impl Activities {
         rows.iter().map(read_claim).collect()
     }
 
+    /// Claims the activity's id and merges the publish. `None` if the id is another's.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been published.
+    pub async fn publish(&self, publish: &Publish) -> Result<Option<Merged>, DynamoError> {
+        let (key, change) = (publish.key(), ActivityChange::from(publish.clone()));
+        // Nearly every publish is the first: it makes no read for its record, and needs no transaction.
+        let known = match self.claim(publish).await? {
+            ActivityClaim::Taken => return Ok(None),
+            ActivityClaim::New => None,
+            ActivityClaim::Own => Some(self.revised(&key).await?),
+        };
+        self.merge_into(&key, change, known).await.map(Some)
+    }
+
     /// Merges a change into a record, against any number of others who do the same: writes only
-    /// over the revision it read, and begins again with what it finds there otherwise. Of a publish the
-    /// first try supposes that there is no record yet, which is so for nearly every one; of an edit or a
-    /// delete there is one, and a condition that fails costs a write. What too many (`OVERTAKEN`) have overtaken is
-    /// [contended](DynamoError::Contended).
+    /// over the revision it read, and begins again with what it finds there otherwise. What too many (`OVERTAKEN`) have
+    /// overtaken is [contended](DynamoError::Contended).
     ///
     /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one
     /// that changes nothing: the delivery that merged it may have died before it told them.
     ///
-    /// Of what is published, lists by kind are kept. What changes its kind leaves a list only once readers can know, and
-    /// a hold later.
+    /// Of what is published, [lists by kind](super::kinds) are kept. What changes its kind leaves a list only once readers can
+    /// know, and a hold later.
     ///
     /// # Errors
     /// [`DynamoError`]; the change may have been merged.
@@ -131,57 +147,79 @@ impl Activities {
         change: ActivityChange,
     ) -> BoxFuture<'a, Result<Merged, DynamoError>> {
         Box::pin(async move {
-            let is_publish = matches!(change, ActivityChange::Publish(_));
-            let (merged, leaving) = self.merge_only(key, change).await?;
-            // What is not published yet, nobody has kept.
-            let edited = !is_publish && merged.now.published.is_some();
-            let edited = edited.then(|| ActivityFingerprint::of(key));
-            let left = leaving.is_elsewhere().then(|| ActivityFingerprint::of_lists(&key.actor_id));
-            let changes = edited.into_iter().chain(left).collect();
-            self.log.append(&self.ledger, changes).await?;
-            if left.is_some() {
-                self.hold.wait().await;
-            }
-            self.unlist(leaving).await?;
-            Ok(merged)
+            let known = self.revised(key).await?;
+            self.merge_into(key, change, Some(known)).await
         })
     }
 
-    async fn merge_only(
+    async fn merge_into(
         &self,
         key: &ActivityKey,
         change: ActivityChange,
-    ) -> Result<(Merged, Leaving), DynamoError> {
-        let mut known = match change {
-            ActivityChange::Publish(_) => Revised::default(),
-            _ => self.revised(key).await?,
-        };
-        let mut listing = LeavingRows::default();
-        let is_publish = matches!(change, ActivityChange::Publish(_));
+        known: Option<Revised>,
+    ) -> Result<Merged, DynamoError> {
+        let merged = self.written(key, &change, known).await?;
+        let leaving = Leaving::after(key, &change, &merged.before, &merged.now);
+        // What is not published yet, nobody has kept.
+        let is_edit = !matches!(change, ActivityChange::Publish(_));
+        let edited = is_edit && merged.now.published.is_some();
+        let edited = edited.then(|| ActivityFingerprint::of(key));
+        let left = leaving.is_elsewhere().then(|| ActivityFingerprint::of_lists(&key.actor_id));
+        let changes = edited.into_iter().chain(left).collect();
+        self.log.append(&self.ledger, changes).await?;
+        if left.is_some() {
+            self.hold.wait().await;
+        }
+        self.unlist(leaving).await?;
+        Ok(merged)
+    }
+
+    /// Writes the record, and the row of its kind, unless both are as the change would have them. Without a known record there
+    /// is none.
+    async fn written(
+        &self,
+        key: &ActivityKey,
+        change: &ActivityChange,
+        known: Option<Revised>,
+    ) -> Result<Merged, DynamoError> {
+        let mut is_new = known.is_none();
+        let mut known = known.unwrap_or_default();
         for _ in 0..OVERTAKEN {
             let mut now = known.record.clone();
             now.merge(change.clone());
-            let unchanged = known.revision > 0 && now == known.record;
-            let listed = if unchanged { &ActivityRecord::default() } else { &known.record };
-            if !unchanged || is_publish {
-                listing.before(self, key, listed, &now).await?;
+            let is_written = known.revision > 0 && now == known.record;
+            let mut row = KindRow::of(key, &now);
+            if is_written {
+                // An earlier delivery has listed it, unless it died.
+                let is_publish = matches!(change, ActivityChange::Publish(_));
+                row = match row.filter(|_| is_publish) {
+                    Some(row) if self.ledger.get(row.key.clone()).await?.is_none() => Some(row),
+                    _ => None,
+                };
+            } else {
+                let listed = KindRow::of(key, &known.record);
+                row = row.filter(|row| listed.is_none_or(|listed| listed.key != row.key));
             }
-            if unchanged {
-                // By the time it was listed it may have been deleted, and nobody would remove the row.
-                if !listing.is_empty() {
-                    let current = self.revised(key).await?;
-                    if !LeavingRows::is_same(&now, &current.record) {
-                        known = current;
-                        continue;
+            if std::mem::take(&mut is_new)
+                && let Some(row) = row.take()
+            {
+                self.list_new(row).await?;
+            }
+            let overtaken_by = match row {
+                Some(row) => {
+                    let record = self.writing(key, &known, (!is_written).then_some(&now))?;
+                    match self.list_with(row, record).await? {
+                        true => None,
+                        false => Some(self.revised(key).await?),
                     }
                 }
-                listing.again(&change, &now);
-            } else if let Some(overtaken_by) = self.replace(key, &known, &now).await? {
-                known = overtaken_by;
-                continue;
+                None if is_written => None,
+                None => self.replace(key, &known, &now).await?,
+            };
+            match overtaken_by {
+                None => return Ok(Merged { before: known.record, now }),
+                Some(there) => known = there,
             }
-            let leaving = listing.after(key, &known.record, &now);
-            return Ok((Merged { before: known.record, now }, leaving));
         }
         Err(DynamoError::Contended)
     }
@@ -251,24 +289,49 @@ impl Activities {
         known: &Revised,
         record: &ActivityRecord,
     ) -> Result<Option<Revised>, DynamoError> {
-        let mut item = write_record(record);
-        item.insert("revision".to_owned(), number(known.revision + 1));
+        let item = known.next(record);
         let key = keys::record(key);
+        let over = known.is_there();
         let written = match known.revision {
-            0 => {
-                let none = Condition::new("attribute_not_exists(pk)");
-                self.ledger.put_if(key, item, none).await?
-            }
-            known => {
-                let over = Condition::new("revision = :over").value(":over", number(known));
-                let table = self.ledger.table();
-                table.replace(key.into_item(), item, &RECORD, Some(over)).await?
-            }
+            0 => self.ledger.put_if(key, item, over).await?,
+            _ => self.ledger.table().replace(key.into_item(), item, &RECORD, Some(over)).await?,
         };
         match written {
             Put::Done => Ok(None),
             Put::Refused(there) => read_revised(&self.ledger.table().row(there)).map(Some),
         }
+    }
+
+    /// The same in a transaction. Without a record, that the revision is still the one that is known.
+    fn writing(
+        &self,
+        key: &ActivityKey,
+        known: &Revised,
+        record: Option<&ActivityRecord>,
+    ) -> Result<TransactWriteItem, DynamoError> {
+        let (table, key, over) =
+            (self.ledger.table(), keys::record(key).into_item(), known.is_there());
+        Ok(match record {
+            Some(record) => table.replacing(key, known.next(record), &RECORD, Some(over))?,
+            None => table.checking(key, &over)?,
+        })
+    }
+}
+
+impl Revised {
+    /// The condition that the record is still this one.
+    fn is_there(&self) -> Condition<'static> {
+        match self.revision {
+            0 => Condition::new("attribute_not_exists(pk)"),
+            known => Condition::new("revision = :over").value(":over", number(known)),
+        }
+    }
+
+    /// The item that follows it.
+    fn next(&self, record: &ActivityRecord) -> Item {
+        let mut item = write_record(record);
+        item.insert("revision".to_owned(), number(self.revision + 1));
+        item
     }
 }
 

@@ -143,6 +143,6 @@ impl Rooms {
                 .condition_expression("attribute_not_exists(pk)");
             items.push(TransactWriteItem::builder().condition_check(unmarked.build()?).build());
         }
-        table.transact_until_known(items).await
+        table.transact_again(items).await.map(|_| ())
     }
 }

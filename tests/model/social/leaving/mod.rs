@@ -188,7 +188,6 @@ pub(crate) fn postpone(what: &mut What, now: i64) {
 #[test]
 fn nothing_of_an_erased_person_is_left_and_all_else_equals_the_query() {
     let run = |seed, history: &[Sent]| run::with(seed, history, Some(Leaving::of(seed)));
-    // Not mended yet, and shown by seed 9: a repeated publish of an erased activity lists its kind, dies before
-    // it removes that row, and the erasure removes its dead letter.
-    Model { seeds: 10..30, history, run }.check();
+
+    Model { seeds: 0..20, history, run }.check();
 }

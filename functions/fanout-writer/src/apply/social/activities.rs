@@ -5,7 +5,7 @@ use shared::platform::dynamo::DynamoError;
 use shared::platform::outbound::Happened;
 use shared::social::activities::owner::Owner;
 use shared::social::activities::{
-    ActivityChange, ActivityClaim, ActivityKey, ActivityUpdate, Delete, Publish, Published,
+    ActivityChange, ActivityKey, ActivityUpdate, Delete, Publish, Published,
 };
 use shared::social::fanout::FanOutKind;
 
@@ -20,11 +20,10 @@ use crate::fanout::FanOut;
 /// An activity older than retention is recorded too, because pages of actors and of tagged people show any age, but it reaches
 /// no timeline.
 pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Disposition, Failure> {
-    if cx.activities.claim(&publish).await? == ActivityClaim::Taken {
+    let Some(merged) = cx.activities.publish(&publish).await? else {
         return Err(Failure::Conflict(publish.activity_id));
-    }
+    };
     let (key, sort_key) = (publish.key(), publish.sort_key());
-    let merged = cx.activities.merge(&key, ActivityChange::from(publish.clone())).await?;
     let deleted = merged.now.deleted;
     cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted).await?;
     let was_published = merged.before.published.is_some();

@@ -100,7 +100,7 @@ impl Survey {
             let offset = clock.now().unix_millis() - self.last * 1000;
             let run = Run { naming: naming.clone(), offset };
             let first = run.publish(self.first.clone())?;
-            if activities.claim(&first).await? == ActivityClaim::Granted {
+            if activities.claim(&first).await? != ActivityClaim::Taken {
                 return Ok(Start { run, published: Vec::new() });
             }
         }
