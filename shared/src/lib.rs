@@ -7,7 +7,7 @@
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
-//! bounds         all kinds of stored items, with their largest size
+//! stored         all kinds of stored items, as their features declare them
 //! ```
 //!
 //! `social` and `history` do not see each other, and `platform` sees neither. The lists see all three, and no wing sees a list.
@@ -15,12 +15,12 @@
 //! This crate knows DynamoDB, and of SQS how to send. It does not know how messages arrive, HTTP or the
 //! Lambda runtime: those belong to the functions, which never import each other.
 
-pub mod bounds;
 pub mod command;
 pub mod history;
 pub mod ledger_item;
 pub mod platform;
 pub mod social;
+pub mod stored;
 
 /// For [`log_subject`], wherever it is used.
 #[doc(hidden)]

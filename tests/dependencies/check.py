@@ -168,7 +168,7 @@ def unflagged(file, installing, root):
 # The wings of shared, and what each sees besides itself.
 WINGS = {"platform": set(), "social": {"platform"}, "history": {"platform"}}
 # The lists of what the features declare. They see all wings, and no wing sees them.
-LISTS = ["command", "ledger_item", "bounds"]
+LISTS = ["command", "ledger_item", "stored"]
 # Features that others are built on. No other feature is seen by a feature.
 SEEN_BY_FEATURES = {
     "notifications": {"activities", "likes"},

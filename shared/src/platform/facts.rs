@@ -1,22 +1,5 @@
 //! The facts: what commands state that views are [folded](crate::platform::projection) from, one row each.
 //!
-//! ```text
-//! pk                   sk             what                                                     whose
-//! likes#<viewer>       <activity>     whether the viewer likes it, and since when they first   likes
-//!                                     did
-//! activity#<activity>  owner          who published it, and whether it was deleted             activities
-//! read#<viewer>        <activity>     how far the viewer has read the notifications of it      notifications
-//! read#<viewer>        all#<message>  that a message has marked all of them as read; expires   notifications
-//! poll#<poll>          poll           what was opened                                          polls
-//! poll#<poll>          end#<actor>    when that actor ended it                                 polls
-//! votes#<viewer>       <poll>         how the viewer voted, and when                           polls
-//! battle#<battle>      battle         what was opened                                          battles
-//! hit#<battle>#<hit>   hit            a hit                                                    battles
-//! changed#<pk>         <sk>#<id>      a change of that row comes back                          projection
-//! barrier#<id>#<n>     barrier        nothing: that it is folded says how far views are;       projection
-//!                                     expires
-//! ```
-//!
 //! **Why not in the [ledger](crate::platform::ledger).** The stream of this table has only facts; the stream of the ledger would also have
 //! every follow, publish and note of progress. The table is a source of truth like the ledger: it must not be lost, and the views
 //! can be made again from it.

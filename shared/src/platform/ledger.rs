@@ -1,32 +1,8 @@
 //! The ledger: the one table of what must not be lost.
 //!
-//! ```text
-//! pk                       sk                          what                        whose
-//! activity#<activity>      claim                       the owner of the id         activities
-//! activity#<activity>      actor#<actor>               the activity record         activities
-//! outbox#<actor>           <sort key>                  the actor published this    activities
-//! followers#<followee>     <hash>#<follower>           an edge                     follows
-//! fanout#<activity>        actor#<actor>#<what>#…      progress of a long fan-out  fanout
-//! settle#<viewer>#<actor>  <message>                   progress of a long follow   fanout
-//! person#<viewer>#<what>   …                           what is about one person    several
-//! changes#<copy>           changes                     which records have changed  activities
-//! tags#<activity>          <person>                    who is tagged in it         tags
-//! listing#<activity>       <message>                   progress of a long publish  tags
-//! message#<room>#<message> claim, deleted#<author>     whose a message is; deletes rooms
-//! room#<room>              room                        privacy and shards          rooms
-//! room#<room>#<shard>      <sort key>                  a message                   rooms
-//! said#<room>#<author>     <sort key>                  the same, by author         rooms
-//! events#<what>            …                           periods and their archives  events
-//! tenant#<tenant>#<what>   …                           rules, payloads, alerts     tenants
-//! tenants#daily            <tenant>                    daily decisions: progress   tenants
-//! refusal#<message>        counted                     its refusals are counted    refusals
-//! refused#<subject>        <day>#<reason>              its letters of a day        refusals
-//! refusals#<day>#<shard>   <reason>                    refusals of a day           refusals
-//! receipts#<run>#<n>       receipts                    which commands are done     receipts
-//! ```
-//!
-//! Each feature makes its own keys in its file `keys.rs`, and parses them in `of_key`, by one table (`dynamo::keys`). The prefixes above are distinct, and
-//! [`LedgerItem`] knows all of them. No id contains `#`, so no id can collide with the keys of another one.
+//! Each feature makes its own keys in its file `keys.rs`, declares what is [stored](crate::platform::stored) under them, and parses them in
+//! `of_key`, by one table (`dynamo::keys`). The prefixes are distinct, and [`LedgerItem`] knows all of them. No id contains `#`, so no id can
+//! collide with the keys of another one.
 //!
 //! **Why one ledger.** Follows, activities and outboxes must not be lost. They are backed up, restored and protected
 //! together; otherwise a restore would separate edges from activities. Timelines are a table of their own because they are

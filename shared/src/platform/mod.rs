@@ -3,6 +3,7 @@
 //! ```text
 //! values         ids, instants, payloads, sort keys, retention: types that cannot be invalid
 //! crypto         seals and digests
+//! stored         what a kind of stored item says of itself
 //! runtime        clock, retries, environment, logs, metrics
 //! dynamo         calls of DynamoDB, paced; no domain
 //! signed         signed calls of services that have no SDK here
@@ -36,4 +37,5 @@ pub mod receipts;
 pub mod register;
 pub mod runtime;
 pub mod signed;
+pub mod stored;
 pub mod values;

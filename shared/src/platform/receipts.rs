@@ -19,6 +19,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
 
 use crate::platform::dynamo::item::{Row, number, text};
+use crate::platform::dynamo::keys;
 use crate::platform::dynamo::{BATCH_GET, DynamoError, Update};
 use crate::platform::ledger::{FORGET_AT, Ledger, LedgerKey};
 use crate::platform::values::Timestamp;
@@ -191,6 +192,16 @@ fn read_item(row: &Row<'_>) -> Result<Vec<(u32, MessageEnd)>, DynamoError> {
         Some((item * PER_ITEM + number, end))
     });
     Ok(noted.collect())
+}
+
+keys! {stored
+    (run: String) = "receipts#{run}", "receipts" in Ledger as "receipts" {
+        says: "which commands of an import or a replay are done",
+        most: 2_048, grows: "nothing: one for each hundred commands of a producer that waits for them; it expires a day later",
+        at_bound: "cannot be exceeded",
+        test: "`receipts::`",
+        later: AsOthers, erased: Gone,
+    };
 }
 
 fn key(run: RunId, item: u32) -> LedgerKey {

@@ -36,3 +36,9 @@ pub(crate) mod unfoldable;
 pub(crate) mod units;
 pub(crate) mod writer;
 pub(crate) mod yielding;
+
+/// The most bytes of a kind of item, by its name.
+pub(crate) fn most_bytes(kind: &str) -> usize {
+    let mut kinds = shared::stored::all();
+    kinds.find(|it| it.to_string() == kind).unwrap().most_bytes
+}

@@ -2,19 +2,18 @@
 //! this version does not know, and everything that can be said is said again, so that each kind of item that is ever written over
 //! is written over. What nobody here knows has to be there afterwards.
 //!
-//! [`written_over`] says of every kind what becomes of it; a new kind does not compile until it does, and what it says is
-//! compared with what happened.
+//! Every kind declares what becomes of it ([`Later`]), and that is compared with what happened.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nagare_local::stream_source::event_of;
 use serde_json::{Map, Value, json};
-use shared::bounds::{Kind, StoredIn};
 use shared::history::events::archives::{ReadBack, SegmentProgress};
 use shared::history::events::{ArchivedObject, Period, archive};
 use shared::history::tenants::Rules;
 use shared::platform::projection::Shard;
 use shared::platform::register::Register;
+use shared::platform::stored::{Later, StoredIn};
 use shared::platform::values::{
     ActivityId, ActorId, CustomerId, Origin, SortKey, TenantId, Timestamp, ViewerId,
 };
@@ -22,56 +21,8 @@ use shared::social::activities::ActivityKey;
 use shared::social::fanout::{FanOutKind, FanOuts, Pass, Progress, Reconciliation};
 use shared::social::follows::FollowerRange;
 use shared::social::tags::Tags;
+use shared::stored as kinds;
 use tests::{World, delete, event, follow, message, moved, publish, soon, unfollow};
-
-/// What becomes of an item that a later version has written.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum WrittenOver {
-    /// It is written over here, and keeps what is not known.
-    Kept,
-    /// It is written once. Where that is done again it stays as it is.
-    Never,
-    /// It is put whole, and has nothing that is not made of something else that is kept.
-    Derived,
-    /// It is emptied, of all that it says: somebody has deleted it.
-    Emptied,
-    /// As others are: it is written over by the code of a kind that is tried here.
-    AsOthers,
-}
-
-fn written_over(kind: Kind) -> WrittenOver {
-    use WrittenOver::{AsOthers, Derived, Emptied, Kept, Never};
-    match kind {
-        Kind::Record | Kind::OutboxRow | Kind::Owner | Kind::Changes => Kept,
-        Kind::Edge | Kind::Followee | Kind::Hidden => Kept,
-        Kind::Like | Kind::Likes | Kind::LikedEntry => Kept,
-        Kind::ReadMark | Kind::Inbox => Kept,
-        Kind::PollEnd | Kind::Votes | Kind::PollView | Kind::BattleView => Kept,
-        Kind::Profile | Kind::Tag | Kind::Listing => Kept,
-        Kind::Room | Kind::Arrivals | Kind::Membership => Kept,
-        Kind::Letter | Kind::Checkpoint => Kept,
-        Kind::FanOut | Kind::Reconciliation | Kind::ListingProgress => Kept,
-        Kind::Period | Kind::Archiving | Kind::Archived => Kept,
-        Kind::CustomerSummary | Kind::CustomerNames | Kind::EventNames | Kind::Witness => Kept,
-        Kind::CustomerPayload | Kind::Rule | Kind::Score | Kind::Alert => Kept,
-        Kind::Decided | Kind::Deciding | Kind::Daily | Kind::DailyTenant => Kept,
-        // A view like that of a poll. A row that is raised only by edits that overtake each other, as a mark is set.
-        Kind::BarrierView | Kind::KindRow => AsOthers,
-        // Updates of single attributes, by expressions of their own.
-        Kind::Refusals | Kind::CountedRefusal | Kind::SubjectRefusals => AsOthers,
-        Kind::RefusalsOfDay | Kind::RefusedEvent | Kind::Receipts => AsOthers,
-        Kind::Claim | Kind::MessageClaim | Kind::AlertClaim => Never,
-        Kind::Poll | Kind::Battle | Kind::Hit | Kind::AllRead | Kind::MessageDelete => Never,
-        Kind::PollEvents | Kind::PollWaiting | Kind::BattleLog | Kind::BattleWaiting => Never,
-        Kind::Notification | Kind::CustomerDays | Kind::CustomerListed => Never,
-        Kind::SeenSet | Kind::BodyPart | Kind::Changed | Kind::BarrierRow => Never,
-        Kind::Keeper | Kind::Event => Never,
-        Kind::Entry | Kind::ViewerHits | Kind::NumberedHit => Derived,
-        // Put whole, if it is newer: of more people than there are here.
-        Kind::CountedPart => AsOthers,
-        Kind::Message | Kind::MessageByAuthor => Emptied,
-    }
-}
 
 const MARK: &str = "of_tomorrow";
 const TABLES: [(StoredIn, &str, [&str; 2]); 5] = [
@@ -334,29 +285,31 @@ async fn what_a_later_version_has_stored_stays_while_this_one_goes_on() {
     let (mut changed, mut lost) = (BTreeSet::new(), BTreeSet::new());
     for (key, was) in &before {
         let (table, pk, sk) = key;
-        let kind = Kind::of(*table, pk, sk).unwrap();
+        let kind = kinds::of_key(*table, pk, sk).unwrap().to_string();
         // What is deleted is somebody's no more.
         let Some(is) = after.get(key) else { continue };
         if was != is {
-            changed.insert(kind);
+            changed.insert(kind.clone());
         }
         if is.get(MARK) != was.get(MARK) {
             lost.insert(kind);
         }
     }
-    let wrong = Kind::ALL.iter().filter_map(|kind| {
-        let (is_changed, is_lost) = (changed.contains(kind), lost.contains(kind));
+    let wrong = kinds::all().filter_map(|kind| {
+        let name = kind.to_string();
+        let (is_changed, is_lost) = (changed.contains(&name), lost.contains(&name));
         // One that says the same as before is put again anyway.
-        let is_tried = is_changed || *kind == Kind::LikedEntry;
-        let wrong = match written_over(*kind) {
-            WrittenOver::Kept | WrittenOver::AsOthers if is_lost => "loses what is not known",
-            WrittenOver::Kept if !is_tried => "is not written over by any of this",
-            WrittenOver::Never if is_changed => "is written over",
+        let is_tried = is_changed || name == "ledger: entry in a list of likes";
+        let wrong = match kind.later {
+            Later::Kept | Later::AsOthers if is_lost => "loses what is not known",
+            Later::Kept if !is_tried => "is not written over by any of this",
+            Later::Never if is_changed => "is written over",
             _ => return None,
         };
-        Some(format!("{} {wrong}", kind.name()))
+        Some(format!("{name} {wrong}"))
     });
     assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);
-    let is_emptied = |kind: Kind| written_over(kind) == WrittenOver::Emptied;
-    assert!(lost.iter().any(|kind| is_emptied(*kind)), "a message is deleted with all it says");
+    let mut emptied = kinds::all().filter(|kind| kind.later == Later::Emptied);
+    let is_lost = emptied.any(|kind| lost.contains(&kind.to_string()));
+    assert!(is_lost, "a message is deleted with all it says");
 }

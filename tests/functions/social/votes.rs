@@ -1,7 +1,6 @@
 //! The row of how a viewer voted in a poll: its bound, and its erasure.
 
 use serde_json::{Value, json};
-use shared::bounds::Kind;
 use shared::platform::dynamo::Limits;
 use shared::platform::dynamo::item::Item;
 use shared::platform::dynamo::limits::item_bytes;
@@ -9,6 +8,7 @@ use shared::platform::values::Timestamp;
 use shared::social::polls::keys;
 use tests::{World, event, message, said, soon, unfinished};
 
+use crate::platform::most_bytes;
 use crate::platform::projecting::{everything, project, projecting, records};
 use crate::social::rooms::erasure;
 
@@ -188,11 +188,16 @@ async fn a_change_of_a_full_row_comes_back() {
         json!({"type": "vote.withdrawn", "poll_id": "p", "viewer_id": "bob", "at": OPENS});
     world.done(&[withdrawn]).await;
     assert_eq!(refused(&world, "bob", 1..2).await, [1]);
-    assert!(item_bytes(&row(&world, "bob").await) < Kind::Votes.bound());
+    assert!(item_bytes(&row(&world, "bob").await) < most_bytes("facts: votes"));
     let change = records(&world).split_off(1);
     project(&world, "a", &change).await;
     let views = everything(world.tables.views.table()).await;
-    assert!(views.iter().map(item_bytes).all(|bytes| bytes < Kind::PollWaiting.bound()));
+    assert!(
+        views
+            .iter()
+            .map(item_bytes)
+            .all(|bytes| bytes < most_bytes("views: poll's waiting changes"))
+    );
     // The same change into a view that cannot be read.
     call(
         &world,
@@ -217,7 +222,7 @@ async fn a_change_of_a_full_row_comes_back() {
     let facts = everything(world.tables.facts.table()).await;
     let brought_back = |item: &&Item| item["pk"].as_s().unwrap().starts_with("changed#");
     let bytes = facts.iter().find(brought_back).map(item_bytes).unwrap();
-    assert!((120_000..Kind::Changed.bound()).contains(&bytes), "{bytes}");
+    assert!((120_000..most_bytes("facts: changed")).contains(&bytes), "{bytes}");
 }
 
 /// Votes from before the erasure are no longer recorded, and the row begins again with later ones.

@@ -3,7 +3,8 @@
 use dynoxide::types::{Item, item_size};
 use nagare_local::schema;
 use serde_json::{Value, json};
-use shared::bounds::{Kind, StoredIn};
+use shared::platform::stored::{Stored, StoredIn};
+use shared::stored;
 use tests::World;
 
 /// An item, as DynamoDB writes it.
@@ -16,8 +17,8 @@ pub(crate) struct StoredItem {
 
 impl StoredItem {
     /// What it is, if any feature writes such a thing.
-    pub(crate) fn kind(&self) -> Option<Kind> {
-        Kind::of(self.table, &self.pk, &self.sk)
+    pub(crate) fn kind(&self) -> Option<&'static Stored> {
+        stored::of_key(self.table, &self.pk, &self.sk)
     }
 }
 
@@ -60,15 +61,15 @@ pub(crate) fn is_within_bounds(world: &World) -> Result<(), String> {
     items(world, &[events])?.iter().try_for_each(is_within)
 }
 
-fn is_within(stored: &StoredItem) -> Result<(), String> {
-    let StoredItem { table, pk, sk, item } = stored;
-    let Some(kind) = stored.kind() else {
+fn is_within(found: &StoredItem) -> Result<(), String> {
+    let StoredItem { table, pk, sk, item } = found;
+    let Some(kind) = found.kind() else {
         return Err(format!("{table:?}: {pk} {sk} is of no kind"));
     };
     let item: Item = serde_json::from_value(item.clone()).unwrap();
     let bytes = item_size(&item);
-    if bytes > kind.bound() {
-        return Err(format!("{}: {pk} {sk} weighs {bytes} bytes", kind.name()));
+    if bytes > kind.most_bytes {
+        return Err(format!("{kind}: {pk} {sk} weighs {bytes} bytes"));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@
 use super::{Customer, EventKey, Period};
 use crate::platform::dynamo::keys;
 use crate::platform::ledger::{LedgerKey, PERSON};
-use crate::platform::values::{TenantId, spread};
+use crate::platform::values::{TenantId, Timestamp, spread};
 
 /// The prefix of the sort keys of archive objects by period.
 pub const OBJECT: &str = "object#";
@@ -45,13 +45,27 @@ keys! {
         /// What clients have seen of a customer's history. It is the partition of a person without a name, so it never belongs to a
         /// viewer.
         pub seen(customer: Customer) = "person##{customer}#seen";
+        /// The events of a customer, in the table of a period; of a busy one, in several partitions with a number behind.
+        events_of(customer: String) = "{customer}";
     }
     items {
         /// A period.
-        pub period(period: Period) = periods(), "{period}" => EventItem::Period(period);
+        pub period(period: Period) = periods(), "{period}" in Ledger as "period" {
+            says: "what is known of the events of {period}",
+            most: 49_152, grows: "customers who are written to faster than a partition takes: 160 at most",
+            at_bound: "no further customer is spread",
+            test: "`a_period_has_no_more_busy_customers_than_its_row_has_room_for`",
+            later: Kept, erased: Gone,
+        } => EventItem::Period(period);
         /// The lease of a running keeper.
         pub keeper(number: u64) = keepers(), "{number:016x}";
-        lease(name: String) = keepers(), "{name}" => EventItem::Keeper;
+        lease(name: String) = keepers(), "{name}" in Ledger as "keeper" {
+            says: "a keeper of periods that is at work",
+            most: 256, grows: "nothing: one for each tick that is at work; what one leaves that died expires a day later",
+            at_bound: "cannot be exceeded",
+            test: "`keeper::`",
+            later: Never, erased: Gone,
+        } => EventItem::Keeper;
         /// The progress of reading an archive back.
         pub read_back(period: Period) = archiving_of(period), "read-back";
         /// The progress of archiving a segment.
@@ -59,12 +73,31 @@ keys! {
         /// An archive object, by period.
         pub archived_in(period: Period, segment: u32, chunk: u32, tenant: TenantId)
             = archiving_of(period), "object#{segment:04}-{chunk:06}#{tenant}";
-        any_archiving(period: Period, what: String) = archiving_of(period), "{what}"
+        any_archiving(period: Period, what: String) = archiving_of(period), "{what}" in Ledger as "archiving" {
+            says: "how far the archive of {period} has come",
+            most: 2_048, grows: "nothing: one for each segment of a period that is archived (64 at most), one for each archive object, and one for how far the objects were read back",
+            at_bound: "cannot be exceeded",
+            test: "`keeper::`",
+            later: Kept, erased: Gone,
+        }
             => EventItem::Archiving(period);
         /// An archive object of a tenant: the nth chunk of a segment.
         pub archived(tenant: TenantId, period: Period, segment: u32, chunk: u32)
-            = archive(tenant), "{period}#{segment:04}-{chunk:06}" => EventItem::Archived(tenant, period);
+            = archive(tenant), "{period}#{segment:04}-{chunk:06}" in Ledger as "archived" {
+            says: "an archive object of {tenant}, of {period}",
+            most: 1_024, grows: "nothing: one for each archive object",
+            at_bound: "cannot be exceeded",
+            test: "`keeper::listed`",
+            later: Kept, erased: Gone,
+        } => EventItem::Archived(tenant, period);
         seen_set(customer: Customer, set: String) = seen(customer), "{set}" => EventItem::Seen(customer);
+        any_event(customer: String, at: Timestamp, event: String) = events_of(customer), "{at}#{event}" in Events as "event" {
+            says: "the event {event} of {customer}, at {at}",
+            most: 4_600, grows: "nothing: what was sent",
+            at_bound: "cannot be exceeded",
+            test: "`no_event_is_larger_than_its_bound`",
+            later: Never, erased: Gone,
+        };
     }
 }
 

@@ -12,6 +12,7 @@ use crate::history::events::{Customer, Period};
 use crate::platform::dynamo::item::Key;
 use crate::platform::dynamo::keys;
 use crate::platform::projection::Shard;
+use crate::platform::stored::{BLOCK, ROW};
 use crate::platform::values::{CustomerId, EventName, TenantId};
 
 /// The prefix of the partitions of customers.
@@ -61,19 +62,55 @@ keys! {
     }
     items {
         /// What a customer did.
-        summary(customer: Customer) = of_customer(customer), "summary"
+        summary(customer: Customer) = of_customer(customer), "summary" in Views as "customer" {
+            says: "what {customer} did",
+            most: ROW, grows: "names, up to 64, counts of a name on a day, up to 512, and marks of shards",
+            at_bound: "further names and the earliest days go into items of their own",
+            test: "`summaries::what_is_too_much_for_a_view_is_in_blocks`",
+            later: Kept, erased: Tombstone,
+        }
             => SummaryItem::View(SummaryView::Customer(customer));
-        days_of(customer: Customer, block: String) = of_customer(customer), "days#{block}"
+        days_of(customer: Customer, block: String) = of_customer(customer), "days#{block}" in Views as "customer's days" {
+            says: "earlier days of {customer}",
+            most: BLOCK, grows: "counts of a name on a day that were moved there at once",
+            at_bound: "another block",
+            test: "`summaries::what_is_too_much_for_a_view_is_in_blocks`",
+            later: Never, erased: Gone,
+        }
             => SummaryItem::Days(customer);
-        names_of(customer: Customer, bucket: String) = of_customer(customer), "names#{bucket}"
+        names_of(customer: Customer, bucket: String) = of_customer(customer), "names#{bucket}" in Views as "customer's names" {
+            says: "more names of {customer}",
+            most: ROW, grows: "names of a customer beyond the first 64, in 16 such items",
+            at_bound: "an event of a further name is refused, `too-many-names`: it is counted, and an audit says that it is missing",
+            test: "`summaries::refusing::an_event_that_has_no_room_is_refused_alone`",
+            later: Kept, erased: Gone,
+        }
             => SummaryItem::Names(customer);
-        listing(tenant_id: TenantId, customer_id: CustomerId) = customers(tenant_id), "{customer_id}"
+        listing(tenant_id: TenantId, customer_id: CustomerId) = customers(tenant_id), "{customer_id}" in Views as "customer in the list" {
+            says: "that {customer_id} of {tenant_id} did something",
+            most: 512, grows: "nothing: its key",
+            at_bound: "cannot be exceeded",
+            test: "`summaries::`",
+            later: Never, erased: Gone,
+        }
             => SummaryItem::Listed(Customer { tenant_id, customer_id });
         /// Events of one name, from the nth part of the stream.
-        name(tenant: TenantId, name: EventName, part: u8) = names(tenant, part), "{name}"
+        name(tenant: TenantId, name: EventName, part: u8) = names(tenant, part), "{name}" in Views as "name of events" {
+            says: "how often {name} happened, of {tenant}, part {part}",
+            most: 16_384, grows: "counts of 410 days, and marks of shards",
+            at_bound: "earlier days are no longer counted one by one",
+            test: "`summaries::`",
+            later: Kept, erased: Tombstone,
+        }
             => SummaryItem::View(SummaryView::Name(tenant, name, part));
         /// Events of a period and the sum of their digests, in the same parts.
-        witness(period: Period, tenant: TenantId, part: u8) = witnesses(period, part), "{tenant}"
+        witness(period: Period, tenant: TenantId, part: u8) = witnesses(period, part), "{tenant}" in Views as "witness" {
+            says: "the events of {tenant} in {period}, counted, part {part}",
+            most: 16_384, grows: "marks of shards",
+            at_bound: "those are dropped that a checkpoint says as well",
+            test: "`summaries::`",
+            later: Kept, erased: Tombstone,
+        }
             => SummaryItem::View(SummaryView::Witness(period, tenant, part));
     }
 }

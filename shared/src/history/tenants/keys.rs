@@ -58,38 +58,104 @@ keys! {
         pub daily_tenants() = "tenants#daily";
     }
     items {
-        payload(tenant_id: TenantId, customer_id: CustomerId) = customers(tenant_id), "{customer_id}"
+        payload(tenant_id: TenantId, customer_id: CustomerId) = customers(tenant_id), "{customer_id}" in Ledger as "customer's payload" {
+            says: "what is said of {customer_id} of {tenant_id}",
+            most: 5_120, grows: "nothing: one payload",
+            at_bound: "an update takes the place of the one before",
+            test: "the model test",
+            later: Kept, erased: Gone,
+        }
             => TenantItem::Payload(Customer { tenant_id, customer_id });
         /// A rule, or that it was deleted.
-        pub rule(tenant: TenantId, rule: RuleId) = definitions(tenant), "rule#{rule}"
+        pub rule(tenant: TenantId, rule: RuleId) = definitions(tenant), "rule#{rule}" in Ledger as "rule" {
+            says: "the rule {rule} of {tenant}",
+            most: 768, grows: "nothing: one definition of a rule",
+            at_bound: "another takes its place; the 101st that is not deleted, or the 401st id, is a dead letter",
+            test: "`a_tenant_has_room_for_so_many_rules`",
+            later: Kept, erased: Gone,
+        }
             => TenantItem::Rule(tenant, rule);
         /// A score, likewise.
-        pub score(tenant: TenantId, score: ScoreId) = definitions(tenant), "score#{score}"
+        pub score(tenant: TenantId, score: ScoreId) = definitions(tenant), "score#{score}" in Ledger as "score" {
+            says: "the score {score} of {tenant}",
+            most: 4_096, grows: "nothing: one definition, up to 16 measures",
+            at_bound: "another takes its place; the 51st that is not deleted, or the 401st id, is a dead letter",
+            test: "`a_tenant_has_room_for_so_many_rules`",
+            later: Kept, erased: Gone,
+        }
             => TenantItem::Score(tenant, score);
         /// When an alert was decided.
-        pub claim(tenant: TenantId, alert: AlertId) = claim_of(tenant, alert), "claim"
+        pub claim(tenant: TenantId, alert: AlertId) = claim_of(tenant, alert), "claim" in Ledger as "alert's claim" {
+            says: "when the alert {alert} of {tenant} was decided",
+            most: 768, grows: "nothing: an instant and a customer",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Never, erased: Gone,
+        }
             => TenantItem::Claim(tenant, alert);
         /// An alert in the list.
-        pub alert(tenant: TenantId, decided_at: Timestamp, alert: AlertId) = alerts(tenant), "{decided_at}#{alert}"
+        pub alert(tenant: TenantId, decided_at: Timestamp, alert: AlertId) = alerts(tenant), "{decided_at}#{alert}" in Ledger as "alert" {
+            says: "the alert {alert} of {tenant}, decided at {decided_at}",
+            most: 4_096, grows: "nothing: a definition, a period or a day, and a mark",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Kept, erased: Gone,
+        }
             => TenantItem::Alert(tenant, decided_at, alert);
         decided_periods(tenant_id: TenantId, customer_id: CustomerId, rule: RuleId)
-            = decided_of(tenant_id, customer_id), "{rule}"
+            = decided_of(tenant_id, customer_id), "{rule}" in Ledger as "decided periods" {
+            says: "when the rule {rule} of {tenant_id} has given alerts about {customer_id}",
+            most: 6_144, grows: "a bit for each day since the first alert of a rule about a customer: 457 bytes in ten years",
+            at_bound: "cannot be reached before 2130",
+            test: "`a_set_of_days_is_read_as_it_was_written`",
+            later: Kept, erased: Gone,
+        }
             => TenantItem::Decided(Customer { tenant_id, customer_id }, rule);
         /// How far the decisions of a new rule have come, under the message that defines it.
-        pub deciding(tenant: TenantId, origin: Origin) = deciding_of(tenant), "{origin}"
+        pub deciding(tenant: TenantId, origin: Origin) = deciding_of(tenant), "{origin}" in Ledger as "progress of a rule" {
+            says: "how far the decisions of a new rule of {tenant} have come",
+            most: 768, grows: "nothing: an id",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Kept, erased: Gone,
+        }
             => TenantItem::Deciding(tenant);
-        decided_daily(tenant_id: TenantId, customer_id: CustomerId) = daily(tenant_id), "{customer_id}"
+        decided_daily(tenant_id: TenantId, customer_id: CustomerId) = daily(tenant_id), "{customer_id}" in Ledger as "daily decisions" {
+            says: "what was decided of {customer_id} of {tenant_id} by day",
+            most: 40_000, grows: "daily definitions of the tenant that are in force and have begun to hold for a customer, 150 at most: up to 175 bytes each",
+            at_bound: "cannot be exceeded: what superseded and deleted definitions have decided goes with the next write",
+            test: "`what_another_definition_has_decided_does_not_count`",
+            later: Kept, erased: Gone,
+        }
             => TenantItem::Daily(Customer { tenant_id, customer_id });
         /// How many events were refused on a day for a reason.
         pub refusals_of_day(tenant: TenantId, shard: u8, day: Period, reason: RefusalReason)
-            = refusals(tenant, shard), "{day}#{reason}"
+            = refusals(tenant, shard), "{day}#{reason}" in Ledger as "refusals of a tenant" {
+            says: "how many events of {tenant} were refused on {day}: {reason}",
+            most: 512, grows: "nothing: a number for a tenant, reason and day; expires after 31 days",
+            at_bound: "cannot be exceeded",
+            test: "`refusals::counts_are_a_recount_whatever_fails`",
+            later: AsOthers, erased: Gone,
+        }
             => TenantItem::Refusals(tenant);
         /// One of those events.
         pub refused_event(tenant: TenantId, day: Period, reason: RefusalReason, number: u64)
-            = refused_events(tenant), "{day}#{reason}#{number}"
+            = refused_events(tenant), "{day}#{reason}#{number}" in Ledger as "refused event" {
+            says: "an event of {tenant} that was refused: {reason}",
+            most: 2_048, grows: "nothing: an example, with a detail of 500 bytes; 20 for each tenant, reason and day; expires after 31 days",
+            at_bound: "no further example",
+            test: "`refusals::a_tenant_reads_which_of_its_events_were_refused`",
+            later: AsOthers, erased: Gone,
+        }
             => TenantItem::RefusedEvent(tenant);
         /// How far the daily decisions of a tenant have come.
-        pub daily_tenant(tenant: TenantId) = daily_tenants(), "{tenant}" => TenantItem::DailyTenant(tenant);
+        pub daily_tenant(tenant: TenantId) = daily_tenants(), "{tenant}" in Ledger as "progress of daily decisions" {
+            says: "how far the daily decisions of {tenant} have come",
+            most: 512, grows: "nothing: one for each tenant that ever had a daily definition",
+            at_bound: "cannot be exceeded",
+            test: "`daily::`",
+            later: Kept, erased: Gone,
+        } => TenantItem::DailyTenant(tenant);
     }
 }
 

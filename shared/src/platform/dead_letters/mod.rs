@@ -14,7 +14,7 @@ mod attributes;
 mod evidence;
 mod listing;
 mod spare;
-mod store;
+pub(crate) mod store;
 mod stream_batch;
 
 pub use attributes::{

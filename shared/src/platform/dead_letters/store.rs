@@ -16,9 +16,27 @@
 use super::{DeadLetters, Evidence};
 use crate::platform::crypto::hash::sha256;
 use crate::platform::dynamo::item::{Item, Row, number, text};
+use crate::platform::dynamo::keys;
 use crate::platform::dynamo::{Condition, DynamoError, Put, Update};
 use crate::platform::runtime::deadline::Deadline;
 use crate::platform::values::Timestamp;
+
+keys! {stored
+    (id: String) = "{id}", "letter" in DeadLetters as "letter" {
+        says: "a dead letter",
+        most: 62_700, grows: "a short body, the detail",
+        at_bound: "a body above 60,000 bytes goes into parts, a detail above 2,000 is cut",
+        test: "`tests/functions/platform/alerter.rs`, `no_item_of_a_letter_is_above_64_kb`",
+        later: Kept, erased: Gone,
+    };
+    (id: String, part: String) = "{id}", "body#{part}" in DeadLetters as "body part" {
+        says: "a part of a dead letter's body",
+        most: 60_300, grows: "the body, of which it is 60,000 bytes; SQS takes no body above 1 MiB, which is 18 parts",
+        at_bound: "there is one more part",
+        test: "`tests/functions/platform/alerter.rs`, `no_item_of_a_letter_is_above_64_kb`",
+        later: Never, erased: Gone,
+    };
+}
 
 /// The most bytes of a body in one item. With the detail and ids, the item is less than 64 KiB.
 const PART_BYTES: usize = 60_000;

@@ -16,7 +16,8 @@
 //! ```
 //!
 //! makes the functions `messages(&RoomId) -> String` and `message(&RoomId, &SortKey) -> Key`, and `of_key(pk, sk)`, which tries the
-//! items that say what they are (`=>`) from the first on. A parameter is a type that is written by `Display` and read by `FromStr`. Its
+//! items that say what they are (`=>`) from the first on. An item that says in which table it is (`in`) is
+//! [declared](crate::platform::stored) with that. A parameter is a type that is written by `Display` and read by `FromStr`. Its
 //! value ends before the text that follows it in the format string, so a value that may have `#` in it is the last one.
 
 /// The most parameters of one key.
@@ -86,10 +87,17 @@ macro_rules! keys {
         items {
             $(
                 $(#[$k_doc:meta])*
-                $k_vis:vis $key:ident($($k:ident: $K:ty),*) = $in:ident($($i:ident),*), $sk:literal $(=> $item:expr)?;
+                $k_vis:vis $key:ident($($k:ident: $K:ty),*) = $in:ident($($i:ident),*), $sk:literal
+                    $(in $table:ident as $name:literal $declared:tt)? $(=> $item:expr)?;
             )*
         }
     ) => {
+        /// What is stored under these keys.
+        pub(crate) const STORED: &[Option<$crate::platform::stored::Stored>] = &[
+            $($crate::platform::dynamo::keys::keys!(
+                @stored formats::$in, [$($i),*], $sk, [$($k: $K),*] $(in $table as $name $declared)?
+            )),*
+        ];
         /// The format strings of partition keys, by the names of their functions. Those of partitions whose items are not read are unused.
         #[allow(dead_code, non_upper_case_globals)]
         mod formats {
@@ -121,6 +129,42 @@ macro_rules! keys {
             $($crate::platform::dynamo::keys::keys!(@item pk, sk, $in, [$($i),*], $sk, [$($k: $K),*] $(=> $item)?);)*
             None
         }
+    };
+    // What is stored, by the format strings of its keys alone.
+    (stored $(
+        ($($k:ident: $K:ty),*) = $pk:literal, $sk:literal in $table:ident as $name:literal $declared:tt;
+    )*) => {
+        /// What is stored under the keys of this module.
+        pub(crate) const STORED: &[Option<$crate::platform::stored::Stored>] = &[
+            $($crate::platform::dynamo::keys::keys!(
+                @stored $pk, [], $sk, [$($k: $K),*] in $table as $name $declared
+            )),*
+        ];
+    };
+    (@stored $pk:expr, [$($i:ident),*], $sk:literal, [$($k:ident: $K:ty),*]) => { None };
+    (
+        @stored $pk:expr, [$($i:ident),*], $sk:literal, [$($k:ident: $K:ty),*] in $table:ident as $name:literal {
+            says: $says:literal, most: $most:expr, grows: $grows:literal, at_bound: $at_bound:literal,
+            test: $test:literal, later: $later:ident, erased: $erased:ident $(,)?
+        }
+    ) => {
+        Some($crate::platform::stored::Stored {
+            table: $crate::platform::stored::StoredIn::$table,
+            name: $name,
+            key: [$pk, $sk],
+            most_bytes: $most,
+            grows: $grows,
+            at_bound: $at_bound,
+            test: $test,
+            later: $crate::platform::stored::Later::$later,
+            erased: $crate::platform::stored::Erased::$erased,
+            says: |pk, sk| {
+                let values = $crate::platform::dynamo::keys::Values::of([$pk, $sk], [pk, sk], &[$(stringify!($i)),*])?;
+                let ($($k,)*): ($($K,)*) = ($(values.get(stringify!($k))?,)*);
+                $(let _ = &$k;)*
+                Some(format!($says))
+            },
+        })
     };
     (@item $pk_text:ident, $sk_text:ident, $in:ident, [$($i:ident),*], $sk:literal, [$($k:ident: $K:ty),*]) => {};
     (@item $pk_text:ident, $sk_text:ident, $in:ident, [$($i:ident),*], $sk:literal, [$($k:ident: $K:ty),*] => $item:expr) => {

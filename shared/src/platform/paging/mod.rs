@@ -17,7 +17,7 @@ mod fingerprint;
 mod list;
 mod row_chunk;
 mod seen;
-mod seen_sets;
+pub(crate) mod seen_sets;
 
 pub use cursor::{
     Cursor, CursorError, CursorSeal, Floor, MAX_CURSOR_LENGTH, MAX_FILTER_BYTES, Position, Range,

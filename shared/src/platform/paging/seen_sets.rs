@@ -13,8 +13,10 @@ use super::seen::Stored;
 use super::{List, NewSet, Seen, SeenSet};
 use crate::platform::crypto::hash::hex;
 use crate::platform::dynamo::item::number;
+use crate::platform::dynamo::keys;
 use crate::platform::dynamo::{Dynamo, DynamoError};
 use crate::platform::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
+use crate::platform::stored::BLOCK;
 use crate::platform::values::Timestamp;
 
 /// How long a client may stay away and still find what it has seen.
@@ -22,6 +24,16 @@ const AWAY: Duration = Duration::from_secs(86_400);
 /// How long a set is kept. A poll that reads a set with less than [`AWAY`] left writes it again.
 const KEPT: Duration = Duration::from_secs(2 * 86_400);
 const FINGERPRINTS: &str = "fingerprints";
+
+keys! {stored
+    (person: String, set: String) = "person#{person}#seen", "{set}" in Ledger as "seen set" {
+        says: "what a client was shown of a list about {person}",
+        most: BLOCK, grows: "what a client was shown within the last hour, or since the poll that is walked began, up to 18,000 activities",
+        at_bound: "the window of `newer_cursor` is shorter",
+        test: "`what_there_is_no_room_for_is_not_looked_for_again`",
+        later: Never, erased: Gone,
+    };
+}
 
 /// The partition with what clients have seen of lists about one person.
 #[must_use]

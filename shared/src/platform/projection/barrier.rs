@@ -12,9 +12,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{Change, Fold, State, View, Views};
 use crate::platform::dynamo::item::{Item, Key, Row, number};
+use crate::platform::dynamo::keys;
 use crate::platform::dynamo::{DynamoError, IN_FLIGHT};
 use crate::platform::facts::Facts;
 use crate::platform::ledger::FORGET_AT;
+use crate::platform::stored::ROW;
 use crate::platform::values::Timestamp;
 
 const PREFIX: &str = "barrier#";
@@ -23,6 +25,23 @@ const BARRIER: &str = "barrier";
 const ROWS: u64 = 4096;
 /// Rows and view expire after a day, as their changes do.
 const KEPT: Duration = Duration::from_secs(86_400);
+
+keys! {stored
+    (barrier: String, n: u64) = "barrier#{barrier}#{n}", "barrier" in Facts as "barrier" {
+        says: "a row of a barrier",
+        most: 512, grows: "nothing; expires after a day",
+        at_bound: "cannot be exceeded",
+        test: "the model test",
+        later: Never, erased: Gone,
+    };
+    (barrier: String) = "barrier#{barrier}", "barrier" in Views as "barrier" {
+        says: "how many rows of a barrier are folded",
+        most: ROW, grows: "marks of shards",
+        at_bound: "as in all views",
+        test: "`checkpoints::a_view_that_is_made_again_knows_of_checkpoints`",
+        later: AsOthers, erased: Gone,
+    };
+}
 
 /// A barrier that was raised.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

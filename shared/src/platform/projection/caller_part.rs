@@ -41,7 +41,7 @@ use super::Change;
 pub(crate) use super::view::VERSION;
 use crate::platform::crypto::hash::fingerprint;
 use crate::platform::dynamo::item::{Item, Key, Row, number};
-use crate::platform::dynamo::{Condition, DynamoError};
+use crate::platform::dynamo::{Condition, DynamoError, keys};
 use crate::platform::values::{Packer, Timestamp, Unpacker, ViewerId};
 
 /// The number of people listed, besides those of the last batch. With them, a view of an activity
@@ -362,6 +362,16 @@ fn unpack<T: CountedValue>(unpacker: &mut Unpacker<'_>) -> Option<Option<Option<
 fn note_key(Key { pk, sk }: &Key, notes: u64, who: u64) -> Key {
     let view = fingerprint(&format!("{pk}#{sk}"));
     Key { pk: format!("{NOTES}{view:012x}#{notes:08x}#{who:012x}"), sk: NOTE.to_owned() }
+}
+
+keys! {stored
+    (note: String) = "counted#{note}", "counted" in Views as "counted part" {
+        says: "what a view counts of one person",
+        most: 256, grows: "nothing: what a view counts of one person, one for each person beyond the last 12",
+        at_bound: "cannot be exceeded",
+        test: "`own_part::the_sum_agrees_beyond_the_people_that_a_view_lists`",
+        later: AsOthers, erased: Gone,
+    };
 }
 
 /// True if the row of a caller may not be folded yet.

@@ -44,7 +44,13 @@ keys! {
         of_shard(shard: Shard) = "shard#{shard}";
     }
     items {
-        key(shard: Shard) = of_shard(shard), "shard" => shard;
+        key(shard: Shard) = of_shard(shard), "shard" in Views as "checkpoint" {
+            says: "how far the shard {shard} is worked off",
+            most: 512, grows: "nothing: one for a shard, whatever comes; expires three days after the last batch",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Kept, erased: Gone,
+        } => shard;
     }
 }
 

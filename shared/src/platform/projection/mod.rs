@@ -53,7 +53,7 @@
 //! A view is written whole. Attributes that a version does not know are of a later one that runs beside it, and are
 //! carried along ([`State::ATTRIBUTES`]).
 
-mod barrier;
+pub(crate) mod barrier;
 mod blocks;
 pub mod caller_part;
 mod change;

@@ -15,9 +15,11 @@
 
 use super::{Change, UnfoldedChange};
 use crate::platform::dynamo::item::{Key, Row, text};
+use crate::platform::dynamo::keys;
 use crate::platform::dynamo::{Condition, DynamoError};
 use crate::platform::facts::Facts;
 use crate::platform::message::{Body, CommandPayload, MemberNames, Members};
+use crate::platform::stored::BLOCK;
 use crate::platform::values::Origin;
 
 /// The prefix of the partition keys of such rows. The partition key of the row that changed follows.
@@ -27,6 +29,16 @@ pub const CHANGE: &str = "change";
 /// The id of the dead letter.
 const LETTER: &str = "letter";
 const NAMES: MemberNames = &[UnfoldedChange::MEMBERS];
+
+keys! {stored
+    (row: String, change: String) = "changed#{row}", "{change}" in Facts as "changed" {
+        says: "a change that comes back",
+        most: BLOCK, grows: "the row before and after, up to 64,000 bytes of JSON each: the largest, of votes, has 63,400",
+        at_bound: "a longer one, which no writer makes, is a dead letter that says so",
+        test: "`votes::a_change_of_a_full_row_comes_back`",
+        later: Never, erased: Gone,
+    };
+}
 
 /// Why a change came back.
 #[derive(Debug, Clone, PartialEq, Eq)]

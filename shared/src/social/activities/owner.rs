@@ -23,7 +23,13 @@ keys! {
     }
     items {
         /// The owner of an activity, among the facts.
-        pub key(activity: ActivityId) = of_activity(activity), "owner" => activity;
+        pub key(activity: ActivityId) = of_activity(activity), "owner" in Facts as "owner" {
+            says: "who published {activity}",
+            most: 287, grows: "nothing: an actor and a mark",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Kept, erased: Tombstone,
+        } => activity;
     }
 }
 

@@ -8,6 +8,7 @@
 
 use crate::platform::dynamo::item::Key;
 use crate::platform::dynamo::keys;
+use crate::platform::stored::{BLOCK, ROW};
 use crate::platform::values::{BattleId, HitId, ViewerId};
 
 /// The prefix of the partition keys of battles, among the facts and among the views.
@@ -37,21 +38,61 @@ keys! {
     }
     items {
         /// The definition of a battle, among the facts: what was opened.
-        pub opened(battle: BattleId) = partition(battle), "battle" => BattleRow::Opened(battle);
+        pub opened(battle: BattleId) = partition(battle), "battle" in Facts as "battle" {
+            says: "the battle {battle}, as it was opened",
+            most: 6_144, grows: "the payload, written once",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Never, erased: Tombstone,
+        } => BattleRow::Opened(battle);
         /// A hit, among the facts. Each has a partition of its own, so that the hits of one battle are spread over all partitions of
         /// the table.
-        pub hit(battle: BattleId, hit: HitId) = of_hit(battle, hit), "hit" => BattleRow::Hit(battle, hit);
+        pub hit(battle: BattleId, hit: HitId) = of_hit(battle, hit), "hit" in Facts as "hit" {
+            says: "the hit {hit} in {battle}",
+            most: 1_024, grows: "nothing: written once",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Never, erased: Tombstone,
+        } => BattleRow::Hit(battle, hit);
         /// The number of a hit that has landed, among the views. Each has a partition of its own.
-        pub numbered(battle: BattleId, hit: HitId) = of_hit(battle, hit), "landed";
+        pub numbered(battle: BattleId, hit: HitId) = of_hit(battle, hit), "landed" in Views as "number of a hit" {
+            says: "as which one the hit {hit} in {battle} has landed",
+            most: 512, grows: "nothing",
+            at_bound: "cannot be exceeded",
+            test: "`projection::waiting::tests::a_change_is_weighed_before_it_is_added`",
+            later: Derived, erased: Gone,
+        };
         /// The viewer's totals up to the end of the block that begins with the nth hit, counted from 0, among the views.
-        pub viewer_hits(battle: BattleId, viewer: ViewerId, first: u64) = of_viewer(battle, viewer), "{first:020}";
+        pub viewer_hits(battle: BattleId, viewer: ViewerId, first: u64) = of_viewer(battle, viewer), "{first:020}" in Views as "viewer's hits" {
+            says: "{viewer}'s hits in {battle}",
+            most: ROW, grows: "nothing: two numbers",
+            at_bound: "cannot be exceeded",
+            test: "`projection::waiting::tests::a_change_is_weighed_before_it_is_added`",
+            later: Derived, erased: Gone,
+        };
+        /// The view of a battle.
+        pub view(battle: BattleId) = partition(battle), "battle" in Views as "battle" {
+            says: "how the battle {battle} stands",
+            most: ROW, grows: "blocks of the log that are owed: those of one batch, or of four blocks of waiting hits",
+            at_bound: "nothing lands before they are told",
+            test: "`battles::parts::no_item_of_a_battle_grows_with_its_hits`",
+            later: Kept, erased: Tombstone,
+        };
+        log_block(battle: BattleId, first: u64) = partition(battle), "log#{first:020}" in Views as "battle's log" {
+            says: "hits that have landed in {battle}",
+            most: BLOCK, grows: "hits that land together, about 49,500 bytes",
+            at_bound: "the next hit begins another block",
+            test: "`battles::parts::no_item_of_a_battle_grows_with_its_hits`",
+            later: Never, erased: Gone,
+        };
+        waiting(battle: BattleId, number: u64) = partition(battle), "waiting#{number:020}" in Views as "battle's waiting hits" {
+            says: "hits that have not landed in {battle} yet",
+            most: BLOCK, grows: "hits of one batch",
+            at_bound: "there are more blocks",
+            test: "`projection::waiting::tests::a_change_is_weighed_before_it_is_added`",
+            later: Never, erased: Gone,
+        };
     }
-}
-
-/// The key of the view of a battle.
-#[must_use]
-pub fn view(battle: &BattleId) -> Key {
-    opened(battle)
 }
 
 /// The sort key of an item about the hits from the nth on, counted from 0.

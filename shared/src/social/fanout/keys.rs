@@ -64,10 +64,22 @@ keys! {
     }
     items {
         /// How far one message's command with one actor's activities has come in one viewer's timeline.
-        pub reconciliation(viewer: ViewerId, actor: ActorId, origin: Origin) = settling(viewer, actor), "{origin}"
+        pub reconciliation(viewer: ViewerId, actor: ActorId, origin: Origin) = settling(viewer, actor), "{origin}" in Ledger as "reconciliation" {
+            says: "how far {viewer}'s follow or unfollow of {actor} has come",
+            most: 1_024, grows: "nothing: one for each message that follows or unfollows many activities; gone when it is done",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Kept, erased: Gone,
+        }
             => ProgressItem::Reconciliation(viewer, actor);
         fan_out(activity_id: ActivityId, actor_id: ActorId, rest: String)
-            = fan_outs(activity_id), "actor#{actor_id}#{rest}"
+            = fan_outs(activity_id), "actor#{actor_id}#{rest}" in Ledger as "fan-out" {
+            says: "how far the fan-out of {activity_id} has come",
+            most: 2_048, grows: "nothing: a plan, and an item for each segment (64 at most) and for each recheck of one after a crash; all expire after 19 days",
+            at_bound: "cannot be exceeded",
+            test: "`split::`, the model test",
+            later: Kept, erased: Tombstone,
+        }
             => ProgressItem::FanOut(ActivityKey { activity_id, actor_id });
     }
 }

@@ -14,18 +14,49 @@
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
-use crate::platform::ledger::{LedgerKey, PERSON};
+use crate::platform::dynamo::keys;
+use crate::platform::ledger::LedgerKey;
 use crate::platform::values::{ActorId, ViewerId, spread};
 
-const PREFIX: &str = "followers#";
-/// The suffix of the partition keys of the actors that a viewer follows.
-const FOLLOWING: &str = "#following";
-
-/// The partition of an actor's followers.
-#[must_use]
-pub fn followers(followee: &ActorId) -> String {
-    format!("{PREFIX}{followee}")
+keys! {
+    /// Follower and followee of the row with this key.
+    pub fn of_followee -> (ViewerId, ActorId);
+    partitions {
+        /// The partition of an actor's followers.
+        pub followers(followee: ActorId) = "followers#{followee}";
+        /// The partition of the actors that a viewer follows, by id, among the items about that person.
+        pub following(follower: ViewerId) = "person#{follower}#following";
+        about(viewer: ViewerId) = "person#{viewer}#hidden";
+    }
+    items {
+        /// Its sort key is made by [`edge`].
+        edge_row(followee: ActorId, hash: String, follower: ViewerId) = followers(followee), "{hash}#{follower}" in Ledger as "edge" {
+            says: "{follower} and whether they follow {followee}",
+            most: 704, grows: "the ids of both",
+            at_bound: "cannot be exceeded",
+            test: "`follows::keys`",
+            later: Kept, erased: Tombstone,
+        };
+        /// The row of a viewer who follows an actor.
+        pub followee(follower: ViewerId, followee: ActorId) = following(follower), "{followee}" in Ledger as "followee" {
+            says: "{follower} follows {followee}",
+            most: 340, grows: "the ids of both",
+            at_bound: "cannot be exceeded",
+            test: "`follows::following`",
+            later: Kept, erased: Tombstone,
+        } => (follower, followee);
+        /// The [hidden actors](super::HiddenActors) of a viewer.
+        pub hidden(viewer: ViewerId) = about(viewer), "actors" in Ledger as "hidden" {
+            says: "actors whom {viewer} has left, and whether they read",
+            most: 6_700, grows: "actors that the viewer has left within retention, and follows that are in flight or gave up; until when the viewer counts as reading, and where their return goes on",
+            at_bound: "an instant takes the place of the marks of unfollows, up to which pages ask for edges as well; a follow puts its mark into its edge",
+            test: "`the_item_is_bounded_whatever_is_sent`, `very_many_follows_that_give_up_are_hidden_in_a_small_item`",
+            later: Kept, erased: Tombstone,
+        };
+    }
 }
+
+/// The key of an edge.
 
 #[must_use]
 pub fn edge(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
@@ -40,31 +71,6 @@ pub(super) fn edge_sort_key(follower: &ViewerId) -> String {
     sk
 }
 
-/// The partition of the actors that a viewer follows, by id, among the items about that person.
-#[must_use]
-pub fn following(follower: &ViewerId) -> String {
-    format!("{PERSON}{follower}{FOLLOWING}")
-}
-
-/// The key of the row of a viewer who follows an actor.
-#[must_use]
-pub fn followee(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
-    LedgerKey { pk: following(follower), sk: followee.to_string() }
-}
-
-/// Follower and followee of the row with this key.
-#[must_use]
-pub fn of_followee(pk: &str, sk: &str) -> Option<(ViewerId, ActorId)> {
-    let follower = pk.strip_prefix(PERSON)?.strip_suffix(FOLLOWING)?;
-    Some((ViewerId::new(follower).ok()?, ActorId::new(sk).ok()?))
-}
-
-/// The key of the [hidden actors](super::HiddenActors) of a viewer.
-#[must_use]
-pub fn hidden(viewer: &ViewerId) -> LedgerKey {
-    LedgerKey { pk: format!("{PERSON}{viewer}#hidden"), sk: "actors".to_owned() }
-}
-
 /// The follower in the sort key of an edge.
 #[must_use]
 pub fn follower_of(edge_sk: &str) -> Option<ViewerId> {
@@ -76,7 +82,7 @@ pub fn follower_of(edge_sk: &str) -> Option<ViewerId> {
 /// Follower and followee of the edge with this key.
 #[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<(ViewerId, ActorId)> {
-    Some((follower_of(sk)?, ActorId::new(pk.strip_prefix(PREFIX)?).ok()?))
+    Some((follower_of(sk)?, ActorId::new(pk.strip_prefix("followers#")?).ok()?))
 }
 
 /// A range of an actor's followers by their hashes, both ends included. Written as `0000-0fff`.

@@ -32,14 +32,12 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{Like, LikeChange, Likes};
+use super::{Like, LikeChange, Likes, keys};
 use crate::platform::dynamo::item::{Row, text};
 use crate::platform::dynamo::{DynamoError, IN_FLIGHT, Query};
-use crate::platform::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
+use crate::platform::ledger::{FORGET_AT, Ledger, LedgerKey};
 use crate::platform::register::Register;
 use crate::platform::values::{SortKey, Timestamp, ViewerId};
-
-const LIKED: &str = "#liked";
 
 /// The lists. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -97,7 +95,7 @@ impl LikeList {
     ) -> Result<Entries, DynamoError> {
         let mut query = Query {
             keys: Some("pk = :pk"),
-            values: vec![(":pk", text(partition(viewer)))],
+            values: vec![(":pk", text(keys::listed_of(viewer)))],
             descending: true,
             limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
             ..Query::default()
@@ -160,7 +158,7 @@ impl LikeList {
             // The rest of an erased item.
             filter: Some("attribute_not_exists(#forget)"),
             names: vec![("#forget", FORGET_AT)],
-            values: vec![(":pk", text(partition(viewer)))],
+            values: vec![(":pk", text(keys::listed_of(viewer)))],
             ..Query::default()
         };
         let rows = self.ledger.table().all(query).await?;
@@ -178,16 +176,12 @@ fn at(instant: Timestamp) -> (String, AttributeValue) {
     ("at".to_owned(), text(instant.to_string()))
 }
 
-fn partition(viewer: &ViewerId) -> String {
-    format!("{PERSON}{viewer}{LIKED}")
-}
-
 fn sort_key(Like { liked_at, activity_id }: &Like) -> SortKey {
     SortKey { published_at: *liked_at, activity_id: activity_id.clone() }
 }
 
 fn key(viewer: &ViewerId, like: &Like) -> LedgerKey {
-    LedgerKey { pk: partition(viewer), sk: sort_key(like).to_string() }
+    keys::listed(viewer, &sort_key(like))
 }
 
 fn read(row: &Row<'_>) -> Result<Like, DynamoError> {

@@ -13,6 +13,7 @@
 
 use crate::platform::dynamo::item::{Key, Row};
 use crate::platform::dynamo::{DynamoError, keys};
+use crate::platform::stored::ROW;
 use crate::platform::values::{ActivityId, Origin, Timestamp, ViewerId};
 
 /// The prefix of the partitions of the views with notifications.
@@ -30,11 +31,36 @@ keys! {
     }
     items {
         /// The mark of a viewer and an activity, among the facts.
-        pub mark(viewer: ViewerId, activity: ActivityId) = marks(viewer), "{activity}" => (viewer, activity);
+        pub mark(viewer: ViewerId, activity: ActivityId) = marks(viewer), "{activity}" in Facts as "read mark" {
+            says: "how far {viewer} has read the notification of {activity}",
+            most: 768, grows: "nothing: one row for a viewer and an activity",
+            at_bound: "cannot be exceeded",
+            test: "the model test, with repeaters",
+            later: Kept, erased: Tombstone,
+        } => (viewer, activity);
         /// The note that a message has marked all notifications, among the facts.
-        pub all_marked(viewer: ViewerId, origin: Origin) = marks(viewer), "all#{origin}";
+        pub all_marked(viewer: ViewerId, origin: Origin) = marks(viewer), "all#{origin}" in Facts as "all read" {
+            says: "that {viewer} has read all notifications",
+            most: 8_192, grows: "nothing; one for each message that marks all, for 30 days",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Never, erased: Tombstone,
+        };
         /// A viewer's inbox.
-        pub inbox(viewer: ViewerId) = of_viewer(viewer), "inbox";
+        pub inbox(viewer: ViewerId) = of_viewer(viewer), "inbox" in Views as "inbox" {
+            says: "{viewer}'s inbox: what is unread",
+            most: ROW, grows: "unread activities, up to 720 bytes of them",
+            at_bound: "the one that changed longest ago moves to an item of its own",
+            test: "`notifications::marks::all_are_marked_once_for_a_message`",
+            later: Kept, erased: Tombstone,
+        };
+        any_notification(viewer: ViewerId, last_at: Timestamp, rest: String) = of_viewer(viewer), "{last_at}#{rest}" in Views as "notification" {
+            says: "a notification of {viewer}",
+            most: 1_024, grows: "likes, of which it names four",
+            at_bound: "numbers go on, the latest four are named",
+            test: "`bounds::many_activities_and_many_marks_of_one_actor_are_in_no_large_transaction`",
+            later: Never, erased: Gone,
+        };
     }
 }
 

@@ -6,7 +6,7 @@
 //! ```
 
 mod command;
-mod store;
+pub(crate) mod store;
 
 pub use command::ProfileUpdate;
 pub use store::{Profile, Profiles};

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::ProfileUpdate;
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::Row;
+use crate::platform::dynamo::keys;
 use crate::platform::ledger::{Ledger, LedgerKey, PERSON};
 use crate::platform::values::{Payload, Timestamp, ViewerId};
 
@@ -69,6 +70,16 @@ fn read(row: &Row<'_>) -> Result<Option<Profile>, DynamoError> {
     let payload = Payload::stored(payload)
         .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
     Ok(Some(Profile { payload, updated_at: row.parsed("at", "an instant")? }))
+}
+
+keys! {stored
+    (viewer: ViewerId) = "person#{viewer}#profile", "profile" in Ledger as "profile" {
+        says: "the profile of {viewer}",
+        most: 5_120, grows: "the payload of the latest update; earlier ones are gone",
+        at_bound: "a larger payload is refused when the command is parsed",
+        test: "`profiles::`, the model test",
+        later: Kept, erased: Tombstone,
+    };
 }
 
 fn key(viewer: &ViewerId) -> LedgerKey {

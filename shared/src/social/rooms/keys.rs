@@ -62,27 +62,69 @@ keys! {
     }
     items {
         /// The claim of a message id, which says who its author is.
-        pub claim(room_id: RoomId, message_id: MessageId) = message(room_id, message_id), "claim"
+        pub claim(room_id: RoomId, message_id: MessageId) = message(room_id, message_id), "claim" in Ledger as "message claim" {
+            says: "whose the message {message_id} in {room_id} is",
+            most: 1_024, grows: "nothing: written once",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Never, erased: Tombstone,
+        }
             => RoomItem::Claim(room_id, message_id);
         marker_of(room_id: RoomId, message_id: MessageId, author_id: ViewerId)
-            = message(room_id, message_id), "deleted#{author_id}"
+            = message(room_id, message_id), "deleted#{author_id}" in Ledger as "message delete" {
+            says: "{author_id} deleted the message {message_id}",
+            most: 1_024, grows: "nothing",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Never, erased: Tombstone,
+        }
             => RoomItem::Marker(MessageKey { room_id, message_id, author_id });
         /// The item of a room: whether it is private, and how many shards it has.
-        pub room(room: RoomId) = room_itself(room), "room" => RoomItem::Room(room);
-        row(room_id: RoomId, nth: u16, sort_key: SortKey) = shard(room_id, nth), "{sort_key}"
+        pub room(room: RoomId) = room_itself(room), "room" in Ledger as "room" {
+            says: "what is known of the room {room}",
+            most: 768, grows: "nothing",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Kept, erased: Gone,
+        } => RoomItem::Room(room);
+        row(room_id: RoomId, nth: u16, sort_key: SortKey) = shard(room_id, nth), "{sort_key}" in Ledger as "message" {
+            says: "a message in {room_id}: {sort_key}",
+            most: 6_144, grows: "the payload, written once",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Emptied, erased: Tombstone,
+        }
             => RoomItem::Row(room_id, sort_key.activity_id.into());
         authors_row(room_id: RoomId, author_id: ViewerId, sort_key: SortKey)
-            = said(room_id, author_id), "{sort_key}"
+            = said(room_id, author_id), "{sort_key}" in Ledger as "message by author" {
+            says: "{sort_key} among what {author_id} said in {room_id}",
+            most: 6_144, grows: "the payload, written once",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Emptied, erased: Tombstone,
+        }
             => RoomItem::AuthorRow(MessageKey {
                 room_id,
                 message_id: sort_key.activity_id.into(),
                 author_id,
             });
         /// A row of arrivals. The order of its sort keys is that of numbers.
-        pub arrival(room: RoomId, number: u64) = arrivals(room), "{number:016}"
+        pub arrival(room: RoomId, number: u64) = arrivals(room), "{number:016}" in Ledger as "arrivals" {
+            says: "messages in the order of their arrival in {room}",
+            most: 40_000, grows: "messages that wait at the same moment",
+            at_bound: "they go into the next row",
+            test: "`rooms::busy`",
+            later: Kept, erased: Gone,
+        }
             => RoomItem::Arrivals(room);
         /// The membership of a viewer in a room. A room may have the id of a person, so the sort key has a prefix.
-        pub membership(viewer: ViewerId, room: RoomId) = memberships(viewer), "room#{room}";
+        pub membership(viewer: ViewerId, room: RoomId) = memberships(viewer), "room#{room}" in Ledger as "membership" {
+            says: "whether {viewer} is a member of {room}",
+            most: 768, grows: "nothing: one row for a viewer and a room, whatever is repeated",
+            at_bound: "cannot be exceeded",
+            test: "the model test, with repeaters",
+            later: Kept, erased: Tombstone,
+        };
     }
 }
 

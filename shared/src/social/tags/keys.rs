@@ -36,13 +36,31 @@ keys! {
     }
     items {
         /// A tag: whether they are tagged, and since when.
-        pub tag(activity: ActivityId, tagged: ViewerId) = of_activity(activity), "{tagged}"
+        pub tag(activity: ActivityId, tagged: ViewerId) = of_activity(activity), "{tagged}" in Ledger as "tag" {
+            says: "whether {tagged} is tagged in {activity}",
+            most: 768, grows: "nothing: one row for an activity and a person, whatever is repeated",
+            at_bound: "cannot be exceeded",
+            test: "the model test, with repeaters",
+            later: Kept, erased: Tombstone,
+        }
             => TagItem::Tag(activity, tagged);
         /// A listing: the same, and who published the activity.
-        pub listing(tagged: ViewerId, sort_key: SortKey) = of_person(tagged), "{sort_key}"
+        pub listing(tagged: ViewerId, sort_key: SortKey) = of_person(tagged), "{sort_key}" in Ledger as "listing" {
+            says: "{sort_key} among what {tagged} is tagged in",
+            most: 1_024, grows: "nothing",
+            at_bound: "cannot be exceeded",
+            test: "the model test, with repeaters",
+            later: Kept, erased: Tombstone,
+        }
             => TagItem::Listing(tagged, sort_key);
         /// The progress of the publish of one message.
-        pub progress(activity: ActivityId, origin: Origin) = progress_of(activity), "{origin}"
+        pub progress(activity: ActivityId, origin: Origin) = progress_of(activity), "{origin}" in Ledger as "listing progress" {
+            says: "how far the publish of {activity} has come with its tags",
+            most: 768, grows: "nothing: one for each message that publishes with many tags",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Kept, erased: Gone,
+        }
             => TagItem::Progress(activity);
     }
 }

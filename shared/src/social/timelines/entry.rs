@@ -3,8 +3,18 @@
 //! `BatchWriteItem` takes no conditions, so an entry is a pure function of its activity and its
 //! viewer: writing it twice, or late, changes nothing.
 
-use crate::platform::dynamo::{Attributes, BatchItem};
-use crate::platform::values::{ActorId, ViewerId};
+use crate::platform::dynamo::{Attributes, BatchItem, keys};
+use crate::platform::values::{ActorId, SortKey, ViewerId};
+
+keys! {stored
+    (viewer: ViewerId, sort_key: SortKey) = "{viewer}", "{sort_key}" in Timelines as "entry" {
+        says: "an entry of {viewer}'s timeline: {sort_key}",
+        most: 1_024, grows: "nothing",
+        at_bound: "cannot be exceeded",
+        test: "the model test",
+        later: Derived, erased: Gone,
+    };
+}
 
 /// One change to one timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //! hydration   what the ledger says about entries, which decides whether they are shown
 //! ```
 
-mod entry;
+pub(crate) mod entry;
 mod hydration;
 mod purge;
 mod reading;

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
-use shared::bounds::{Kind, StoredIn};
 use shared::history::events::{
     Customer, EventSettings, MOST_BYTES, MOST_KEYS, PeriodLength, PeriodRow, PeriodState, ROUNDS,
     UNITS, periods,
@@ -13,6 +12,7 @@ use shared::history::events::{
 use tests::World;
 
 use super::{NOON, batch, ids, login, page_of, reasons, recorded};
+use crate::platform::most_bytes;
 use crate::platform::units::UnitCounter;
 
 fn customer(id: &str) -> Customer {
@@ -85,7 +85,7 @@ async fn no_event_is_larger_than_its_bound() {
     // With several keys, the number of one stands behind.
     let bytes = bytes + "#63".len();
     assert!(bytes <= MOST_BYTES && MOST_BYTES - bytes < 20, "{bytes}");
-    assert_eq!(Kind::of(StoredIn::Events, "", "").map(Kind::bound), Some(MOST_BYTES));
+    assert_eq!(most_bytes("events: event"), MOST_BYTES);
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,5 +254,5 @@ async fn a_period_has_no_more_busy_customers_than_its_row_has_room_for() {
         .collect();
     assert!(world.tables.events.periods().replace(&largest).await.unwrap());
     let bytes: usize = largest.spread.keys().map(|it| it.to_string().len() + 5).sum();
-    assert!(bytes + 1_000 < Kind::Period.bound(), "{bytes}");
+    assert!(bytes + 1_000 < most_bytes("ledger: period"), "{bytes}");
 }

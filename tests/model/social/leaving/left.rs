@@ -3,48 +3,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use shared::bounds::{Kind, StoredIn};
 use shared::platform::ledger::FORGET_AT;
+use shared::platform::stored::{Erased, StoredIn};
 use shared::platform::values::{SortKey, is_id_character};
 use tests::World;
 
 use super::Leaving;
 use crate::platform::stored::{StoredItem, items};
 use crate::social::commands::RETENTION;
-
-/// The kinds of items that stay for a while, as `docs/OPERATIONS.md` lists them.
-const TOMBSTONES: &[Kind] = &[
-    Kind::Edge,
-    Kind::Record,
-    Kind::OutboxRow,
-    Kind::Claim,
-    Kind::Profile,
-    Kind::Membership,
-    Kind::Hidden,
-    Kind::KindRow,
-    Kind::Listing,
-    Kind::Followee,
-    Kind::LikedEntry,
-    Kind::Tag,
-    Kind::Like,
-    Kind::Owner,
-    Kind::ReadMark,
-    Kind::AllRead,
-    Kind::Votes,
-    Kind::Poll,
-    Kind::Battle,
-    Kind::PollEnd,
-    Kind::Hit,
-    Kind::MessageClaim,
-    Kind::MessageDelete,
-    Kind::Message,
-    Kind::MessageByAuthor,
-    Kind::Likes,
-    Kind::Inbox,
-    Kind::PollView,
-    Kind::BattleView,
-    Kind::FanOut,
-];
 
 impl Leaving {
     /// Whether anything names the person in the end, though they have not come back. Readers that died
@@ -101,7 +67,7 @@ impl Leaving {
 /// Whether an item expires and says no more than a tombstone may.
 fn is_tombstone(stored: &StoredItem) -> bool {
     let has_content = stored.item.to_string().contains("{\\\"");
-    let is_known = stored.kind().is_some_and(|kind| TOMBSTONES.contains(&kind));
+    let is_known = stored.kind().is_some_and(|kind| kind.erased == Erased::Tombstone);
     stored.item.get(FORGET_AT).is_some() && is_known && !has_content
 }
 

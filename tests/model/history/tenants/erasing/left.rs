@@ -3,17 +3,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use shared::bounds::Kind;
 use shared::history::events::archive::{self, Line};
 use shared::platform::ledger::FORGET_AT;
+use shared::platform::stored::Erased;
 use shared::platform::values::is_id_character;
 use tests::World;
 
 use super::{Erasing, Victim};
 use crate::platform::stored::{StoredItem, items};
-
-/// The kinds of items that stay for three days, for their marks.
-const TOMBSTONES: &[Kind] = &[Kind::CustomerSummary, Kind::EventNames, Kind::Witness];
 
 impl Erasing {
     /// Whether anything names the victim in the end, though they have not come back.
@@ -90,6 +87,6 @@ fn is_packed_in(bytes: &[u8], id: &str) -> bool {
 /// True if an item may stay for a while: until it expires, or until its table is dropped if it says over how many keys a customer is spread.
 fn is_tombstone(stored: &StoredItem) -> bool {
     let Some(kind) = stored.kind() else { return false };
-    let has_table = kind == Kind::Period && stored.item["state"]["S"] != "dropped";
-    has_table || stored.item.get(FORGET_AT).is_some() && TOMBSTONES.contains(&kind)
+    let has_table = kind.name == "period" && stored.item["state"]["S"] != "dropped";
+    has_table || stored.item.get(FORGET_AT).is_some() && kind.erased == Erased::Tombstone
 }
