@@ -1,27 +1,75 @@
-//! What a command and a page take: each line of `docs/LIMITS.md`, "Requests, counted", is counted here. Ids have 128
-//! characters and payloads 4,096 bytes, and readers have kept nothing.
+//! The units, the rounds and the bytes of each command, fold and page: the table `tools/operator/src/cost/units.csv`, from which
+//! `nagare estimate` computes. Readers have cached nothing, unless a row says otherwise.
 
+use std::cell::Cell;
+use std::fmt::Write;
+use std::fs;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use nagare_local::stream_source;
+use dynoxide::types::{Item, item_size};
+use nagare_local::{schema, stream_source};
+use nagare_operator::cost::bill::{EVENTS, ITEM};
+use nagare_operator::cost::consumed::{HEADER, TABLE};
 use serde_json::{Value, json};
 use shared::history::events::{ArchivedObject, Period, PeriodRow, PeriodState, archive};
 use shared::history::tenants::MOST_READ;
+use shared::platform::ledger::BY_FOLLOWER;
+use shared::platform::runtime::hold::Hold;
 use shared::platform::values::TenantId;
-use tests::{World, delete, follow, publish, soon, unfollow};
+use tests::{World, delete, follow, observed, publish, soon, unfollow};
+use tokio::time::Instant;
 
+use crate::platform::answers::{self, PAYLOAD};
 use crate::platform::units::UnitCounter;
 
-/// What a list has: more than one page of 20.
+/// Rows of a list: more than one page of 20.
 const MANY: usize = 25;
 
-/// An id of 128 characters.
+/// Lengths of ids, bytes of payloads, and choices of a poll.
+#[derive(Clone, Copy)]
+struct Sizes {
+    id: usize,
+    person: usize,
+    payload: usize,
+    choices: usize,
+}
+
+/// The columns of bytes.
+const BYTES: RangeInclusive<usize> = 5..=7;
+
+/// Three KB.
+const MORE: usize = 3_072;
+
+const ORDINARY: Sizes = Sizes { id: 24, person: 12, payload: PAYLOAD, choices: 4 };
+const LARGEST: Sizes = Sizes { id: 128, person: 128, payload: 4_096, choices: 32 };
+
+thread_local! {
+    static SIZES: Cell<Sizes> = const { Cell::new(ORDINARY) };
+}
+
+/// An id that begins with a name.
 fn id(name: &str) -> String {
-    format!("{name:x<128}")
+    format!("{name:x<width$}", width = SIZES.get().id)
+}
+
+/// The id of a viewer or an actor.
+fn person(name: &str) -> String {
+    format!("{name:x<width$}", width = SIZES.get().person)
+}
+
+/// A name of an event or a choice, which has at most 64 characters.
+fn label(name: &str) -> String {
+    format!("{name:n<width$}", width = SIZES.get().id.min(64))
 }
 
 fn payload() -> Value {
-    json!("p".repeat(4_094))
+    payload_of(SIZES.get().payload)
+}
+
+/// A payload of this many bytes.
+fn payload_of(bytes: usize) -> Value {
+    json!("p".repeat(bytes - 2))
 }
 
 /// The instant `n` seconds after half past eleven.
@@ -30,80 +78,81 @@ fn at(n: usize) -> String {
 }
 
 fn published(n: usize) -> Value {
-    let mut command = publish(&id("anna"), &id(&format!("post-{n:02}")), &at(n));
+    let mut command = publish(&person("anna"), &id(&format!("post-{n:02}")), &at(n));
     command["payload"] = payload();
     command
 }
 
 fn edited(kind: &str) -> Value {
-    json!({"type": "activity.updated", "actor_id": id("anna"), "activity_id": id("post-00"), "kind": kind,
+    json!({"type": "activity.updated", "actor_id": person("anna"), "activity_id": id("post-00"), "kind": kind,
         "at": at(60), "payload": payload()})
 }
 
 fn profile(viewer: &str) -> Value {
-    json!({"type": "profile.updated", "viewer_id": id(viewer), "at": at(0), "payload": payload()})
+    json!({"type": "profile.updated", "viewer_id": person(viewer), "at": at(0), "payload": payload()})
 }
 
 fn like(kind: &str, viewer: &str, n: usize, second: usize) -> Value {
-    json!({"type": kind, "viewer_id": id(viewer), "activity_id": id(&format!("post-{n:02}")), "at": at(second)})
+    json!({"type": kind, "viewer_id": person(viewer), "activity_id": id(&format!("post-{n:02}")), "at": at(second)})
 }
 
 fn tag(kind: &str, n: usize, tagged: &str, second: usize) -> Value {
-    json!({"type": kind, "activity_id": id(&format!("post-{n:02}")), "tagged_id": id(tagged), "at": at(second)})
+    json!({"type": kind, "activity_id": id(&format!("post-{n:02}")), "tagged_id": person(tagged), "at": at(second)})
 }
 
 fn opened() -> Value {
-    let choices: Vec<_> = (0..32).map(|n| format!("{:x<64}", format!("choice-{n:02}"))).collect();
-    json!({"type": "poll.opened", "poll_id": id("mvp"), "actor_id": id("anna"), "choices": choices,
+    let choices: Vec<_> =
+        (0..SIZES.get().choices).map(|n| label(&format!("choice-{n:02}"))).collect();
+    json!({"type": "poll.opened", "poll_id": id("mvp"), "actor_id": person("anna"), "choices": choices,
         "opens_at": at(0), "closes_at": "2026-11-21T11:00:00Z", "payload": payload()})
 }
 
 fn closed() -> Value {
-    json!({"type": "poll.closed", "poll_id": id("mvp"), "actor_id": id("anna"), "at": at(90)})
+    json!({"type": "poll.closed", "poll_id": id("mvp"), "actor_id": person("anna"), "at": at(90)})
 }
 
 fn vote(choice: Option<usize>, second: usize) -> Value {
-    let mut vote = json!({"type": "vote.withdrawn", "poll_id": id("mvp"), "viewer_id": id("bob"), "at": at(second)});
+    let mut vote = json!({"type": "vote.withdrawn", "poll_id": id("mvp"), "viewer_id": person("bob"), "at": at(second)});
     if let Some(choice) = choice {
         vote["type"] = json!("vote.cast");
-        vote["choice"] = json!(format!("{:x<64}", format!("choice-{choice:02}")));
+        vote["choice"] = json!(label(&format!("choice-{choice:02}")));
     }
     vote
 }
 
 fn battle() -> Value {
-    json!({"type": "battle.opened", "battle_id": id("dragon"), "actor_id": id("anna"), "hp": 1_000, "at": at(0),
+    json!({"type": "battle.opened", "battle_id": id("dragon"), "actor_id": person("anna"), "hp": 1_000, "at": at(0),
         "payload": payload()})
 }
 
 fn hit(n: usize) -> Value {
     json!({"type": "battle.hit", "battle_id": id("dragon"), "hit_id": id(&format!("hit-{n:02}")),
-        "viewer_id": id("bob"), "damage": 10, "at": at(n)})
+        "viewer_id": person("bob"), "damage": 10, "at": at(n)})
 }
 
 fn said(n: usize) -> Value {
     json!({"type": "message.posted", "room_id": id("live"), "message_id": id(&format!("m-{n:02}")),
-        "author_id": id("bob"), "at": at(n), "payload": payload()})
+        "author_id": person("bob"), "at": at(n), "payload": payload()})
 }
 
 fn unsaid(n: usize) -> Value {
     json!({"type": "message.deleted", "room_id": id("live"), "message_id": id(&format!("m-{n:02}")),
-        "author_id": id("bob")})
+        "author_id": person("bob")})
 }
 
 fn membership(kind: &str, second: usize) -> Value {
-    json!({"type": kind, "room_id": id("live"), "viewer_id": id("bob"), "at": at(second)})
+    json!({"type": kind, "room_id": id("live"), "viewer_id": person("bob"), "at": at(second)})
 }
 
 fn read(body: Value) -> Value {
-    let mut read = json!({"type": "notifications.read", "viewer_id": id("anna")});
+    let mut read = json!({"type": "notifications.read", "viewer_id": person("anna")});
     read.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
     read
 }
 
 fn event(n: usize) -> Value {
     json!({"type": "event.recorded", "tenant_id": id("acme"), "customer_id": id("c"), "at": at(n),
-        "event_id": id(&format!("e-{n:02}")), "name": "n".repeat(64), "properties": payload()})
+        "event_id": id(&format!("e-{n:02}")), "name": label("n"), "properties": payload()})
 }
 
 fn events() -> Value {
@@ -122,12 +171,12 @@ fn updated(customer: &str) -> Value {
 }
 
 fn rule() -> Value {
-    let when = json!({"event": "n".repeat(64), "count": 1, "within": "month"});
+    let when = json!({"event": label("n"), "count": 1, "within": "month"});
     of_tenant("rule.defined", json!({"rule_id": id("rule"), "when": when}), 1)
 }
 
 fn score() -> Value {
-    let measure = json!({"event": "n".repeat(64), "days": 90, "points": 3, "most": 60});
+    let measure = json!({"event": label("n"), "days": 90, "points": 3, "most": 60});
     let members = json!({"score_id": id("score"), "base": 40, "measures": [measure]});
     of_tenant("score.defined", members, 1)
 }
@@ -137,37 +186,102 @@ fn alerts_read() -> Value {
     json!({"type": "alerts.read", "tenant_id": id("acme"), "read": read})
 }
 
-/// A row of the page: rounds, read units, write units.
-type Row = (String, [f64; 3]);
+/// A row of the table: its name, and rounds, read units, write units, milliseconds of holds, bytes that are stored, bytes that can
+/// be recovered, and bytes of the answer.
+type Row = (String, [f64; 7]);
 
-fn row(name: impl Into<String>, counter: &UnitCounter) -> Row {
+/// The consumption of some work.
+async fn measured(name: &str, counter: &UnitCounter, work: impl AsyncFnOnce(&UnitCounter)) -> Row {
+    let ([stored, recoverable], begun) = (stored(&counter.world), Instant::now());
+    work(counter).await;
     let (used, rounds) = counter.take_with_rounds();
-    (name.into(), [rounds as f64, used.reads, used.writes])
+    let held = begun.elapsed().saturating_sub(UnitCounter::FAR * rounds as u32).as_millis();
+    let after = self::stored(&counter.world);
+    let bytes = [after[0] - stored, after[1] - recoverable];
+    let numbers = [rounds as f64, used.reads, used.writes, held as f64, bytes[0], bytes[1], 0.0];
+    (name.to_owned(), numbers)
 }
 
-/// What the last of these commands takes, and what its fold does.
-async fn of_command(name: &str, before: &[Value], command: Value) -> Vec<Row> {
-    let counter = UnitCounter::far();
+/// The bytes of all tables but those of events, with the index, and of those with point-in-time recovery.
+fn stored(world: &World) -> [f64; 2] {
+    let names = schema::names();
+    let bytes = |request: Value| {
+        let (_, page) = world.engine.call("Scan", request.to_string().as_bytes());
+        let page: Value = serde_json::from_str(&page).unwrap();
+        assert_eq!(page["LastEvaluatedKey"], Value::Null, "one page has all");
+        let items = page["Items"].as_array().unwrap().iter();
+        let items = items.map(|item| serde_json::from_value::<Item>(item.clone()).unwrap());
+        items.map(|item| item_size(&item) as f64 + ITEM).sum::<f64>()
+    };
+    let table = |name: &str| bytes(json!({"TableName": name}));
+    let index = bytes(json!({"TableName": names.ledger, "IndexName": BY_FOLLOWER}));
+    let recoverable = table(&names.ledger) + table(&names.facts);
+    [recoverable + index + table(&names.views) + table(&names.timelines), recoverable]
+}
+
+/// What a row has beyond another, for each of so many.
+fn each_of(name: &str, (_, all): &Row, (_, without): &Row, number: f64) -> Row {
+    let mut numbers = *all;
+    numbers.iter_mut().zip(without).for_each(|(all, without)| *all = (*all - without) / number);
+    (name.to_owned(), numbers)
+}
+
+/// A world in which commands are applied and folded.
+async fn prepared(before: &[Value]) -> UnitCounter {
+    let mut counter = UnitCounter::far();
+    counter.world.writer.hold = Hold::default();
+    let prepare = async |world: &World| {
+        world.make_period("2026-11").await;
+        world.done(before).await;
+        world.project("shard").await;
+    };
+    counter.uncounted(prepare).await;
     counter
-        .uncounted(async |world| {
-            world.make_period("2026-11").await;
-            world.done(before).await;
-            world.project("shard").await;
-        })
-        .await;
-    counter.apply(&[command]).await;
-    let mut rows = vec![row(format!("`{name}`"), &counter)];
-    counter.world.project("shard").await;
-    let folded = row(format!("`{name}`, folded"), &counter);
-    // One that is not folded is passed, which reads what it may concern.
-    rows.extend(Some(folded).filter(|(_, [_, _, writes])| *writes > 0.0));
-    rows
+}
+
+/// A command, and its fold.
+async fn applied(name: &str, counter: &UnitCounter, command: &Value) -> [Row; 2] {
+    let records = || counter.world.engine.stream_behind(0, usize::MAX).unwrap();
+    let passed = records().len();
+    let apply = async |counter: &UnitCounter| counter.apply(std::slice::from_ref(command)).await;
+    let applied = measured(name, counter, apply).await;
+    let fold = async |counter: &UnitCounter| {
+        let records = &records()[passed..];
+        if !records.is_empty() {
+            let batch = stream_source::event("shard", records).unwrap();
+            assert_eq!(counter.world.fold(batch, soon()).await.unwrap().batch_item_failures, []);
+        }
+    };
+    [applied, measured(&format!("{name} folded"), counter, fold).await]
+}
+
+/// A command after others, and its fold if there is one.
+async fn of_command(name: &str, before: &[Value], command: Value) -> Vec<Row> {
+    let [applied, folded] = applied(name, &prepared(before).await, &command).await;
+    let is_read = |(_, [_, reads, ..]): &Row| *reads > 0.0;
+    [applied].into_iter().chain(Some(folded).filter(is_read)).collect()
+}
+
+/// The mean of the last hundred of these commands, and of their folds. Each is folded before the next.
+async fn of_each(name: &str, before: Value, commands: Vec<Value>) -> Vec<Row> {
+    let counter = prepared(&[before]).await;
+    let mut rows = Vec::new();
+    for command in commands {
+        rows.push(applied(name, &counter, &command).await);
+    }
+    let last = rows.split_off(rows.len() - 100);
+    let mut sums = last[0].clone();
+    for (name, numbers) in last[1..].iter().flatten() {
+        let sum = sums.iter_mut().find(|(sum, _)| sum == name).unwrap();
+        sum.1.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+    sums.iter().map(|sum| each_of(&sum.0, sum, &(String::new(), [0.0; 7]), 100.0)).collect()
 }
 
 async fn of_commands() -> Vec<Row> {
     let post = [published(0)];
     let posts: Vec<_> = (0..MANY).map(published).collect();
-    let (anna, bob) = (id("anna"), id("bob"));
+    let (anna, bob) = (person("anna"), person("bob"));
     let followed = [posts.as_slice(), &[follow(&bob, &anna, &at(100))]].concat();
     let liked = [published(0), like("like.created", "bob", 0, 70)];
     let tagged = [published(0), tag("tag.created", 0, "bob", 70)];
@@ -182,7 +296,7 @@ async fn of_commands() -> Vec<Row> {
         ("like.created", &post, like("like.created", "bob", 0, 70)),
         ("like.deleted", &liked, like("like.deleted", "bob", 0, 71)),
         ("notifications.read", &liked, read(json!({"read": [through]}))),
-        ("notifications.read, all", &liked, read(json!({"all": true}))),
+        ("notifications.read all", &liked, read(json!({"all": true}))),
         ("poll.opened", &[], opened()),
         ("poll.closed", &[], closed()),
         ("vote.cast", &[], vote(Some(1), 10)),
@@ -221,7 +335,7 @@ async fn of_commands() -> Vec<Row> {
     let schema = schema();
     for name in types_in(&schema) {
         // Others need nothing before them: the schema's example.
-        if !rows.iter().any(|(row, _)| row.contains(&format!("`{name}`"))) {
+        if !rows.iter().any(|(row, _)| row.split(' ').next() == Some(name)) {
             let example = schema["$defs"][name]["examples"][0].clone();
             rows.extend(of_command(name, &[], example).await);
         }
@@ -244,12 +358,12 @@ async fn inhabited(world: &World) {
         commands.push(tag("tag.created", n, "bob", 70));
         commands.push(tag("tag.created", 0, &other, 70));
         commands.push(profile(&other));
-        commands.push(follow(&id(&other), &id("anna"), &at(200 + n)));
-        commands.push(follow(&id("bob"), &id(&other), &at(200 + n)));
+        commands.push(follow(&person(&other), &person("anna"), &at(200 + n)));
+        commands.push(follow(&person("bob"), &person(&other), &at(200 + n)));
         commands.push(hit(n));
         commands.push(said(n));
     }
-    commands.push(follow(&id("bob"), &id("anna"), &at(300)));
+    commands.push(follow(&person("bob"), &person("anna"), &at(300)));
     commands.push(membership("room.joined", 0));
     commands.push(events());
     commands.extend([updated("c"), rule(), score()]);
@@ -258,7 +372,7 @@ async fn inhabited(world: &World) {
     for n in 0..MANY {
         let mut event = event(n);
         event["customer_id"] = json!(id(&format!("c-{n:02}")));
-        event["name"] = json!(format!("{n:n<64}"));
+        event["name"] = json!(label(&n.to_string()));
         world.done(&[event]).await;
     }
     archived(world).await;
@@ -289,14 +403,15 @@ async fn archived(world: &World) {
 async fn of_pages() -> Vec<Row> {
     let mut counter = UnitCounter::far();
     counter.uncounted(inhabited).await;
-    let ids = ["anna", "bob", "post-00", "mvp", "dragon", "hit-00", "live", "acme", "c"].map(id);
-    let [anna, bob, post, mvp, dragon, hit, live, acme, customer] = &ids;
+    let ids = ["post-00", "mvp", "dragon", "hit-00", "live", "acme", "c"].map(id);
+    let [post, mvp, dragon, hit, live, acme, customer] = &ids;
+    let [anna, bob] = &["anna", "bob"].map(person);
     let pages = [
         ("/v1/timelines/{viewer_id}", format!("/v1/timelines/{bob}"), ""),
         (
             "/v1/timelines/{viewer_id}?include=likes",
             format!("/v1/timelines/{bob}"),
-            "include=likes",
+            "include=likes&viewer=bob",
         ),
         ("/v1/profiles/{viewer_id}", format!("/v1/profiles/{bob}"), ""),
         ("/v1/activities/{activity_id}", format!("/v1/activities/{post}"), "viewer=bob"),
@@ -326,7 +441,7 @@ async fn of_pages() -> Vec<Row> {
         ("/v1/tenants/{tenant_id}/names", format!("/v1/tenants/{acme}/names"), ""),
         (
             "/v1/tenants/{tenant_id}/names/{name}",
-            format!("/v1/tenants/{acme}/names/{}", "n".repeat(64)),
+            format!("/v1/tenants/{acme}/names/{}", label("n")),
             "",
         ),
         ("/v1/tenants/{tenant_id}/alerts", format!("/v1/tenants/{acme}/alerts"), ""),
@@ -336,59 +451,153 @@ async fn of_pages() -> Vec<Row> {
     for (name, path, query) in pages {
         counter.world.reader.records = Arc::default();
         let query = query.replace("viewer=bob", &format!("viewer={bob}"));
-        let page = got(&counter, &path, &query).await;
-        rows.push(row(format!("`GET {name}`"), &counter));
-        // What is new since, which is nothing.
+        let name = format!("GET {name}");
+        let (row, page) = of_page(&name, &counter, &path, &query).await;
+        rows.push(row);
+        // Nothing is newer.
         if let Some(newer) = page["newer_cursor"].as_str() {
             let kept =
                 query.split('&').find(|pair| pair.starts_with("viewer=")).unwrap_or_default();
-            let page = got(&counter, &path, &format!("{kept}&cursor={newer}")).await;
+            let name = format!("{name} nothing newer");
+            let query = format!("{kept}&cursor={newer}");
+            let (row, page) = of_page(&name, &counter, &path, &query).await;
             assert_eq!(page["items"], json!([]), "{name}");
-            rows.push(row(format!("`GET {name}`, nothing newer"), &counter));
+            rows.push(row);
         }
     }
     rows
 }
 
-async fn got(counter: &UnitCounter, path: &str, query: &str) -> Value {
-    let (status, _, page) = counter.world.get(path, query).await;
-    assert_eq!(status, 200, "{path}?{query}: {page}");
-    page
+/// A page, and its content.
+async fn of_page(name: &str, counter: &UnitCounter, path: &str, query: &str) -> (Row, Value) {
+    let (mut bytes, mut page) = (0, Value::Null);
+    let (name, mut numbers) = measured(name, counter, async |counter| {
+        let answer = answers::answer(&counter.world, path, query, Some("gzip")).await;
+        assert_eq!(answer.status_code, 200, "{path}?{query}");
+        let (is_compressed, body) = answers::body(answer);
+        bytes = body.len();
+        page = answers::page(&if is_compressed { answers::unpacked(&body) } else { body });
+    })
+    .await;
+    numbers[6] = bytes as f64;
+    ((name, numbers), page)
 }
 
-/// The rows of the page.
-fn documented() -> Vec<Row> {
-    let page = include_str!("../../../docs/LIMITS.md");
-    let (_, section) = page.split_once("## Requests, counted").unwrap();
-    let section = section.split("\n## ").next().unwrap_or_default();
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-    let rows = rows.map(|line| {
-        let cells: Vec<_> = line.trim_end_matches('|').split(" | ").map(str::trim).collect();
-        let number = |n: usize| cells[n].parse().unwrap();
-        (format!("`{}", cells[0]), [number(1), number(2), number(3)])
+/// The rows that only a bill needs, from these and from others.
+async fn of_bill(rows: &[Row]) -> Vec<Row> {
+    let found = |name: &str| rows.iter().find(|(row, _)| row == name).unwrap();
+    let viewer = |n: usize| person(&format!("viewer-{n:02}"));
+    let viewers = (0..100).map(|n| follow(&viewer(n), &person("anna"), &at(0)));
+    let followed = of_command("", &viewers.collect::<Vec<_>>(), published(0)).await;
+    let follow = async |before: Vec<Value>| {
+        let follow = follow(&person("bob"), &person("anna"), &at(100));
+        of_command("follow.created without activities", &before, follow).await.swap_remove(0)
+    };
+    let (quiet, of_one) = (follow(Vec::new()).await, follow(vec![published(0)]).await);
+    let likes = (0..150).map(|n| like("like.created", &format!("v-{n:03}"), 0, 60 + n));
+    let likes = of_each("like.created of a liked activity", published(0), likes.collect()).await;
+    let votes = (0..150).map(|n| {
+        let mut vote = vote(Some(n % 2), 60 + n);
+        vote["viewer_id"] = json!(person(&format!("v-{n:03}")));
+        vote
     });
-    rows.collect()
+    let votes = of_each("vote.cast by a new voter", opened(), votes.collect()).await;
+    let more = |mut command: Value| {
+        command["payload"] = payload_of(PAYLOAD + MORE);
+        command
+    };
+    let publish = of_command("", &[], more(published(0))).await;
+    let room = [membership("room.joined", 0), said(9)];
+    let message = of_command("", &room, more(said(0))).await;
+    let published = found("activity.published");
+    let of_publish = each_of("an entry of activity.published", &followed[0], published, 100.0);
+    let many = (MANY - 1) as f64;
+    let of_follow = each_of("an entry of follow.created", found("follow.created"), &of_one, many);
+    let without = each_of("follow.created without entries", &of_one, &of_follow, 1.0);
+    let publish = each_of("a KB more in activity.published", &publish[0], published, 3.0);
+    let posted = found("message.posted");
+    let message = each_of("a KB more in message.posted", &message[0], posted, 3.0);
+    let page = "GET /v1/timelines/{viewer_id}";
+    let with_likes = found(&format!("{page}?include=likes"));
+    let page = each_of("the likes of a page", with_likes, found(page), 1.0);
+    let derived = vec![of_publish, publish, quiet, without, of_follow, message, page];
+    [derived, likes, votes, of_hundred_events().await, of_timeline().await].concat()
+}
+
+/// Events of as many customers, each of whom has had one before.
+async fn of_hundred_events() -> Vec<Row> {
+    let (counter, table) = (UnitCounter::far(), "nagare-events-2026-11");
+    let events = |round: usize| {
+        let event = |n: usize| {
+            let mut event = event(n);
+            event["customer_id"] = json!(id(&format!("c-{n:02}")));
+            event["event_id"] = json!(id(&format!("e-{round}-{n:02}")));
+            event
+        };
+        json!({"type": "events.recorded", "events": (0..EVENTS as usize).map(event).collect::<Vec<_>>()})
+    };
+    let fold = async |world: &World| {
+        let records = world.engine.stream_of(table, 0, usize::MAX).unwrap();
+        let last = &records[records.len() - EVENTS as usize..];
+        let batch = stream_source::event_of(table, "one", last).unwrap();
+        assert_eq!(world.fold(batch, soon()).await.unwrap().batch_item_failures, []);
+    };
+    counter
+        .uncounted(async |world| {
+            world.make_period("2026-11").await;
+            world.done(&[events(0)]).await;
+            fold(world).await;
+        })
+        .await;
+    let name = "a hundred events";
+    let apply = async |counter: &UnitCounter| counter.apply(&[events(1)]).await;
+    let applied = measured(name, &counter, apply).await;
+    let fold = async |counter: &UnitCounter| fold(&counter.world).await;
+    vec![applied, measured(&format!("{name} folded"), &counter, fold).await]
+}
+
+/// A page whose reader has cached all records but three, and the poll after it. The ids are random, and the payloads are prose.
+async fn of_timeline() -> Vec<Row> {
+    let page = "a page with three new records";
+    let [(row, poll), (longer, _), (largest, _)] = [
+        of_timeline_with(page, PAYLOAD).await,
+        of_timeline_with(page, PAYLOAD + 96).await,
+        of_timeline_with(page, PAYLOAD + MORE).await,
+    ];
+    let mut more = each_of("a KB more in a page", &largest, &row, 3.0);
+    // There is prose for the first bytes of each payload only.
+    more.1[6] = (longer.1[6] - row.1[6]) * 1_024.0 / 96.0;
+    vec![row, more, poll]
+}
+
+async fn of_timeline_with(name: &str, payload: usize) -> (Row, Row) {
+    let (counter, path) = (UnitCounter::far(), "/v1/timelines/viewer-00012");
+    counter.uncounted(async |world| answers::publish_prose(world, 0..21, payload).await).await;
+    of_page("", &counter, path, "").await;
+    counter.uncounted(async |world| answers::publish_prose(world, 21..24, payload).await).await;
+    let (row, page) = of_page(name, &counter, path, "").await;
+    let newer = page["newer_cursor"].as_str().unwrap();
+    (row, of_page("a poll", &counter, path, &format!("cursor={newer}")).await.0)
 }
 
 /// Every type of a command that others send, and every route, has its row.
 #[test]
 fn all_are_counted() {
-    let rows = documented();
-    let has = |name: String| rows.iter().any(|(row, _)| row.starts_with(&name));
+    let has = |name: &str| TABLE.lines().any(|row| row.starts_with(&format!("{name},")));
     let schema = schema();
     let types = types_in(&schema);
     assert!(types.len() > 20, "{types:?}");
     for name in types {
-        assert!(has(format!("`{name}`")), "{name} is not counted");
+        assert!(has(name), "{name} is not counted");
     }
     let page = include_str!("../../../docs/openapi.yaml");
     let paths = page.split("\n  /v1/").skip(1);
-    // What is sent over HTTP has a table of its own: it calls no table.
+    // Requests that send events call no table.
     let read = paths.filter(|path| path.split("\n  /").next().unwrap().contains("\n    get:"));
     let routes: Vec<_> = read.filter_map(|path| path.split_once(":\n")).collect();
     assert!(routes.len() > 20, "{routes:?}");
     for (route, _) in routes {
-        assert!(has(format!("`GET /v1/{route}`")), "{route} is not counted");
+        assert!(has(&format!("GET /v1/{route}")), "{route} is not counted");
     }
 }
 
@@ -400,11 +609,43 @@ fn types_in(schema: &Value) -> Vec<&str> {
     of_type.chain(inside.flat_map(types_in)).collect()
 }
 
+/// Measures everything, and writes the table next to the other files that tests leave.
 #[tokio::test(start_paused = true)]
-async fn each_takes_what_the_page_says() {
-    let counted = [of_commands().await, of_pages().await].concat();
-    for (name, [rounds, reads, writes]) in &counted {
-        println!("| {name} | {rounds} | {reads} | {writes} |");
+async fn the_table_is_what_the_functions_consume() {
+    SIZES.set(LARGEST);
+    let largest = [of_commands().await, of_pages().await].concat();
+    SIZES.set(ORDINARY);
+    let rows = [of_commands().await, of_pages().await].concat();
+    let of_bill = of_bill(&rows).await;
+    let mut table = format!("{HEADER}\n");
+    let rounded = |number: f64| (number * 1_000.0).round() / 1_000.0;
+    for (name, numbers) in rows.iter().chain(&of_bill) {
+        let most = largest.iter().find(|(row, _)| row == name).map(|(_, numbers)| numbers);
+        let most = most.map(|numbers| format!("{},{}", numbers[1], numbers[2]));
+        let numbers = numbers.map(|number| rounded(number).to_string()).join(",");
+        writeln!(table, "{name},{numbers},{}", most.unwrap_or(",".to_owned())).unwrap();
     }
-    assert_eq!(counted, documented(), "docs/LIMITS.md, Requests, counted");
+    fs::create_dir_all(observed::directory()).unwrap();
+    let file = observed::directory().join("units.csv");
+    fs::write(&file, &table).unwrap();
+    let file = file.display();
+    assert!(
+        are_equal(&table, TABLE),
+        "{table}\nThe table is out of date: cp {file} tools/operator/src/cost/units.csv"
+    );
+}
+
+/// True if two tables have the same rows. Bytes differ a little each time: cursors are sealed, and the copies of the change log have
+/// numbers of one or two digits.
+fn are_equal(table: &str, other: &str) -> bool {
+    let is_near = |a: &str, b: &str| match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => (a - b).abs() <= 4.0 + 0.02 * a.abs(),
+        _ => false,
+    };
+    let are_rows = |(a, b): (&str, &str)| {
+        let mut cells = a.split(',').zip(b.split(',')).enumerate();
+        a.split(',').count() == b.split(',').count()
+            && cells.all(|(n, (a, b))| a == b || (BYTES.contains(&n) && is_near(a, b)))
+    };
+    table.lines().count() == other.lines().count() && table.lines().zip(other.lines()).all(are_rows)
 }

@@ -21,7 +21,6 @@ pub(crate) mod own_part;
 pub(crate) mod pages;
 pub(crate) mod parked;
 pub(crate) mod polls;
-pub(crate) mod polls_battles_units;
 pub(crate) mod profiles;
 pub(crate) mod rooms;
 pub(crate) mod split;

@@ -1,8 +1,8 @@
 //! What the units and requests so far would have cost on AWS.
 
+use nagare_operator::cost::DAYS;
 use nagare_operator::cost::bill::Line;
 use nagare_operator::cost::prices::Prices;
-use nagare_operator::cost::work::DAYS;
 use nagare_telemetry::numbers::{
     HISTORY_READER, INTAKE, INVOCATIONS, Numbers, QUEUE_REQUESTS, READ_UNITS, READER, Total,
     WRITE_UNITS,

@@ -16,9 +16,6 @@ use tokio::time::Instant;
 
 type Wrap = Box<dyn FnOnce(SharedHttpConnector) -> SharedHttpConnector>;
 
-/// What a call to a table that is far away takes.
-const FAR: Duration = Duration::from_millis(40);
-
 /// Has the tables report what each call consumes, and adds it up.
 #[derive(Debug)]
 struct Counting {
@@ -86,13 +83,16 @@ pub(crate) struct UnitCounter {
 }
 
 impl UnitCounter {
+    /// The duration of a call to a table that is far away.
+    pub(crate) const FAR: Duration = Duration::from_millis(40);
+
     pub(crate) fn new() -> Self {
         Self::behind(Duration::ZERO)
     }
 
     /// Over empty tables that are far away: calls that begin at one instant are one round. Needs a paused clock.
     pub(crate) fn far() -> Self {
-        Self::behind(FAR)
+        Self::behind(Self::FAR)
     }
 
     fn behind(delay: Duration) -> Self {

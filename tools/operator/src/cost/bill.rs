@@ -1,17 +1,18 @@
-//! The monthly bill: what is used, times its price.
+//! The monthly bill: counts, times the rows of `units.csv`, times prices.
 
 use function_http::reader::{METRICS_PAGES, METRICS_WINDOW};
 use serde::Serialize;
-use shared::platform::runtime::hold::Hold;
+use shared::history::events::{EventSettings, PeriodLength};
 
-use super::month::Month;
+use super::DAYS;
+use super::consumed::Consumed;
+use super::counts::Counts;
 use super::prices::Prices;
-use super::work::{DAYS, Work};
 
-/// What the template says of what is paid for. `tests/template` compares the two.
+/// The template's resources that are paid for. `tests/template` compares the two.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Deployed {
-    /// Metrics that alarms look at: each is paid for, also where several make one alarm.
+    /// Metrics that alarms watch. Each is paid for, also where several make one alarm.
     pub alarm_metrics: f64,
     /// The same with `History=off`.
     pub alarm_metrics_without_history: f64,
@@ -22,13 +23,13 @@ pub struct Deployed {
     pub writer_memory: f64,
     pub reader_memory: f64,
     pub projector_memory: f64,
-    /// Of how many requests that went well one is logged.
+    /// One of this many successful requests is logged.
     pub log_one_in: f64,
-    /// What API Gateway logs of a request.
-    pub access_line: &'static str,
+    /// Bytes that API Gateway logs of a request.
+    pub access_line: f64,
 }
 
-/// The one that is deployed.
+/// The template's.
 pub const DEPLOYED: Deployed = Deployed {
     alarm_metrics: 83.0,
     alarm_metrics_without_history: 58.0,
@@ -38,32 +39,33 @@ pub const DEPLOYED: Deployed = Deployed {
     reader_memory: 512.0,
     projector_memory: 1769.0,
     log_one_in: 100.0,
-    access_line: r#"{"requestId":"$context.requestId","subject":"$context.authorizer.claims.sub","status":"$context.status","error":"$context.error.responseType","latency":"$context.responseLatency"}"#,
+    access_line: 99.0,
 };
 
-/// Seconds of a call to a table in the same region.
-const ROUND_TRIP: f64 = 0.005;
+/// Seconds of a round of calls to tables in the same region.
+const ROUND: f64 = 0.005;
 /// Seconds of an invocation besides its calls.
-const OVERHEAD: f64 = 0.002;
-/// Processor seconds of compressing a byte (docs/PERFORMANCE.md).
-const PER_COMPRESSED_BYTE: f64 = 0.000_000_03;
-/// The memory, in gigabytes, with which a function has a whole processor; with less it has a share.
-const WHOLE_PROCESSOR: f64 = 1769.0 / 1024.0;
-/// Processor seconds of an entry (`nagare bench fanout` measures them).
-const PER_ENTRY: f64 = 0.000_006;
-/// Polls of an empty queue by Lambda in a month: five at a time, twenty seconds each.
-const IDLE_POLLS: f64 = 5.0 * 3.0 * 60.0 * 24.0 * DAYS;
-/// Bytes of the line that the writer logs for a message, and of the metrics of its invocation.
+const INVOCATION: f64 = 0.002;
+/// Polls of the two empty queues by Lambda in a month: five at a time, twenty seconds each.
+const IDLE_POLLS: f64 = 2.0 * 5.0 * 3.0 * 60.0 * 24.0 * DAYS;
+/// Requests of a message that is sent, received and deleted.
+const MESSAGE: f64 = 3.0;
+/// Bytes of the headers of a response.
+const HEADERS: f64 = 250.0;
+/// Bytes of a payload in the rows of the table.
+const PAYLOAD: f64 = 200.0;
+
+/// Bytes of the writer's line for a message, and of the metrics of its invocation.
 const WRITER_LINE: f64 = 517.0;
 const WRITER_METRICS: f64 = 390.0;
 /// Bytes of the metrics of an invocation of the projector, which logs nothing else.
 pub const PROJECTOR_METRICS: f64 = 260.0;
-/// Bytes of a line that the reader logs.
+/// Bytes of a line of the reader.
 const READER_LINE: f64 = 375.0;
-/// Bytes of a line of the reader's metrics, and of what each page adds to one.
+/// Bytes of a line of the reader's metrics, and those that each page adds to one.
 const READER_METRICS: f64 = 197.0;
 const READER_METRICS_PAGE: f64 = 7.0;
-/// The lengths above by their names, as they are printed beside a bill.
+/// The lengths above by their names, as they are printed with a bill.
 pub const LOG_BYTES: [(&str, f64); 5] = [
     ("writer_line", WRITER_LINE),
     ("writer_metrics", WRITER_METRICS),
@@ -71,26 +73,42 @@ pub const LOG_BYTES: [(&str, f64); 5] = [
     ("reader_metrics", READER_METRICS),
     ("reader_metrics_page", READER_METRICS_PAGE),
 ];
-/// Bytes of the level and the time that Lambda adds to a line of metrics, which has neither.
+/// Bytes of the level and the time that Lambda adds to a line of metrics.
 const ADDED: f64 = 60.0;
-/// Requests come in bursts: the busiest minutes have this many times the average, spread over as many readers.
-const BURST: f64 = 10.0;
-/// Lengths of what API Gateway puts into its log for a request that went well.
-const ACCESS: [(&str, f64); 4] = [
-    ("$context.requestId", 16.0),
-    ("$context.status", 3.0),
-    ("$context.error.responseType", 1.0),
-    ("$context.responseLatency", 2.0),
-];
-/// The share of the logs that is left after compression.
-const COMPRESSED: f64 = 0.15;
-/// Metrics that an ordinary hour sees, each with each value of its dimensions (docs/OPERATIONS.md, "What the functions
-/// tell"). A metric is paid for in the hours in which it is sent: those of what goes wrong hardly cost anything.
+/// The share of the logs that remains after compression.
+const LOGS_COMPRESSED: f64 = 0.15;
+/// Metrics of an ordinary hour, each with each value of its dimensions. CloudWatch charges for the hours in which a metric is
+/// sent, so metrics of failures hardly cost anything.
 pub const METRICS: f64 = 7.0;
-/// The projector's, where there is anything for it to fold.
-pub const LIKE_METRICS: f64 = 2.0;
-const GB: f64 = 1_073_741_824.0;
+/// Metrics of the projector, if it has anything to fold.
+pub const PROJECTED_METRICS: f64 = 2.0;
+
+/// Events of a message.
+pub const EVENTS: f64 = 100.0;
+/// Bytes that DynamoDB adds to a stored item.
+pub const ITEM: f64 = 100.0;
+/// The share of an archive's lines that remains after gzip: 15.9 bytes of 206 (`python lab/bench/flights.py`).
+const ARCHIVE_COMPRESSED: f64 = 15.9 / 206.0;
+/// The used share of provisioned capacity (`python lab/bench/capacity.py`).
+const CAPACITY_USED: f64 = 0.754;
+/// Series that the keeper requests every quarter of an hour: those of two tables for four weeks and a day, and three more.
+const CAPACITY_SERIES: f64 = 4.0 * 24.0 * DAYS * 11.0;
+
+const KB: f64 = 1_024.0;
+const GB: f64 = KB * KB * KB;
 const MILLION: f64 = 1e6;
+
+/// The settings of a bill.
+#[derive(Debug, Clone, Copy)]
+pub struct Assumed {
+    pub payload_bytes: f64,
+    /// Days that an activity stays in timelines.
+    pub retention_days: f64,
+    /// Months whose commands are stored.
+    pub months: f64,
+    pub event_bytes: f64,
+    pub event_period: PeriodLength,
+}
 
 /// One line of the bill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -103,23 +121,11 @@ pub struct Line {
     pub dollars: f64,
 }
 
-/// Lines that are the same whatever happens.
-const FIXED: [&str; 5] = ["polls of empty queues", "alarms", "dashboard", "secrets", "keys"];
-
-/// What a month costs in which nothing happens, by the template's `History`.
+/// The cost of a month without commands and pages, by the template's `History`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FixedDollars {
     pub history_on: f64,
     pub history_off: f64,
-}
-
-impl FixedDollars {
-    fn of(lines: &[Line], prices: &Prices) -> Self {
-        let fixed = lines.iter().filter(|line| FIXED.contains(&line.what));
-        let history_on = fixed.map(|line| line.dollars).sum();
-        let spared = DEPLOYED.alarm_metrics - DEPLOYED.alarm_metrics_without_history;
-        Self { history_on, history_off: history_on - spared * prices.alarm_month }
-    }
 }
 
 /// The bill for a month.
@@ -128,44 +134,187 @@ pub struct Bill {
     pub lines: Vec<Line>,
     pub dollars: f64,
     pub fixed_dollars: FixedDollars,
-    /// The sum where the table of the current period is provisioned, if there are events.
+    pub write_units: f64,
+    pub read_units: f64,
+    /// The sum if the table of the current period is provisioned, if there are events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioned_dollars: Option<f64>,
-    /// What importing the graph costs, once.
+    /// The cost of a million events, on demand and provisioned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub million_events_dollars: Option<[f64; 2]>,
+    /// The cost of importing the follows, once.
     pub import_dollars: f64,
 }
 
-impl Bill {
-    pub fn of(month: &Month, prices: &Prices) -> Self {
-        let groups = [
-            tables(month, prices),
-            history(month, prices),
-            functions(month, prices),
-            queue(month, prices),
-            api(month, prices),
-            watching(month, prices),
-        ];
-        let lines: Vec<_> = groups.into_iter().flatten().collect();
-        let dollars = lines.iter().map(|line| line.dollars).sum();
-        let saved = (month.events.events > 0.0).then(|| saved_by_provisioning(month, prices));
+/// The requests of a month, each kind with its number and its row of the table.
+#[derive(Default)]
+struct Requests(Vec<(f64, Consumed)>);
+
+impl Requests {
+    fn of<const N: usize>(rows: [(f64, &str); N]) -> Self {
+        Self(rows.map(|(number, request)| (number, Consumed::by(request))).into())
+    }
+
+    fn sum(&self, column: impl Fn(&Consumed) -> f64) -> f64 {
+        self.0.iter().map(|(number, each)| number * column(each)).sum()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.sum(|each| each.rounds * ROUND + each.held_ms / 1_000.0)
+    }
+}
+
+/// A month, as the functions see it.
+struct Month<'a> {
+    counts: &'a Counts,
+    assumed: &'a Assumed,
+    /// The writer's work, except for entries and events.
+    commands: Requests,
+    entries: Requests,
+    events: Requests,
+    imported: Requests,
+    folds: Requests,
+    pages: Requests,
+}
+
+impl<'a> Month<'a> {
+    fn of(counts: &'a Counts, assumed: &'a Assumed) -> Self {
+        let Counts { publishes, likes, votes, hits, messages, pages, .. } = *counts;
+        let batches = counts.events / EVENTS;
+        let more = (assumed.payload_bytes - PAYLOAD) / KB;
         Self {
-            fixed_dollars: FixedDollars::of(&lines, prices),
-            lines,
+            counts,
+            assumed,
+            commands: Requests::of([
+                (publishes, "activity.published"),
+                (publishes * more, "a KB more in activity.published"),
+                (counts.follows, "follow.created without entries"),
+                (likes, "like.created of a liked activity"),
+                (counts.tags, "tag.created"),
+                (votes, "vote.cast by a new voter"),
+                (hits, "battle.hit"),
+                (messages, "message.posted"),
+                (messages * more, "a KB more in message.posted"),
+            ]),
+            entries: Requests::of([
+                (counts.entries, "an entry of activity.published"),
+                (counts.backfilled, "an entry of follow.created"),
+            ]),
+            events: Requests::of([(batches, "a hundred events")]),
+            imported: Requests::of([(counts.imported, "follow.created without activities")]),
+            folds: Requests::of([
+                (publishes, "activity.published folded"),
+                (likes, "like.created of a liked activity folded"),
+                (votes, "vote.cast by a new voter folded"),
+                (hits, "battle.hit folded"),
+                (batches, "a hundred events folded"),
+            ]),
+            pages: Requests::of([
+                (pages, "a page with three new records"),
+                (pages * more, "a KB more in a page"),
+                (counts.pages_with_likes, "the likes of a page"),
+                (counts.polls, "a poll"),
+            ]),
+        }
+    }
+
+    /// Messages of the command queue.
+    fn messages(&self) -> f64 {
+        let Counts { publishes, follows, likes, tags, votes, hits, messages, events, .. } =
+            self.counts;
+        publishes + follows + likes + tags + votes + hits + messages + events / EVENTS
+    }
+
+    /// Invocations of the projector, if no change shares its batch.
+    fn invocations(&self) -> f64 {
+        let Counts { publishes, likes, votes, hits, events, .. } = self.counts;
+        publishes + likes + votes + hits + events / EVENTS
+    }
+
+    fn requests(&self) -> f64 {
+        self.counts.pages + self.counts.polls
+    }
+
+    /// A sum over all commands and folds whose rows remain.
+    fn kept(&self, bytes: fn(&Consumed) -> f64) -> f64 {
+        let a_month = self.commands.sum(bytes) + self.folds.sum(bytes);
+        a_month * self.assumed.months + self.imported.sum(bytes)
+    }
+
+    /// Write units of the tables of events.
+    fn event_writes(&self) -> f64 {
+        self.events.sum(|each| each.writes) * (self.assumed.event_bytes / KB).ceil()
+    }
+}
+
+impl Bill {
+    pub fn of(counts: &Counts, assumed: &Assumed, prices: &Prices) -> Self {
+        let month = Month::of(counts, assumed);
+        let lines = lines(&month, prices);
+        let dollars = sum(&lines);
+        let units = |what| {
+            let found = lines.iter().filter(|line| line.service == "DynamoDB" && is_of(line, what));
+            found.map(|line| line.amount * MILLION).sum()
+        };
+        let saved = (counts.events > 0.0).then(|| saved_by_provisioning(&month, prices));
+        let millions = counts.events / MILLION;
+        let only_events = Counts { events: counts.events, ..Counts::default() };
+        let of_events = alone(&only_events, assumed, prices);
+        Self {
+            fixed_dollars: FixedDollars::of(assumed, prices),
             dollars,
+            write_units: units("write units"),
+            read_units: units("read units") + units("scans"),
             provisioned_dollars: saved.map(|saved| dollars - saved),
-            import_dollars: import(&month.import, prices),
+            million_events_dollars: saved
+                .map(|saved| [of_events, of_events - saved].map(|dollars| dollars / millions)),
+            import_dollars: import(&month.imported, counts.imported, prices),
+            lines,
         }
     }
 }
 
-/// What the write units of events cost less if the table of the current period is provisioned. Late events, which go to earlier tables,
-/// are taken for current ones.
-fn saved_by_provisioning(month: &Month, prices: &Prices) -> f64 {
-    let events = &month.events;
-    let on_demand = events.writes / MILLION * prices.dynamodb_million_writes;
-    let provisioned = events.capacity_hours * prices.dynamodb_write_capacity_hour;
-    let measuring = events.series * prices.metric_data_series + prices.alarm_month;
-    on_demand - provisioned - measuring
+impl FixedDollars {
+    fn of(assumed: &Assumed, prices: &Prices) -> Self {
+        let nothing = Counts::default();
+        let nothing = sum(&lines(&Month::of(&nothing, assumed), prices));
+        let history_on = nothing - METRICS * prices.metric_month;
+        let spared = DEPLOYED.alarm_metrics - DEPLOYED.alarm_metrics_without_history;
+        Self { history_on, history_off: history_on - spared * prices.alarm_month }
+    }
+}
+
+/// The cost of these follows while nothing is published.
+fn import(follows: &Requests, number: f64, prices: &Prices) -> f64 {
+    let seconds = follows.seconds() + number * INVOCATION;
+    let sent = MESSAGE * (prices.sqs_million_requests + prices.sqs_million_fair_requests);
+    let millions = follows.sum(|each| each.writes) * prices.dynamodb_million_writes
+        + follows.sum(|each| each.reads) * prices.dynamodb_million_reads
+        + number * (prices.lambda_million_requests + sent);
+    millions / MILLION + seconds * DEPLOYED.writer_memory / KB * prices.lambda_gb_second
+}
+
+/// The cost of these requests beyond that of a month without any.
+fn alone(counts: &Counts, assumed: &Assumed, prices: &Prices) -> f64 {
+    let of = |counts| sum(&lines(&Month::of(counts, assumed), prices));
+    of(counts) - of(&Counts::default())
+}
+
+fn is_of(line: &Line, what: &str) -> bool {
+    line.what.contains(what)
+}
+
+fn sum(lines: &[Line]) -> f64 {
+    lines.iter().map(|line| line.dollars).sum()
+}
+
+/// The saving of a provisioned table of the current period. Late events go to earlier tables, and are counted as current ones.
+fn saved_by_provisioning(month: &Month<'_>, prices: &Prices) -> f64 {
+    let writes = month.event_writes();
+    let on_demand = writes / MILLION * prices.dynamodb_million_writes;
+    let hours = writes / 3_600.0 / CAPACITY_USED;
+    let measuring = CAPACITY_SERIES * prices.metric_data_series + prices.alarm_month;
+    on_demand - hours * prices.dynamodb_write_capacity_hour - measuring
 }
 
 fn line(
@@ -185,165 +334,121 @@ fn gigabytes(bytes: f64) -> (f64, &'static str) {
     (bytes / GB, "GB")
 }
 
-fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
-    let Month { writing, reading, folding, folds, .. } = month;
-    let writes = writing.writes + folding.writes + reading.writes;
-    let kept = month.timeline_bytes + month.ledger_bytes + month.index_bytes;
-    let line = |what, amount, price| line("DynamoDB", what, amount, price);
-    let mut lines = vec![
-        line("write units", millions(writes), prices.dynamodb_million_writes),
-        line("read units, writer", millions(writing.reads), prices.dynamodb_million_reads),
-        line("read units, reader", millions(reading.reads), prices.dynamodb_million_reads),
-        line("storage", gigabytes(kept), prices.dynamodb_gb_month),
-        line(
-            "point-in-time recovery",
-            gigabytes(month.ledger_bytes),
-            prices.dynamodb_recovery_gb_month,
-        ),
-        line("deletes by TTL", millions(writing.entries), 0.0),
-    ];
-    if *folds > 0.0 {
-        let reads = millions(folding.reads);
-        lines.insert(2, line("read units, projector", reads, prices.dynamodb_million_reads));
+fn lines(month: &Month<'_>, prices: &Prices) -> Vec<Line> {
+    let mut lines = tables(month, prices);
+    if month.counts.events > 0.0 {
+        lines.extend(history(month, prices));
     }
+    lines.extend(functions(month, prices));
+    lines.extend(around(month, prices));
     lines
 }
 
-/// The tables of events and their archives, where there are events.
-fn history(month: &Month, prices: &Prices) -> Vec<Line> {
-    let events = &month.events;
-    if events.events == 0.0 {
-        return Vec::new();
-    }
+fn tables(month: &Month<'_>, prices: &Prices) -> Vec<Line> {
+    let Month { commands, entries, events, folds, pages, assumed, .. } = month;
+    let writes = [commands, entries, folds, pages].map(|it| it.sum(|each| each.writes));
+    let reads = [commands, entries, events].map(|it| it.sum(|each| each.reads));
+    let timelines = entries.sum(|each| each.stored_bytes) * assumed.retention_days / DAYS;
+    let stored = timelines + month.kept(|each| each.stored_bytes);
+    let recoverable = month.kept(|each| each.recoverable_bytes);
+    let line = |what, amount, price| line("DynamoDB", what, amount, price);
+    let read = |what, units| line(what, millions(units), prices.dynamodb_million_reads);
+    vec![
+        line("write units", millions(writes.iter().sum()), prices.dynamodb_million_writes),
+        read("read units, writer", reads.iter().sum()),
+        read("read units, projector", folds.sum(|each| each.reads)),
+        read("read units, reader", pages.sum(|each| each.reads)),
+        line("storage", gigabytes(stored), prices.dynamodb_gb_month),
+        line("point-in-time recovery", gigabytes(recoverable), prices.dynamodb_recovery_gb_month),
+    ]
+}
+
+/// The tables of events and their archives, once all that expires has begun to.
+fn history(month: &Month<'_>, prices: &Prices) -> Vec<Line> {
+    let Assumed { event_bytes, event_period, .. } = *month.assumed;
+    let EventSettings { lateness_days, days, archive_days, .. } = EventSettings::default();
+    // On average an event is half of a period old when the period ends.
+    let half = match event_period {
+        PeriodLength::Day => 0.5,
+        PeriodLength::Week => 3.5,
+        PeriodLength::Month => DAYS / 2.0,
+    };
+    let a_day = month.counts.events / DAYS;
+    let stored = |days: u32| gigabytes(a_day * (event_bytes + ITEM) * (half + f64::from(days)));
+    let fresh = stored(lateness_days);
+    let archived = (stored(days.max(lateness_days)).0 - fresh.0, fresh.1);
+    let archives = a_day * event_bytes * ARCHIVE_COMPRESSED * f64::from(archive_days);
+    let scanned = month.counts.events * event_bytes / (4.0 * KB);
     let table = |what, amount, price| line("DynamoDB", what, amount, price);
     vec![
-        table("events, write units", millions(events.writes), prices.dynamodb_million_writes),
-        table("events, scans to archive", millions(events.scans), prices.dynamodb_million_reads),
-        table("events, storage", gigabytes(events.fresh_bytes), prices.dynamodb_gb_month),
-        table("events, recovery", gigabytes(events.fresh_bytes), prices.dynamodb_recovery_gb_month),
         table(
-            "events, storage once archived",
-            gigabytes(events.archived_bytes),
-            prices.dynamodb_infrequent_gb_month,
+            "events, write units",
+            millions(month.event_writes()),
+            prices.dynamodb_million_writes,
         ),
-        line("S3", "archives of events", gigabytes(events.archive_bytes), prices.s3_gb_month),
+        table("events, scans to archive", millions(scanned), prices.dynamodb_million_reads),
+        table("events, storage", fresh, prices.dynamodb_gb_month),
+        table("events, recovery", fresh, prices.dynamodb_recovery_gb_month),
+        table("events, storage once archived", archived, prices.dynamodb_infrequent_gb_month),
+        line("S3", "archives of events", gigabytes(archives), prices.s3_gb_month),
     ]
 }
 
-fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
-    let requests = month.writing.messages + month.pages + month.folds;
-    let messages = month.writing.messages;
-    let [likes, arena, events] =
-        [month.likes.writing, month.arena.writing, month.events.writing].map(|work| work.messages);
-    let shown = messages - likes - arena - events;
-    let writer = seconds(&month.writing, messages) + holds(shown + 2.0 * month.follows);
-    let writer = writer * gb(DEPLOYED.writer_memory);
-    let compressing = month.compressed_bytes * PER_COMPRESSED_BYTE * WHOLE_PROCESSOR;
-    let reader = seconds(&month.reading, month.pages) * gb(DEPLOYED.reader_memory) + compressing;
-    let projector = seconds(&month.folding, month.folds) * gb(DEPLOYED.projector_memory);
-    let line = |what, amount, price| line("Lambda", what, amount, price);
-    let mut lines = vec![
-        line("requests", millions(requests), prices.lambda_million_requests),
-        line("compute, writer", (writer, "GB-second"), prices.lambda_gb_second),
-        line("compute, reader", (reader, "GB-second"), prices.lambda_gb_second),
-    ];
-    if month.folds > 0.0 {
-        let compute = (projector, "GB-second");
-        lines.push(line("compute, projector", compute, prices.lambda_gb_second));
-    }
-    lines
-}
-
-/// Seconds of N invocations, each for one message, though in a burst ten messages share one.
-fn seconds(work: &Work, invocations: f64) -> f64 {
-    work.rounds * ROUND_TRIP + work.entries * PER_ENTRY + invocations * OVERHEAD
-}
-
-/// Seconds that N holds take. There is one after each message that changes what timelines or lists of activities show; a like does not. A
-/// follow has another once the actor is hidden, and if it brings something in a third once everything is there.
-fn holds(number: f64) -> f64 {
-    number * Hold::default().length().as_secs_f64()
-}
-
-fn queue(month: &Month, prices: &Prices) -> Vec<Line> {
-    let line = |what, amount, price| line("SQS", what, amount, price);
-    let requests = requests(&month.writing);
+fn functions(month: &Month<'_>, prices: &Prices) -> Vec<Line> {
+    let Month { commands, entries, events, folds, pages, .. } = month;
+    let [messages, invocations, requests] =
+        [month.messages(), month.invocations(), month.requests()];
+    let writing = commands.seconds() + entries.seconds() + events.seconds();
+    let compute = |what, seconds: f64, number: f64, memory: f64| {
+        let used = (seconds + number * INVOCATION) * memory / KB;
+        line("Lambda", what, (used, "GB-second"), prices.lambda_gb_second)
+    };
     vec![
-        line("requests", millions(requests), prices.sqs_million_requests),
-        line("requests with a group", millions(requests), prices.sqs_million_fair_requests),
-        line("polls of empty queues", millions(2.0 * IDLE_POLLS), prices.sqs_million_requests),
+        line(
+            "Lambda",
+            "requests",
+            millions(messages + invocations + requests),
+            prices.lambda_million_requests,
+        ),
+        compute("compute, writer", writing, messages, DEPLOYED.writer_memory),
+        compute("compute, reader", pages.seconds(), requests, DEPLOYED.reader_memory),
+        compute("compute, projector", folds.seconds(), invocations, DEPLOYED.projector_memory),
     ]
 }
 
-/// Requests for messages that are sent, received and deleted alone; batches of ten cost a tenth.
-fn requests(work: &Work) -> f64 {
-    work.sends + 2.0 * work.messages
-}
-
-fn api(month: &Month, prices: &Prices) -> Vec<Line> {
-    vec![
-        line("API Gateway", "requests", millions(month.pages), prices.http_api_million_requests),
-        line("Data transfer", "answers", gigabytes(month.answered_bytes), prices.transfer_gb),
-    ]
-}
-
-fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
-    let logged = logged(month);
-    let metrics = METRICS + if month.folds > 0.0 { LIKE_METRICS } else { 0.0 };
+/// The queue, the API, and everything that watches.
+fn around(month: &Month<'_>, prices: &Prices) -> Vec<Line> {
+    let (sent, requests) = (millions(MESSAGE * month.messages()), month.requests());
+    let answers = month.pages.sum(|each| each.answer_bytes) + requests * HEADERS;
+    let logs = logged(month);
+    let metrics = METRICS + if month.invocations() > 0.0 { PROJECTED_METRICS } else { 0.0 };
     let Deployed { alarm_metrics, secrets, keys, .. } = DEPLOYED;
-    let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);
     vec![
-        cloudwatch("logs taken in", gigabytes(logged), prices.logs_gb),
-        cloudwatch("logs kept", gigabytes(logged * COMPRESSED), prices.logs_gb_month),
-        cloudwatch("alarms", (alarm_metrics, "metric"), prices.alarm_month),
-        cloudwatch("metrics", (metrics, "metric"), prices.metric_month),
-        cloudwatch("dashboard", (1.0, "dashboard"), prices.dashboard_month),
+        line("SQS", "requests", sent, prices.sqs_million_requests),
+        line("SQS", "requests with a group", sent, prices.sqs_million_fair_requests),
+        line("SQS", "polls of empty queues", millions(IDLE_POLLS), prices.sqs_million_requests),
+        line("API Gateway", "requests", millions(requests), prices.http_api_million_requests),
+        line("Data transfer", "answers", gigabytes(answers), prices.transfer_gb),
+        line("CloudWatch", "logs taken in", gigabytes(logs), prices.logs_gb),
+        line("CloudWatch", "logs kept", gigabytes(logs * LOGS_COMPRESSED), prices.logs_gb_month),
+        line("CloudWatch", "alarms", (alarm_metrics, "metric"), prices.alarm_month),
+        line("CloudWatch", "metrics", (metrics, "metric"), prices.metric_month),
+        line("CloudWatch", "dashboard", (1.0, "dashboard"), prices.dashboard_month),
         line("Secrets Manager", "secrets", (secrets, "secret"), prices.secret_month),
         line("KMS", "keys", (keys, "key"), prices.key_month),
     ]
 }
 
-/// Bytes of all logs. Lambda itself writes of invocations that failed only (`SystemLogLevel` in the template).
-fn logged(month: &Month) -> f64 {
-    let Month { writing, pages, folds, .. } = month;
-    let writer = writing.messages * (WRITER_LINE + WRITER_METRICS + ADDED);
-    let lines = pages / DEPLOYED.log_one_in * READER_LINE;
-    let metrics = metric_lines(month) * (READER_METRICS + ADDED) + pages * READER_METRICS_PAGE;
-    let projector = folds * (PROJECTOR_METRICS + ADDED);
-    writer + projector + lines + metrics + pages * access_line(month.subject)
-}
-
-/// Lines of metrics that readers write: one for as many pages as there is room for, and one for what each reader has
-/// gathered when its window ends.
-fn metric_lines(month: &Month) -> f64 {
-    let span = DAYS * 86_400.0;
-    let at_once = seconds(&month.reading, month.pages) / span;
-    let readers = (BURST * at_once).ceil();
-    let windows = readers * span / METRICS_WINDOW.as_secs_f64();
-    (month.pages / METRICS_PAGES as f64 + windows).min(month.pages)
-}
-
-/// Bytes of a line in API Gateway's log, by the template's format.
-fn access_line(subject: f64) -> f64 {
-    let lengths = ACCESS.into_iter().chain([("$context.authorizer.claims.sub", subject)]);
-    let grown = lengths.map(|(variable, length)| length - variable.len() as f64);
-    DEPLOYED.access_line.len() as f64 + grown.sum::<f64>()
-}
-
-fn import(work: &Work, prices: &Prices) -> f64 {
-    // Each message is a follow that brings nothing in.
-    let seconds = seconds(work, work.messages) + holds(2.0 * work.messages);
-    let compute = seconds * gb(DEPLOYED.writer_memory) * prices.lambda_gb_second;
-    let per_request = prices.sqs_million_requests + prices.sqs_million_fair_requests;
-    let millions = work.writes * prices.dynamodb_million_writes
-        + work.reads * prices.dynamodb_million_reads
-        + work.messages * prices.lambda_million_requests
-        + requests(work) * per_request;
-    compute + millions / MILLION
-}
-
-fn gb(megabytes: f64) -> f64 {
-    megabytes / 1024.0
+/// Bytes of all logs. Lambda itself logs failed invocations only (`SystemLogLevel` in the template).
+fn logged(month: &Month<'_>) -> f64 {
+    let requests = month.requests();
+    let windows = DAYS * 86_400.0 / METRICS_WINDOW.as_secs_f64();
+    let metric_lines = (requests / METRICS_PAGES as f64 + windows).min(requests);
+    let page = READER_LINE / DEPLOYED.log_one_in + READER_METRICS_PAGE + DEPLOYED.access_line;
+    month.messages() * (WRITER_LINE + WRITER_METRICS + ADDED)
+        + month.invocations() * (PROJECTOR_METRICS + ADDED)
+        + metric_lines * (READER_METRICS + ADDED)
+        + requests * page
 }
 
 #[cfg(test)]
@@ -351,8 +456,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_access_log_is_as_long_as_one_that_was_seen() {
-        let line = r#"{"requestId":"JKJaXmPLvHcESHA=","subject":"bob","status":"200","error":"-","latency":"12"}"#;
-        assert_eq!(access_line(3.0), line.len() as f64);
+    fn every_request_of_a_bill_has_a_row() {
+        let counts = Counts::default();
+        let assumed = Assumed {
+            payload_bytes: 0.0,
+            retention_days: 0.0,
+            months: 0.0,
+            event_bytes: 0.0,
+            event_period: PeriodLength::Day,
+        };
+        let Month { commands, entries, events, imported, folds, pages, .. } =
+            Month::of(&counts, &assumed);
+        for (_, row) in [commands, entries, events, imported, folds, pages].map(|it| it.0).concat()
+        {
+            assert_ne!(row, Consumed::default());
+        }
     }
 }
