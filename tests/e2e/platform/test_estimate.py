@@ -1,5 +1,6 @@
-"""`nagare estimate`: units as they are counted by hand, times prices; tests/functions/platform/units/mod.rs compares them with the tables'."""
+"""`nagare estimate`: counts, times the measured table of units, times prices."""
 
+import csv
 import gzip
 import json
 import re
@@ -37,32 +38,37 @@ def bill(done):
     return found, {(line["service"], line["what"]): line for line in found["lines"]}
 
 
+def units(*requests):
+    """The write units and the read units of rows of the table."""
+    with (ROOT / "tools/operator/src/cost/units.csv").open(encoding="utf-8") as table:
+        rows = {row["request"]: row for row in csv.DictReader(table)}
+    return [sum(float(rows[name][column]) * number for name, number in requests) for column in ("write_units", "read_units")]
+
+
 def test_a_graph_and_its_posts(estimate, files):
     found, lines = bill(estimate(*files, "--json"))
-    # Four claims, records, outbox rows, rows of their kind and facts, and seven entries; the followers of each, and for those who have any
-    # the record and the followers again; who was tagged before, and whether anybody likes what is published. Every day of the
-    # month.
-    assert (found["write_units"], found["read_units"]) == (30 * (4 * 5 + 7), 30 * (4 + 3 * 2 + 4 + 4))
+    # Four posts and seven entries, every day of the month.
+    writes, reads = units(("activity.published", 4), ("activity.published folded", 4), ("an entry of activity.published", 7))
+    assert (found["write_units"], found["read_units"]) == pytest.approx((30 * writes, 30 * reads))
     assert (found["publishes"], found["entries"], found["pages"]) == (120, 210, 0)
-    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 27 * 0.625 / MILLION)
+    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * writes * 0.625 / MILLION)
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(2 * 120 / MILLION)
     assert found["dollars"] == pytest.approx(sum(line["dollars"] for line in found["lines"]))
     assert all(line["dollars"] == pytest.approx(line["amount"] * line["price"]) for line in found["lines"])
-    # The actor is hidden, the edge, its line in the index and its row in the follower's list are written, the actor is
-    # shown; who is hidden, the edge and an outbox are asked for; each follow is sent, received and deleted.
-    import_units = 4 * (5 * 0.625 + 3 * 0.125 + 0.2 + 3 * 0.5) / MILLION
-    # What the writers take for it, most of which is waiting, is no more than that again.
+    # Each of four follows is sent, received and deleted.
+    writes, reads = units(("follow.created without activities", 4))
+    import_units = (writes * 0.625 + reads * 0.125 + 4 * (0.2 + 3 * 0.5)) / MILLION
+    # Waiting makes up the rest.
     assert import_units < found["import_dollars"] < import_units * 2
 
 
 @pytest.mark.parametrize("period, half", [("day", 0.5), ("week", 3.5), ("month", 15)])
 def test_events(estimate, period, half):
-    """A hundred million a month of 600 bytes: a unit each, and 700 bytes stored for as long as their tables are there."""
+    """A hundred million a month of 600 bytes: a unit each, and 700 bytes stored for as long as their tables exist."""
     daily, gb = 100 * MILLION / 30, 1024**3
     options = ["--deliveries-per-day", 0, "--events-per-day", daily, "--event-bytes", 600, "--event-period", period]
     found, lines = bill(estimate(*options, "--json"))
-    # A hundred are folded at once, into as many customers, their name and the witness of the period.
-    folding = 102 * MILLION
+    folding = units(("a hundred events folded", MILLION))[0]
     assert found["write_units"] == pytest.approx(100 * MILLION + folding)
     assert lines["DynamoDB", "write units"]["amount"] == pytest.approx(folding / MILLION)
     amounts = {what: lines[service, what]["amount"] for service, what in lines if "event" in what}
@@ -79,8 +85,6 @@ def test_events(estimate, period, half):
     assert found["dollars"] - found["provisioned_dollars"] == pytest.approx(saved)
     each, provisioned = found["million_events_dollars"]
     assert each - provisioned == pytest.approx(saved / 100)
-    by_customer = bill(estimate(*options, "--events-per-customer", 20, "--json"))[0]
-    assert by_customer["write_units"] == pytest.approx(100 * MILLION + 7 * MILLION)
     without, lines = bill(estimate("--deliveries-per-day", 1, "--json"))
     assert ("S3", "archives of events") not in lines
     assert "provisioned_dollars" not in without and "million_events_dollars" not in without
@@ -90,21 +94,21 @@ def test_so_many_a_day(estimate):
     rates = ["--deliveries-per-day", 1_000_000, "--followers-per-publish", 500, "--reads-per-day", 200_000]
     found, lines = bill(estimate(*rates, "--json"))
     assert (found["publishes"], found["entries"], found["pages"]) == (60_000, 30 * MILLION, 6 * MILLION)
-    # Twenty activities and the one beyond, most of whose records are kept: a query, who is hidden, what has changed.
-    assert lines["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * (1 + 2 + 2.5))
-    _, cold = bill(estimate(*rates, "--records-per-read", 21, "--json"))
-    assert cold["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * (1 + 2 + 21))
-    # The entries, five rows of each activity, and that its fan-out has ended: each has more than a hundred followers.
-    assert found["write_units"] == 30 * MILLION + 6 * 60_000
+    page = units(("a page with three new records", 1))[1]
+    assert lines["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * page)
+    assert found["write_units"] == pytest.approx(units(("an entry of activity.published", 30 * MILLION), ("activity.published", 60_000))[0])
     assert lines["API Gateway", "requests"]["dollars"] == pytest.approx(6.0)
-    _, polls = bill(estimate(*rates, "--activities-per-read", 0, "--json"))
-    assert polls["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6)
-    mix = ["--polls-per-day", 1_800_000, "--likes-share", 0.5, "--shared-reads-per-day", 200_000, "--cached-share", 0.9]
-    found, mixed = bill(estimate(*rates, *mix, "--json"))
-    assert found["pages"] == pytest.approx((6 + 54 + 0.6) * MILLION)
-    # Half a unit for each of twenty counts, three for the viewer's own likes, and one for what is counted of them.
-    likes = (mixed["DynamoDB", "read units, reader"]["amount"] - 6.6 * (1 + 2 + 2.5) - 54) / 3
-    assert likes == pytest.approx(10 + 3 + 1)
+    _, mixed = bill(estimate(*rates, "--polls-per-day", 1_800_000, "--likes-share", 0.5, "--json"))
+    poll, likes = units(("a poll", 54))[1], units(("the likes of a page", 3))[1]
+    assert mixed["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * page + poll + likes)
+
+
+def test_larger_payloads(estimate):
+    rates = ["--deliveries-per-day", 1_000_000, "--reads-per-day", 200_000]
+    small, large = [bill(estimate(*rates, "--payload-bytes", 200 + kilobytes * 1024, "--json")) for kilobytes in (0, 2)]
+    assert large[0]["write_units"] - small[0]["write_units"] == pytest.approx(units(("a KB more in activity.published", 2 * small[0]["publishes"]))[0])
+    answers = [lines["Data transfer", "answers"]["amount"] for _, lines in (small, large)]
+    assert answers[1] > 4 * answers[0]
 
 
 def test_the_readme_quotes_what_is_printed(estimate):
@@ -115,72 +119,27 @@ def test_the_readme_quotes_what_is_printed(estimate):
     assert f"{found['dollars']:.2f}" == quoted
 
 
-def test_likes(estimate):
-    rates = ["--deliveries-per-day", 0]
-    without, lines = bill(estimate(*rates, "--json"))
-    assert "likes" not in without and ("Lambda", "compute, projector") not in lines
-    likes = ["--likes-per-day", 1_000_000, "--undos-per-day", 100_000]
-    found, lines = bill(estimate(*rates, *likes, "--json"))
-    assert found["likes"] == 33 * MILLION
-    # The row and its place in the viewer's list; for a like the view and the inbox of who is told of it, in a transaction; for an undo the view alone;
-    # and what the view counts of each of them.
-    assert (found["write_units"], found["read_units"]) == ((2 * 33 + 30 * 4 + 3 + 33) * MILLION, (30 * 2 + 3) * MILLION)
-    assert lines["DynamoDB", "read units, projector"]["amount"] == pytest.approx(63)
-    # The writer's invocation and the projector's.
-    assert lines["Lambda", "requests"]["amount"] == pytest.approx(66)
-    # A call and what an invocation costs anyway: no timeline shows a like, so no hold follows it.
-    assert lines["Lambda", "compute, writer"]["amount"] == pytest.approx((33 * 0.007 + 30 * 0.0005) * MILLION * 1769 / 1024)
-    # Rows of all months are kept, and their places in lists.
-    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 196 + 100 + 136) / 2**30, rel=0.05)
-    storm, _ = bill(estimate(*rates, *likes, "--likes-per-fold", 100, "--json"))
-    assert storm["write_units"] == pytest.approx((2 * 33 + 1.23 + 33) * MILLION)
-    assert ", 33,000,000 likes and undos.\n" in estimate(*rates, *likes).stdout
-
-
-def test_tags(estimate):
-    rates = ["--deliveries-per-day", 0]
-    without, _ = bill(estimate(*rates, "--json"))
-    assert "tags" not in without
-    found, lines = bill(estimate(*rates, "--tags-per-day", 1_000_000, "--json"))
-    # The tag and the listing; whose the activity is.
-    assert (found["tags"], found["write_units"], found["read_units"]) == (30 * MILLION, 60 * MILLION, 30 * MILLION)
-    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (2 * 100 + 209) / 2**30, rel=0.05)
-    assert ", 30,000,000 tags.\n" in estimate(*rates, "--tags-per-day", 1_000_000).stdout
-
-
-def test_votes_and_hits(estimate):
-    rates = ["--deliveries-per-day", 0]
-    without, _ = bill(estimate(*rates, "--json"))
-    assert "votes" not in without and "hits" not in without
-    games = ["--votes-per-day", 1_000_000, "--hits-per-day", 2_000_000]
-    found, lines = bill(estimate(*rates, *games, "--json"))
-    assert (found["votes"], found["hits"], found["read_units"]) == (30 * MILLION, 60 * MILLION, (30 + 60 * 3) * MILLION)
-    # The rows; the view of the poll, and what it counts of a voter; that of the battle with its log, in a transaction, then the hit's number and its viewer's
-    # share, and the view once more, which says that they are written.
-    assert found["write_units"] == pytest.approx((30 + 60 + 2 * 30 + 60 * 7) * MILLION, rel=0.05)
-    assert lines["Lambda", "requests"]["amount"] == pytest.approx(2 * 90)
-    storm, _ = bill(estimate(*rates, *games, "--votes-per-fold", 500, "--hits-per-fold", 500, "--json"))
-    # Each of 500 hits has its number, and 200 viewers their share.
-    assert storm["write_units"] == pytest.approx((30 + 60 + 30 + 60 * 1.4) * MILLION, rel=0.1)
-    assert ", 30,000,000 votes, 60,000,000 hits.\n" in estimate(*rates, *games).stdout
-
-
-def test_callers_who_do_not_accept_gzip(estimate):
-    def answers(share, per_page=20):
-        rates = ["--deliveries-per-day", 1000, "--reads-per-day", 1_000_000, "--activities-per-read", per_page]
-        _, lines = bill(estimate(*rates, "--gzip-share", share, "--json"))
-        return lines["Data transfer", "answers"]["amount"]
-
-    assert answers(1) < answers(0) / 2
-    assert answers(0.5) == pytest.approx((answers(0) + answers(1)) / 2)
-    # A page without activities is too short to be compressed.
-    assert answers(1, per_page=0) == answers(0, per_page=0)
+@pytest.mark.parametrize("option, command, fold", [
+    ("likes", "like.created of a liked activity", "like.created of a liked activity folded"), ("tags", "tag.created", None),
+    ("votes", "vote.cast by a new voter", "vote.cast by a new voter folded"), ("hits", "battle.hit", "battle.hit folded"),
+    ("messages", "message.posted", None),
+])
+def test_commands(estimate, option, command, fold):
+    options = ["--deliveries-per-day", 0, f"--{option}-per-day", 1_000_000]
+    found, lines = bill(estimate(*options, "--json"))
+    number = 30 * MILLION
+    assert found[option] == number
+    assert [found["write_units"], found["read_units"]] == pytest.approx(units(*[(name, number) for name in (command, fold) if name]))
+    # The writer's invocation, and the projector's.
+    assert lines["Lambda", "requests"]["amount"] == pytest.approx(60 if fold else 30)
+    assert lines["DynamoDB", "storage"]["amount"] > 12 * number * 100 / 2**30
+    assert f", 30,000,000 {option}.\n" in estimate(*options).stdout
 
 
 def test_what_is_printed_for_people_is_the_same(estimate, files):
     found, lines = bill(estimate(*files, "--reads-per-day", 5e6, "--json"))
     text = estimate(*files, "--reads-per-day", 5e6).stdout
-    assert text.startswith("A month: 120 publishes, 210 entries, 0 new follows, 150,000,000 pages read.\n")
+    assert text.startswith("A month: 120 publishes, 210 entries, 0 new follows, 150,000,000 pages.\n")
     table = text.split("\n\n")[1].splitlines()[1:]
     printed = {tuple(part.strip() for part in (row[:16], row[16:40])): row.split()[-1] for row in table[: len(lines)]}
     assert printed == {name: f"{line['dollars']:.2f}" for name, line in lines.items()}
@@ -204,7 +163,7 @@ def test_other_prices(estimate, files, tmp_path):
     prices = tmp_path / "prices.json"
     prices.write_text('{"dynamodb_million_writes": 1000000}')
     found, lines = bill(estimate(*files, "--prices", prices, "--json"))
-    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 27)
+    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * units(("activity.published", 4), ("an entry of activity.published", 7))[0])
     assert (found["prices"]["dynamodb_million_writes"], found["prices"]["dynamodb_million_reads"]) == (1_000_000, 0.125)
     prices.write_text('{"dynamodb_milion_writes": 1}')
     assert "dynamodb_milion_writes" in estimate(*files, "--prices", prices, code=2).stderr
@@ -215,8 +174,7 @@ def test_other_prices(estimate, files, tmp_path):
     [
         [], ["--deliveries-per-day", -1], ["--deliveries-per-day", "nan"], ["--deliveries-per-day", 1, "--followers-per-publish", 0],
         ["--followers-csv", "f.csv"], ["--deliveries-per-day", 1, "--prices", "nowhere.json"],
-        ["--deliveries-per-day", 1, "--gzip-share", 1.5], ["--deliveries-per-day", 1, "--likes-per-fold", 0],
-        ["--deliveries-per-day", 1, "--votes-per-fold", 1001], ["--deliveries-per-day", 1, "--hits-per-fold", 0],
+        ["--deliveries-per-day", 1, "--likes-share", 1.5], ["--deliveries-per-day", 1, "--payload-bytes", 4097],
         ["--followers-csv", "nowhere.csv", "--posts-csv", "nowhere.csv"],
     ],
 )

@@ -108,7 +108,7 @@ enum Subcommands {
     /// Run the local stack in one process.
     ///
     /// Tables, queues, the functions, the HTTP API and the console.
-    Up(up::Up),
+    Up(Box<up::Up>),
     /// End a local stack that runs.
     Down(down::Down),
     /// Show which stack it is, whether it answers, and what waits.
@@ -285,7 +285,7 @@ impl Cli {
     /// [`Failure`] says what to tell the user, and the exit code.
     pub async fn run(self) -> Result<(), Failure> {
         call_timeout::choose()?;
-        let command = self.command.unwrap_or_else(|| Subcommands::Up(up::Up::sample()));
+        let command = self.command.unwrap_or_else(|| Subcommands::Up(Box::new(up::Up::sample())));
         if command.has_a_stack() {
             clock::go_by_stack().await;
         }

@@ -28,11 +28,11 @@ pub struct Consumed {
 }
 
 impl Consumed {
-    /// The row of a request. A request without a row consumes nothing.
+    /// The row of a request. The rounds of a request without a row are not a number.
     pub fn by(request: &str) -> Self {
         let mut lines = TABLE.lines().filter_map(|line| line.split_once(','));
         let (_, columns) = lines.find(|(name, _)| *name == request).unwrap_or_default();
-        let mut numbers = columns.split(',').map(|number| number.parse().unwrap_or_default());
+        let mut numbers = columns.split(',').map(|number| number.parse().unwrap_or(f64::NAN));
         let mut next = || numbers.next().unwrap_or_default();
         Self {
             rounds: next(),
