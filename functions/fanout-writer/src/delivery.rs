@@ -63,7 +63,11 @@ impl Delivery {
     }
 
     /// The delivery of a message. `first` is its origin, if it went back as it came.
-    pub(crate) fn of(message: &SqsMessage, first: Option<Origin>, hard_deadline: Deadline) -> Self {
+    pub(crate) fn new(
+        message: &SqsMessage,
+        first: Option<Origin>,
+        hard_deadline: Deadline,
+    ) -> Self {
         let (receives, redelivered) = (receive_count(message), Self::is_again(message));
         let former = message.message_attributes.get(ORIGIN);
         let redriven = former.is_some();

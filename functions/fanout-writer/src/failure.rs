@@ -101,16 +101,7 @@ impl Failure {
         match self {
             Self::Dynamo(error) => error.is_refusal(),
             Self::Queue(error) => matches!(error, SendError::Refused { .. }),
-            Self::Bus(_)
-            | Self::Command(_)
-            | Self::Conflict(_)
-            | Self::Taken { .. }
-            | Self::Full { .. }
-            | Self::EventTooLate { .. }
-            | Self::NotMade(_)
-            | Self::EventConflict { .. }
-            | Self::HistoryOff
-            | Self::TooManyDefinitions(_) => false,
+            _ => false,
         }
     }
 

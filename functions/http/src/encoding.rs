@@ -27,8 +27,7 @@ pub struct Accepted {
 
 impl Accepted {
     /// Reads the headers of a request.
-    #[must_use]
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub fn from_headers(headers: &HeaderMap) -> Self {
         let (mut gzip, mut identity, mut any) = (None, None, None);
         let values =
             headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());

@@ -46,7 +46,7 @@ impl Shareable {
 
 impl Answer {
     fn into_response(self, requested: &HeaderMap, caching: Caching) -> ApiGatewayV2httpResponse {
-        let compressed = Accepted::of(requested).compressed(&self.body);
+        let compressed = Accepted::from_headers(requested).compressed(&self.body);
         let mut response = json(200, "application/json", caching, self.body);
         if let Some(bytes) = compressed {
             response.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));

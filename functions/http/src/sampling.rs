@@ -19,7 +19,12 @@ impl LogSampling {
     /// The number of requests that the line of this one represents; `None` if it has no line. A request that failed, took a second or has no
     /// id represents itself.
     #[must_use]
-    pub fn of(self, is_smooth: bool, took: Duration, request_id: Option<&str>) -> Option<u32> {
+    pub fn requests_per_line(
+        self,
+        is_smooth: bool,
+        took: Duration,
+        request_id: Option<&str>,
+    ) -> Option<u32> {
         match request_id.filter(|_| is_smooth && took < SLOW) {
             Some(id) => self.of_id(id),
             None => Some(1),

@@ -37,8 +37,7 @@ pub struct Outcome<S> {
 
 impl<S> Outcome<S> {
     /// Of changes about which nothing is known yet.
-    #[must_use]
-    pub fn of(subject: S, changes: &[&Change]) -> Self {
+    pub fn new(subject: S, changes: &[&Change]) -> Self {
         let first = changes.iter().map(|change| change.sequence).min();
         let (changes, unfolded) = (changes.len(), Vec::new());
         Self {

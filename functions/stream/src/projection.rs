@@ -38,10 +38,7 @@ pub struct Projection {
 
 impl Projection {
     /// Builds a projection from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let Environment { variables, metrics, clock, .. } = environment;
         let secrets = variables.secrets(env::INTERNAL_SECRETS)?;
         Ok(Self {

@@ -59,7 +59,7 @@ impl<'a> NotificationItem<'a> {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     cx.caller.may_read(&viewer)?;
-    let parameters = Parameters::of(cx.event, &["limit", "cursor", "state"])?;
+    let parameters = Parameters::parse(cx.event, &["limit", "cursor", "state"])?;
     let list = List::new(cx, "notifications", &viewer);
     let (position, limit) = list.page_of(&parameters, read)?;
     let (only, after) = position.unzip();

@@ -61,7 +61,7 @@ impl InternalSeal {
         match command.is_internal() {
             false => body,
             true => {
-                let seal = URL_SAFE_NO_PAD.encode(self.commands.of(&[body.as_bytes()]));
+                let seal = URL_SAFE_NO_PAD.encode(self.commands.sign(&[body.as_bytes()]));
                 format!("{{\"type\":\"{INTERNAL}\",\"seal\":\"{seal}\",\"command\":{body}}}")
             }
         }
@@ -79,7 +79,7 @@ impl InternalSeal {
     /// The origin of a message that goes back with this body, sealed.
     #[must_use]
     pub fn to_origin(&self, origin: &Origin, body: &str) -> String {
-        let seal = self.origins.of(&pieces(origin.as_str(), body));
+        let seal = self.origins.sign(&pieces(origin.as_str(), body));
         format!("{}{origin}", URL_SAFE_NO_PAD.encode(seal))
     }
 

@@ -31,7 +31,7 @@ impl Environment {
         Self {
             dynamo: Dynamo::new(aws_sdk_dynamodb::Client::new(&config)),
             sqs: aws_sdk_sqs::Client::new(&config),
-            services: Services::of(&config),
+            services: Services::from_config(&config),
             metrics: Metrics::to(std::io::stdout(), &variables.stage()),
             clock: Clock::system(),
             variables,

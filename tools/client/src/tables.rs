@@ -69,8 +69,7 @@ impl Tables {
     }
 
     /// Tables of a client that has other limits or leases.
-    #[must_use]
-    pub fn of(dynamo: Dynamo, names: &TableNames) -> Self {
+    pub fn with_dynamo(dynamo: Dynamo, names: &TableNames) -> Self {
         Self::over(dynamo, names, IN_FLIGHT)
     }
 

@@ -121,7 +121,7 @@ where
             clock: Clock::system(),
             cors: Cors::default(),
             posts: &[],
-            bodies: Intake::of(event_intake::MOST_BYTES),
+            bodies: Intake::up_to(event_intake::MOST_BYTES),
         }
     }
 

@@ -38,7 +38,7 @@ impl Answered<'_> {
     /// Its line; `None` if sampling leaves it out.
     pub(super) fn line(&self, sampling: LogSampling) -> Option<RequestLine<'_>> {
         let request_id = self.event.request_context.request_id.as_deref();
-        let sampled = sampling.of(self.is_smooth(), self.took, request_id)?;
+        let sampled = sampling.requests_per_line(self.is_smooth(), self.took, request_id)?;
         let line = RequestLine {
             request_id,
             path: self.path,

@@ -31,8 +31,7 @@ pub struct ArchivedObject {
 }
 
 impl ArchivedObject {
-    #[must_use]
-    pub fn of(
+    pub fn new(
         tenant: &TenantId,
         period: Period,
         (segment, chunk): (u32, u32),

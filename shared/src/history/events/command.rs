@@ -48,7 +48,7 @@ pub struct SentEvent {
 }
 
 impl Event {
-    fn of(members: &Members<'_>) -> Result<Self, CommandError> {
+    fn from_members(members: &Members<'_>) -> Result<Self, CommandError> {
         Self::of_tenant(members.parsed("tenant_id", TenantId::new)?, members)
     }
 
@@ -101,7 +101,7 @@ impl CommandPayload for EventRecorded {
         &["tenant_id", "customer_id", "event_id", "name", "at", "properties"];
 
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        Event::of(members).map(Self)
+        Event::from_members(members).map(Self)
     }
 
     fn write(&self, body: Body) -> Body {
@@ -168,8 +168,7 @@ fn is_event(members: &Members<'_>) -> Result<(), CommandError> {
 
 impl EventsRecorded {
     /// Several events of one tenant: at most [`MOST_EVENTS`], and not none.
-    #[must_use]
-    pub fn of(tenant_id: TenantId, events: Vec<SentEvent>) -> Self {
+    pub fn new(tenant_id: TenantId, events: Vec<SentEvent>) -> Self {
         Self { tenant_id: Some(tenant_id), events }
     }
 }
@@ -216,7 +215,7 @@ impl SentEvent {
         let tenant = read.as_ref().ok().and_then(|it| it.parsed("tenant_id", TenantId::new).ok());
         let event = read.and_then(|members| {
             is_event(&members)?;
-            Event::of(&members)
+            Event::from_members(&members)
         });
         (Self { json: json.to_owned(), event }, tenant)
     }

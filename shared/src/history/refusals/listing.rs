@@ -132,6 +132,6 @@ fn first_day(now: Timestamp) -> Period {
 fn day_and_reason(row: &Row<'_>) -> Result<(Period, RefusalReason), DynamoError> {
     let mut parts = row.text("sk")?.split('#');
     let day = parts.next().and_then(|day| day.parse().ok());
-    let reason = parts.next().and_then(RefusalReason::of);
+    let reason = parts.next().and_then(RefusalReason::parse);
     day.zip(reason).ok_or_else(|| row.corrupt("sk", "a day and the reason of a refusal"))
 }

@@ -112,7 +112,7 @@ impl CustomerSummary {
 
     /// Counts an event: a recount, which no view has anything to do with.
     pub fn count(&mut self, name: &EventName, at: Timestamp) {
-        let one = NameTally::of(at);
+        let one = NameTally::one(at);
         self.total = NameTally::sum(self.total.into_iter().chain([one]));
         let tally = self.names.get(name).copied();
         self.names.extend(

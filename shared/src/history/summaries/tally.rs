@@ -19,8 +19,7 @@ pub struct NameTally {
 }
 
 impl NameTally {
-    #[must_use]
-    pub fn of(at: Timestamp) -> Self {
+    pub fn one(at: Timestamp) -> Self {
         Self { count: 1, first_at: at, last_at: at }
     }
 

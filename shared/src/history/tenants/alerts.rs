@@ -87,7 +87,7 @@ pub struct Alerts {
 
 impl Alert {
     /// The alert of a rule that counts about a customer, for a period or for all time.
-    pub(super) fn of(
+    pub(super) fn new(
         rule: &RuleDefinition,
         (customer, life): (&Customer, u64),
         period: Option<Period>,

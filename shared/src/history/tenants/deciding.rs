@@ -109,7 +109,7 @@ impl Rules {
         tenant: &TenantId,
         names: &BTreeSet<EventName>,
     ) -> Result<Vec<RuleDefinition>, DynamoError> {
-        let mut rules = Definitions::new(&self.ledger).of(tenant).await?.rules;
+        let mut rules = Definitions::new(&self.ledger).in_force(tenant).await?.rules;
         rules.retain(|rule| rule.counts_one_of(names));
         Ok(rules)
     }
@@ -187,7 +187,7 @@ impl Rules {
                 version: there.as_ref().map_or(0, |there| there.version) + 1,
             };
             let of =
-                |period: &&Option<Period>| Alert::of(rule, (&on.customer, on.life), **period, now);
+                |period: &&Option<Period>| Alert::new(rule, (&on.customer, on.life), **period, now);
             let alerts: Vec<_> = due.iter().map(of).collect();
             let new = alerts.iter().filter(|alert| !put_before.contains_key(&alert.alert_id));
             match self.put(rule, on, there.as_ref(), &next, new).await {
@@ -267,7 +267,7 @@ impl Rules {
         set: &AwardedAlerts,
     ) -> Result<Option<AwardedAlerts>, DecideError> {
         let (table, tenant) = (self.ledger.table(), &on.customer.tenant_id);
-        let of = |day: &u32| Alert::of(rule, (&on.customer, on.life), set.period(*day), rule.at);
+        let of = |day: &u32| Alert::new(rule, (&on.customer, on.life), set.period(*day), rule.at);
         let unsent: Vec<_> = set.unsent.iter().map(of).collect();
         let ids: Vec<_> = unsent.iter().map(|alert| alert.alert_id.clone()).collect();
         let put = Alerts::new(&self.ledger).put_before(tenant, &ids, on.life).await?;

@@ -114,8 +114,7 @@ impl Definitions {
         Self { ledger: ledger.clone() }
     }
 
-    /// The definitions of a tenant that are in force.
-    pub async fn of(&self, tenant: &TenantId) -> Result<InForce, DynamoError> {
+    pub async fn in_force(&self, tenant: &TenantId) -> Result<InForce, DynamoError> {
         let mut in_force = InForce::default();
         for row in self.rows(tenant).await? {
             match read(&row)? {

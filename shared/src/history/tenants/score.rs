@@ -92,13 +92,13 @@ impl Score {
     #[must_use]
     pub(super) fn stored(json: &str) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Stored<'a> {
+        struct StoredFormula<'a> {
             base: i64,
             #[serde(borrow)]
             measures: &'a serde_json::value::RawValue,
             alert_below: Option<u8>,
         }
-        let it: Stored<'_> = serde_json::from_str(json).ok()?;
+        let it: StoredFormula<'_> = serde_json::from_str(json).ok()?;
         let below = it.alert_below.map(|below| below.to_string());
         Self::parse(&it.base.to_string(), it.measures.get(), below.as_deref()).ok()
     }

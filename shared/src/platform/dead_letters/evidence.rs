@@ -69,7 +69,7 @@ impl LetterSeal {
         let value = |name: &'static str| {
             attributes.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str())
         };
-        let seal = self.with_pieces(body, value, |pieces| hex(&self.0.of(pieces)));
+        let seal = self.with_pieces(body, value, |pieces| hex(&self.0.sign(pieces)));
         attributes.push((SEAL, seal));
         attributes
     }

@@ -66,12 +66,6 @@ impl Limits {
     pub const fn max_transaction_bytes(&self) -> usize {
         self.transaction_bytes / 2
     }
-
-    /// The most bytes of an expression.
-    #[must_use]
-    pub const fn max_expression_bytes(&self) -> usize {
-        self.expression_bytes / 2
-    }
 }
 
 impl Default for Limits {

@@ -106,7 +106,7 @@ impl PacedTable {
     /// and do not affect the pace of the table.
     #[must_use]
     pub fn for_partition(&self, key: &str) -> Self {
-        let pacer = self.partition_pacers.of(key, self.most_in_flight);
+        let pacer = self.partition_pacers.pacer(key, self.most_in_flight);
         Self { pacer, share: FairShare::default(), ..self.clone() }
     }
 
@@ -318,7 +318,7 @@ fn are_distinct<'a, I: BatchItem<'a>>(writes: &[I]) -> bool {
 struct PartitionPacers(Mutex<HashMap<String, WeakPacer>>);
 
 impl PartitionPacers {
-    fn of(&self, key: &str, most_in_flight: usize) -> Pacer {
+    fn pacer(&self, key: &str, most_in_flight: usize) -> Pacer {
         let mut pacers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pacer) = pacers.get(key).and_then(WeakPacer::upgrade) {
             return pacer;

@@ -69,7 +69,7 @@ impl Table {
                 None => ("Scan", None),
             };
             let (segment, segments) = query.segment.unzip();
-            let body = Request::of(self.name())
+            let body = Request::to_table(self.name())
                 .maybe("IndexName", query.index)
                 .maybe("KeyConditionExpression", query.keys)
                 .maybe("FilterExpression", query.filter)

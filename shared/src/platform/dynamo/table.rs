@@ -167,7 +167,8 @@ impl Table {
             item: Option<AnsweredItem>,
         }
         Box::pin(async move {
-            let get = Request::of(self.name()).key(&key).with("ConsistentRead", true).body()?;
+            let get =
+                Request::to_table(self.name()).key(&key).with("ConsistentRead", true).body()?;
             let answer = self.call("GetItem", get, |answer| read_answer::<Answer>(answer)).await?;
             Ok(answer.item.map(|item| self.row(item.into())))
         })
@@ -180,7 +181,7 @@ impl Table {
     /// [`DynamoError`]; it may have been written.
     pub fn put(&self, item: Item) -> Calling<'_, ()> {
         Box::pin(async move {
-            let put = Request::of(self.name()).item(&item).body()?;
+            let put = Request::to_table(self.name()).item(&item).body()?;
             self.attempt(|| self.write_once("PutItem", &put)).await
         })
     }
@@ -191,7 +192,7 @@ impl Table {
     /// [`DynamoError`]; it may have been written.
     pub fn put_if<'a>(&'a self, item: Item, condition: Condition<'a>) -> Calling<'a, Put> {
         Box::pin(async move {
-            let put = Request::of(self.name()).item(&item).under(&condition).body()?;
+            let put = Request::to_table(self.name()).item(&item).under(&condition).body()?;
             self.attempt(|| async { put_of(self.write_once("PutItem", &put).await) }).await
         })
     }
@@ -207,7 +208,7 @@ impl Table {
         condition: Condition<'a>,
     ) -> Calling<'a, Option<Put>> {
         Box::pin(async move {
-            let put = Request::of(self.name()).item(&item).under(&condition).body()?;
+            let put = Request::to_table(self.name()).item(&item).under(&condition).body()?;
             self.attempt(|| async {
                 match self.write_once("PutItem", &put).await {
                     Err(failed) if failed.is_hot_partition() => {
@@ -227,7 +228,7 @@ impl Table {
     /// [`DynamoError`]; it may have been deleted.
     pub fn delete<'a>(&'a self, key: Item, condition: Option<Condition<'a>>) -> Calling<'a, bool> {
         Box::pin(async move {
-            let delete = Request::of(self.name()).key(&key);
+            let delete = Request::to_table(self.name()).key(&key);
             let delete = match &condition {
                 Some(condition) => delete.under(condition),
                 None => delete,

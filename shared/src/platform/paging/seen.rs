@@ -235,7 +235,7 @@ impl Seen {
         }
         // The count never overflows: the item would be too large.
         let count = u16::try_from(all.len()).unwrap_or(u16::MAX);
-        let new = NewSet::of(&all, newest);
+        let new = NewSet::new(&all, newest);
         (Self { stored: Some(StoredSet { id: new.id, count }), ..after }, Some(new))
     }
 
@@ -275,7 +275,7 @@ impl SeenSet {
 }
 
 impl NewSet {
-    fn of(all: &BTreeSet<Fingerprint>, newest: Timestamp) -> Self {
+    fn new(all: &BTreeSet<Fingerprint>, newest: Timestamp) -> Self {
         let mut bytes = newest.unix_millis().to_be_bytes().to_vec();
         bytes.extend(all.iter().flat_map(|fingerprint| fingerprint.bytes(newest)));
         Self { id: first(digest(&SHA256, &bytes).as_ref()), bytes }

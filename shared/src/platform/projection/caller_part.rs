@@ -301,8 +301,7 @@ impl<T: CountedValue> Recent<T> {
     }
 
     /// What was counted of somebody.
-    #[must_use]
-    pub fn of(&self, viewer: &ViewerId) -> Own<T> {
+    pub fn own(&self, viewer: &ViewerId) -> Own<T> {
         let who = fingerprint(viewer.as_str());
         match self.people.iter().find(|(there, _)| *there == who) {
             Some((_, counted)) => counted.map_or(Own::Unknown, Own::Counted),

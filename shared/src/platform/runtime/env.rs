@@ -29,7 +29,7 @@ pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
 pub const ONLY_SHARD: &str = "NAGARE_ONLY_SHARD";
 /// Days an activity stays in timelines.
 pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
-/// The days after which a viewer who has not read is parked; 0 or unset: never.
+/// The days after which a viewer who has not read is idle; 0 or unset: never.
 pub const IDLE_DAYS: &str = "NAGARE_IDLE_DAYS";
 /// Days a notification is kept after it was read.
 pub const READ_NOTIFICATION_DAYS: &str = "NAGARE_READ_NOTIFICATION_DAYS";

@@ -92,8 +92,7 @@ pub struct Services {
 }
 
 impl Services {
-    #[must_use]
-    pub fn of(config: &SdkConfig) -> Self {
+    pub fn from_config(config: &SdkConfig) -> Self {
         Self {
             connector: None,
             credentials: config.credentials_provider(),

@@ -31,8 +31,7 @@ impl RefusalReason {
     ];
 
     /// The refusal with this reason; `None` if the reason is a fault.
-    #[must_use]
-    pub fn of(reason: &str) -> Option<Self> {
+    pub fn parse(reason: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.0 == reason)
     }
 
@@ -60,6 +59,6 @@ impl FromStr for RefusalReason {
     type Err = RefusalReasonError;
 
     fn from_str(text: &str) -> Result<Self, RefusalReasonError> {
-        Self::of(text).ok_or(RefusalReasonError)
+        Self::parse(text).ok_or(RefusalReasonError)
     }
 }

@@ -58,8 +58,7 @@ pub struct Replay {
 
 impl Replay {
     /// Replays the blocks of the log, each with the number of its first hit, and then checks all hits on record. `stored` is the view, for hits whose records have expired.
-    #[must_use]
-    pub fn of(
+    pub fn run(
         definition: BattleDefinition,
         blocks: &[(u64, Vec<Landed>)],
         on_record: &HashMap<HitId, Hit>,
@@ -200,7 +199,7 @@ mod tests {
         let blocks =
             blocks.iter().map(|(first, hits)| (*first, hits.iter().map(Landed::from).collect()));
         let on_record = on_record.iter().map(|hit| (hit.hit_id.clone(), hit.clone())).collect();
-        Replay::of(definition, &blocks.collect::<Vec<_>>(), &on_record, &BattleState::default())
+        Replay::run(definition, &blocks.collect::<Vec<_>>(), &on_record, &BattleState::default())
     }
 
     fn contradictions(replay: &Replay) -> Vec<(&str, Contradiction)> {

@@ -98,7 +98,7 @@ impl Battles {
     ) -> Result<ViewerHits, DynamoError> {
         let key = keys::viewer_hits(battle, viewer, &hits);
         let numbers = self.views.total_before(&key, &NUMBERS).await?;
-        Ok(ViewerHits::of(&numbers))
+        Ok(ViewerHits::from_numbers(&numbers))
     }
 
     /// A hit, and its outcome: two parallel reads, and then one.

@@ -31,7 +31,7 @@ const NUMBER: &str = "number";
 
 impl ViewerHits {
     /// From numbers in the order of [`NUMBERS`].
-    pub(super) fn of(numbers: &[i64]) -> Self {
+    pub(super) fn from_numbers(numbers: &[i64]) -> Self {
         let number = |index| numbers.get(index).map_or(0, |number: &i64| number.unsigned_abs());
         Self { hits: number(0), damage: number(1) }
     }

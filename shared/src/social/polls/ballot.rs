@@ -48,8 +48,7 @@ pub enum Cast {
 
 impl Cast {
     /// A vote for a choice, or a withdrawal.
-    #[must_use]
-    pub fn of(choice: Option<Choice>) -> Self {
+    pub fn new(choice: Option<Choice>) -> Self {
         choice.map_or(Self::Withdrawn, Self::For)
     }
 

@@ -13,8 +13,7 @@ use crate::platform::values::{Timestamp, ViewerId};
 pub struct Votes(pub Vec<String>);
 
 impl Votes {
-    #[must_use]
-    pub fn of(row: &Item) -> Self {
+    pub fn read(row: &Item) -> Self {
         let elements = row.get(VOTES).and_then(|votes| votes.as_ss().ok());
         Self(elements.cloned().unwrap_or_default())
     }
@@ -45,7 +44,7 @@ pub fn without_votes(
     let is_later = |at: Timestamp| until.is_some_and(|until| at > until);
     let mut says_something = false;
     for image in [&mut change.before, &mut change.after].into_iter().flatten() {
-        let Votes(mut elements) = Votes::of(image);
+        let Votes(mut elements) = Votes::read(image);
         elements.retain(|it| vote_encoding::read(it).is_some_and(|(at, _)| is_later(at)));
         says_something |= !elements.is_empty();
         match elements.is_empty() {

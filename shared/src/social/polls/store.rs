@@ -95,7 +95,7 @@ impl Polls {
             let recorded_at = row.map(|row| row.optional(RECORDED_AT, "an instant")).transpose()?;
             let is_in_doubt = is_in_doubt(recorded_at.flatten(), now);
             for _ in 0..ATTEMPTS {
-                counted = view.state.recent().of(viewer);
+                counted = view.state.recent().own(viewer);
                 if counted != Own::Noted || !is_in_doubt {
                     break;
                 }

@@ -92,17 +92,11 @@ pub fn marker(key: &MessageKey) -> LedgerKey {
     marker_of(&key.room_id, &key.message_id, &key.author_id)
 }
 
-/// The sort key of every marker of an author.
-#[must_use]
-pub fn marker_sort_key(author: &ViewerId) -> String {
-    format!("deleted#{author}")
-}
-
 /// The keys of the two rows of a message: in its room, and under its author.
 #[must_use]
 pub fn rows(key: &MessageKey, at: Timestamp, shards: Shards) -> [LedgerKey; 2] {
     let (room, sort_key) = (&key.room_id, key.sort_key(at));
-    let shard = shards.of(&key.message_id);
+    let shard = shards.shard_of(&key.message_id);
     [row(room, &shard, &sort_key), authors_row(room, &key.author_id, &sort_key)]
 }
 

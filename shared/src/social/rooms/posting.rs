@@ -47,7 +47,7 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    fn of(post: &MessagePosted, shards: Shards) -> Self {
+    fn new(post: &MessagePosted, shards: Shards) -> Self {
         let MessagePosted { key, at, payload, private } = post;
         let (author_id, digest) = (key.author_id.clone(), Some(digest(payload)));
         Self { author_id, at: *at, shards, private: *private, erased: false, digest }
@@ -120,7 +120,7 @@ impl Rooms {
                 there if !there.says(&post.payload) => return Ok(Posted::Repeated),
                 there => there,
             };
-            let arrival = Arrival::of(post, claimed.shards);
+            let arrival = Arrival::new(post, claimed.shards);
             let ([row, authors], marker) = (arrival.rows(), keys::marker(&post.key));
             let keys = vec![row.clone(), authors.clone(), marker.clone()];
             let there = self.items_at(keys).await?;
@@ -140,7 +140,7 @@ impl Rooms {
 
     /// Claims the id of a message. Returns the claim in force.
     async fn claim(&self, post: &MessagePosted, shards: Shards) -> Result<Claimed, DynamoError> {
-        let ours = Claimed::of(post, shards);
+        let ours = Claimed::new(post, shards);
         let key = keys::claim(&post.key.room_id, &post.key.message_id);
         // An existing claim stays as it is, even that of this post: it may be marked as expired.
         Ok(match self.ledger.put_if(key, ours.write(), absent()).await? {

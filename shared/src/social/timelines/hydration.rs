@@ -17,7 +17,7 @@ use crate::platform::ledger::LedgerKey;
 use crate::platform::values::{ActorId, SortKey, Timestamp, ViewerId};
 use crate::social::activities::changes::{ActivityFingerprint, Changes};
 use crate::social::activities::{self, ActivityKey, Published, RecordCache, read_record};
-use crate::social::follows::{self, EdgeState, HiddenActors, HiddenChange, Presence};
+use crate::social::follows::{self, EdgeState, HiddenActors, HiddenChange, IdleState};
 
 /// The result of one call for all entries of a viewer, or of any list: who is hidden, and which records have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,9 +60,8 @@ impl VisibilitySnapshot {
     }
 
     /// Until when the viewer counts as reading.
-    #[must_use]
-    pub fn presence(&self) -> &Presence {
-        self.hidden.presence()
+    pub fn idle_state(&self) -> &IdleState {
+        self.hidden.idle_state()
     }
 
     /// The records that were changed since an earlier snapshot; `None` if they are unknown.

@@ -73,11 +73,11 @@ async fn of_a_publish() {
 
 /// Of three followers in four nothing was heard, and the process has just begun.
 #[tokio::test]
-async fn of_a_publish_where_viewers_are_parked() {
+async fn of_a_publish_with_idle_viewers() {
     for followers in [4, 60, 100] {
         let mut counter = UnitCounter::new();
-        counter.world.writer.parking = "30".parse().unwrap();
-        counter.world.reader.parking = counter.world.writer.parking.clone();
+        counter.world.writer.idle_viewers = "30".parse().unwrap();
+        counter.world.reader.idle_viewers = counter.world.writer.idle_viewers.clone();
         counter.world.reader.hold = Hold::NONE;
         let audience = counter.followers("anna", followers).await;
         counter.apply(&[publish("anna", "first", NOW)]).await;
@@ -87,7 +87,7 @@ async fn of_a_publish_where_viewers_are_parked() {
         }
         let at = "2027-01-10T12:00:00.000Z";
         counter.world.set_clock(at);
-        counter.world.writer.parking = counter.world.writer.parking.remembering_nothing();
+        counter.world.writer.idle_viewers = counter.world.writer.idle_viewers.remembering_nothing();
         let command = publish("anna", "later", at);
         counter.take();
         counter.apply(std::slice::from_ref(&command)).await;
@@ -95,7 +95,7 @@ async fn of_a_publish_where_viewers_are_parked() {
         let said = work::publish(&activity(&command), &audience);
         expect(said, counter.take(), &format!("{followers} followers"));
         assert_eq!(said.entries, followers as f64 / 4.0);
-        // The pages: who reads, and who does not ask whether somebody is parked.
+        // The pages: who reads, and who does not ask whether a viewer is idle.
         let page = counter.world.get("/v1/timelines/viewer-0", "").await.2;
         let cursor = page["newer_cursor"].as_str().unwrap();
         counter.take();

@@ -46,7 +46,7 @@ pub enum Refused {
 
 impl Intake {
     /// Takes bodies of at most `largest` bytes.
-    pub fn of(largest: usize) -> Self {
+    pub fn up_to(largest: usize) -> Self {
         Self::bounded(largest, ROOM, PATIENCE)
     }
 

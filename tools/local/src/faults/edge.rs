@@ -95,7 +95,7 @@ impl Choice {
 
     fn by_creation(&mut self, request: &HttpRequest) -> Option<(&'static str, Fault)> {
         let longest = self.chance.faults.table_creation;
-        let fault = self.creations.of(request, longest, Instant::now())?;
+        let fault = self.creations.fault(request, longest, Instant::now())?;
         Some(("table-creation", fault))
     }
 

@@ -54,7 +54,7 @@ pub(super) struct About {
 
 /// The objects of a bucket. Cheap to clone: clones share them.
 #[derive(Debug, Clone)]
-pub(super) struct Store(Arc<Inner>);
+pub(super) struct ObjectStore(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -63,7 +63,7 @@ struct Inner {
     objects: Mutex<BTreeMap<String, (About, Option<Bytes>)>>,
 }
 
-impl Store {
+impl ObjectStore {
     /// An empty store in memory.
     pub(super) fn in_memory() -> Self {
         Self(Arc::new(Inner { directory: None, objects: Mutex::default() }))
@@ -289,8 +289,8 @@ mod tests {
         Timestamp::parse(text).unwrap()
     }
 
-    fn open(path: &Path) -> Result<Store, StoreError> {
-        Store::open(OwnDir::open(path).unwrap())
+    fn open(path: &Path) -> Result<ObjectStore, StoreError> {
+        ObjectStore::open(OwnDir::open(path).unwrap())
     }
 
     #[test]

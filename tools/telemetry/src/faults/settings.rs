@@ -59,10 +59,7 @@ pub struct Rates {
 pub enum FaultsError {
     /// There is no such setting.
     #[error("{name:?} is not a fault; there are all, {}", SETTINGS.map(|setting| setting.name).join(", "))]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    Unknown { name: String },
     /// A value is invalid.
     #[error("{name}: expected {expected}, such as {name}={example}")]
     Value {

@@ -31,6 +31,6 @@ impl Journal {
 
 impl<S: Subscriber> Layer<S> for Journal {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        self.push(Line::of(event, self.clock.now()));
+        self.push(Line::new(event, self.clock.now()));
     }
 }

@@ -36,7 +36,7 @@ pub struct Line {
 
 impl Line {
     /// The line of an event. It gets its number later.
-    pub(super) fn of(event: &Event<'_>, at: Timestamp) -> Self {
+    pub(super) fn new(event: &Event<'_>, at: Timestamp) -> Self {
         let mut packing = Packing::default();
         event.record(&mut packing);
         Invocation::each_id(|name, id| {

@@ -155,7 +155,7 @@ impl CustomerView {
     }
 
     fn count(&mut self, said: &CountedEvent) -> Result<(), &'static str> {
-        self.add(&said.name, NameTally::of(said.at))?;
+        self.add(&said.name, NameTally::one(said.at))?;
         let recent = self.recent.entry(said.name.clone()).or_default();
         recent.add(day_of(said.at), 1);
         if recent.is_empty() {
@@ -400,7 +400,7 @@ impl SummaryState for CustomerView {
     }
 
     fn within(self, limits: &Limits) -> Self {
-        Self { bounds: Bounds::of(limits), ..self }
+        Self { bounds: Bounds::within(limits), ..self }
     }
 
     fn is_nothing(&self) -> bool {

@@ -22,9 +22,13 @@ pub struct DailyDefinition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Asks {
     /// Whether nothing happened on the last days.
-    Silent { days: u16 },
-    /// Whether a score is below a value.
-    Below { score: Score, value: u8 },
+    Silent {
+        days: u16,
+    },
+    Below {
+        score: Score,
+        value: u8,
+    },
 }
 
 impl DailyDefinition {

@@ -161,7 +161,7 @@ impl Daily {
         &self,
         tenant: &TenantId,
     ) -> Result<Vec<DailyDefinition>, DynamoError> {
-        let in_force = Definitions::new(&self.ledger).of(tenant).await?;
+        let in_force = Definitions::new(&self.ledger).in_force(tenant).await?;
         Ok(DailyDefinition::among(in_force))
     }
 

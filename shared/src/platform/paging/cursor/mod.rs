@@ -138,13 +138,6 @@ impl CursorSeal {
         Self { capacity: SeenCapacity { inline, ..self.capacity }, ..self }
     }
 
-    /// Lets clients have fewer fingerprints in all, likewise.
-    #[must_use]
-    pub fn remembering(self, most: usize) -> Self {
-        let most = most.min(MOST);
-        Self { capacity: SeenCapacity { most, ..self.capacity }, ..self }
-    }
-
     /// The number of fingerprints that fit: into a cursor with a filter and a position, and in all.
     #[must_use]
     pub fn capacity(&self, filter: &[u8], position: &Position) -> SeenCapacity {
@@ -155,7 +148,7 @@ impl CursorSeal {
     /// The salt of the fingerprints of a list, from the first page on.
     #[must_use]
     pub fn salt(&self, list: &List) -> Salt {
-        let salt = self.salts.of(&[list.name().as_bytes()]);
+        let salt = self.salts.sign(&[list.name().as_bytes()]);
         std::array::from_fn(|index| salt[index])
     }
 
@@ -194,7 +187,7 @@ impl CursorSeal {
     }
 
     fn seal_for(&self, list: &str, mut bytes: Vec<u8>) -> String {
-        let seal = self.seal.of(&sealed(list, &bytes));
+        let seal = self.seal.sign(&sealed(list, &bytes));
         bytes.extend_from_slice(&seal);
         URL_SAFE_NO_PAD.encode(bytes)
     }

@@ -221,7 +221,7 @@ mod tests {
     /// Sends a command to the queue, past the console.
     async fn send(console: &Fixture, body: &str) {
         let note = Note::new(console.stack.port(), console.stack.environment());
-        let remote = Remote::of(Target::Local(note)).await.unwrap();
+        let remote = Remote::connect(Target::Local(note)).await.unwrap();
         let command = Command::parse(body, Clock::system().now()).unwrap();
         remote.sender().unwrap().send_message(&Message::from(&command)).await.unwrap();
     }
