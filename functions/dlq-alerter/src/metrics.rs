@@ -33,7 +33,6 @@ impl Record for Arrivals {
 }
 
 /// What is counted.
-#[must_use]
 pub fn metric_names() -> MetricNames {
     MetricNames::of::<Arrivals>()
 }

@@ -39,7 +39,6 @@ pub struct Delivery {
 
 impl Delivery {
     /// The only delivery of a command that came without a message.
-    #[must_use]
     pub fn only(hard_deadline: Deadline) -> Self {
         let time = hard_deadline.remaining();
         let deadline = hard_deadline.within(time - RESERVE.min(time / 4));

@@ -21,7 +21,6 @@ use crate::log::About;
 use crate::refusal::RefusedCommand;
 use crate::writer::Writer;
 
-/// A message that was handled.
 pub(crate) struct Handled {
     pub(crate) disposition: Disposition,
     pub(crate) usage: Usage,

@@ -86,7 +86,6 @@ impl Commands {
 }
 
 /// What is counted.
-#[must_use]
 pub fn metric_names() -> MetricNames {
     MetricNames::of::<Commands>()
 }

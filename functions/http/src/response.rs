@@ -77,7 +77,6 @@ impl Caching {
 }
 
 /// An answer with a JSON body. API Gateway takes one value for each header.
-#[must_use]
 pub fn json(
     status: u16,
     content_type: &'static str,

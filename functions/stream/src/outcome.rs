@@ -11,7 +11,6 @@ use crate::failure::Failure;
 
 /// The subject of changes: changes of one subject are folded together.
 pub trait Subject: fmt::Display {
-    /// The key of its view.
     fn view(&self) -> Key;
 }
 

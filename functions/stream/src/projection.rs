@@ -57,7 +57,6 @@ impl Projection {
     }
 
     /// The records of a batch, whose shard is known even from an emulator that has only one.
-    #[must_use]
     pub fn batch(&self, event: StreamEvent) -> StreamEvent {
         let shard_id = event.shard_id.or_else(|| self.only_shard.clone());
         StreamEvent { shard_id, ..event }
@@ -70,7 +69,6 @@ impl Projection {
         Self { facts, views, ..self.clone() }
     }
 
-    #[must_use]
     pub fn deadline(&self) -> Deadline {
         self.views.table().deadline()
     }
@@ -99,7 +97,6 @@ impl Projection {
     }
 
     /// The changes to fold. A row that brings a change back is replaced by that change.
-    #[must_use]
     pub fn open(&self, changes: Vec<Change>) -> Vec<Change> {
         let facts = self.facts.table().name();
         let opened = changes.into_iter().filter_map(|change| {
@@ -174,7 +171,6 @@ impl Projection {
 }
 
 /// The sequence number of the first change that is not folded.
-#[must_use]
 pub fn first_failed<S>(outcomes: &[Outcome<S>]) -> Option<Sequence> {
     let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some());
     failed.filter_map(|outcome| outcome.first).min()

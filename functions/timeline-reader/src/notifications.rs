@@ -82,7 +82,6 @@ const MOST_CARRIED: usize = 160;
 const UNREAD_ONLY: u64 = 1;
 const CARRIES: u64 = 2;
 
-/// The position after a notification.
 fn position_after(after: &After, unread_only: bool) -> Vec<u8> {
     let length =
         |listed: &Carried| listed.activities.iter().map(|id| id.as_str().len() + 1).sum::<usize>();

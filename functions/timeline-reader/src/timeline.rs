@@ -21,7 +21,6 @@ use function_http::response::Answer;
 /// How often a page is read because something on it has left retention meanwhile, or because the viewer returns.
 const READINGS: usize = 2;
 
-/// The entries of a timeline.
 struct Entries<'a> {
     timelines: &'a Timelines,
     viewer: &'a ViewerId,

@@ -52,7 +52,6 @@ impl QueueCounts {
     }
 
     /// All of them.
-    #[must_use]
     pub fn all(self) -> u64 {
         self.visible + self.in_flight + self.delayed
     }

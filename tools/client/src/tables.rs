@@ -63,7 +63,6 @@ pub struct Tables {
 
 impl Tables {
     /// The tables of these names.
-    #[must_use]
     pub fn new(client: Client, names: &TableNames) -> Self {
         Self::with_in_flight(client, names, IN_FLIGHT)
     }
@@ -74,7 +73,6 @@ impl Tables {
     }
 
     /// Like [`Tables::new`], with at most this many write calls in flight.
-    #[must_use]
     pub fn with_in_flight(client: Client, names: &TableNames, in_flight: usize) -> Self {
         Self::over(Dynamo::new(client), names, in_flight)
     }

@@ -111,7 +111,6 @@ impl Suggestions {
         Ok(found)
     }
 
-    /// What was sent from this console.
     fn sent(console: &Console) -> Self {
         let sent = console.sent();
         let bodies = sent.iter().filter_map(|sent| serde_json::from_str(&sent.body).ok());

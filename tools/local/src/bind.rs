@@ -45,9 +45,6 @@ pub struct OpenStack {
 
 impl OpenStack {
     /// Takes its ports, and opens its tables and queues.
-    ///
-    /// # Errors
-    /// [`StackError`] says what to change.
     pub async fn open(config: StackConfig) -> Result<Self, StackError> {
         let listeners = listeners(config.port).await?;
         let data_dir = config.data_dir.as_deref().map(DataDir::open).transpose()?;
@@ -91,19 +88,16 @@ impl OpenStack {
     }
 
     /// What commands find it by.
-    #[must_use]
     pub fn note(&self) -> Note {
         Note::new(self.port(), &self.environment)
     }
 
     /// The port of the HTTP API.
-    #[must_use]
     pub fn port(&self) -> u16 {
         port_of(&self.listeners[0])
     }
 
     /// The address of the HTTP API.
-    #[must_use]
     pub fn url(&self) -> String {
         url(&self.listeners[0])
     }
@@ -126,9 +120,6 @@ impl OpenStack {
     }
 
     /// Starts everything; ready when it returns.
-    ///
-    /// # Errors
-    /// [`StackError`] says what to change.
     pub async fn start(self) -> Result<Stack, StackError> {
         let port = self.port();
         let (stop, stopped) = watch::channel(false);
@@ -169,9 +160,6 @@ impl OpenStack {
 
 impl Stack {
     /// Starts a stack without pages of its own; ready when it returns.
-    ///
-    /// # Errors
-    /// [`StackError`] says what to change.
     pub async fn start(config: StackConfig) -> Result<Self, StackError> {
         OpenStack::open(config).await?.start().await
     }

@@ -145,7 +145,6 @@ pub enum StackError {
          it away, or name another directory"
     )]
     OtherPeriod {
-        /// The length that was asked for.
         asked: PeriodLength,
         /// The length there.
         kept: PeriodLength,

@@ -80,7 +80,6 @@ pub(super) struct Wiring {
     pub(super) queues: Queues,
     pub(super) wire: Wire,
     pub(super) objects: S3,
-    /// The environment of the functions.
     functions: Environment,
     history: HistorySwitch,
     /// How they keep events. They take those of a clock that was set, too.

@@ -53,9 +53,6 @@ pub struct Filled<S: Source> {
 }
 
 /// Reads a page from a source.
-///
-/// # Errors
-/// [`DynamoError`]
 pub async fn fill<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,
@@ -64,9 +61,6 @@ pub async fn fill<S: Source>(
 }
 
 /// Reads as much of a page as the given number of rows contains, in one call of its list.
-///
-/// # Errors
-/// [`DynamoError`]
 pub async fn fill_at_once<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,

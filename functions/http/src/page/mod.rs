@@ -34,7 +34,6 @@ pub trait Source {
 
     fn key(row: &Self::Row) -> &SortKey;
 
-    /// Reads up to `limit` rows of a span, after a stored key if one is given.
     fn read(
         &mut self,
         slice: Slice<'_>,

@@ -30,7 +30,6 @@ pub struct Answered<'a> {
 
 impl Answered<'_> {
     /// True if there was no problem.
-    #[must_use]
     pub fn is_smooth(&self) -> bool {
         self.items.is_ok() && self.usage.retries == 0 && self.usage.unprocessed == 0
     }

@@ -95,7 +95,6 @@ pub trait Routes: Clone + Send + Sync {
         cx: &'a Context<'a, Self>,
     ) -> BoxFuture<'a, Result<Shareable, Problem>>;
 
-    /// Logs the line of a request.
     fn log(line: &RequestLine<'_>);
 }
 
@@ -154,14 +153,12 @@ pub struct Context<'a, R> {
 
 impl<R: Routes> Context<'_, R> {
     /// How requests are treated.
-    #[must_use]
     pub fn requests(&self) -> &Requests {
         self.reader.requests()
     }
 
     /// The viewer whose own part is in an answer that is otherwise the same for everybody: the caller. If caches may keep such
     /// answers, it is only a viewer who is named in the address.
-    #[must_use]
     pub fn own_part(&self) -> Option<&ViewerId> {
         let is_shown = self.is_viewer_named || self.reader.public_cache_seconds() == 0;
         self.own.as_ref().filter(|_| is_shown)

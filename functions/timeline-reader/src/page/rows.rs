@@ -21,7 +21,6 @@ pub(crate) struct Shown {
 
 /// A list of activities.
 pub(crate) trait Rows: Sync {
-    /// Reads up to `limit` rows of a span, after a stored key if one is given.
     fn rows(
         &self,
         slice: Slice<'_>,

@@ -82,7 +82,6 @@ impl Event {
     }
 
     /// The ids that it is about.
-    #[must_use]
     pub fn subject(&self) -> LogIds {
         let EventKey { customer: Customer { tenant_id, customer_id }, event_id, .. } = &self.key;
         let text = |id: &dyn fmt::Display| Some(id.to_string());
@@ -204,7 +203,6 @@ impl Event {
 
 impl SentEvent {
     /// Reads an event of `events`, or of a line of a file, at the instant `now`.
-    #[must_use]
     pub fn parse(json: &str, now: Timestamp) -> Self {
         Self::read(json, now).0
     }
@@ -222,7 +220,6 @@ impl SentEvent {
 
     /// The body of a message with only this event: `event.recorded` with its members as sent. A text that is not an object, or has another
     /// type, is the body itself.
-    #[must_use]
     pub fn body(&self) -> String {
         let expected = EventRecorded::TYPES[0];
         let mut body = format!("{{\"{TYPE}\":\"{expected}\"");

@@ -102,7 +102,6 @@ impl Period {
     }
 
     /// True if an instant lies in it.
-    #[must_use]
     pub fn contains(self, at: Timestamp) -> bool {
         self.from() <= at && at < self.to()
     }

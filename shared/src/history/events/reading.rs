@@ -96,27 +96,23 @@ fn archived_before(rows: &[PeriodRow]) -> Option<Timestamp> {
 
 impl History {
     /// The end of the newest period that was dropped: what is older is in the archive.
-    #[must_use]
     pub fn archived_before(&self) -> Option<Timestamp> {
         self.archived_before
     }
 
     /// The first instant that is read.
-    #[must_use]
     pub fn from(&self) -> Timestamp {
         let first = self.rows.iter().map(|row| row.period.from()).min();
         first.or(self.archived_before).unwrap_or(Timestamp::FIRST)
     }
 
     /// False if nothing more is to be read for this page.
-    #[must_use]
     pub fn may_go_on(&self) -> bool {
         let most = self.rows.iter().map(|row| self.keys_of(row)).max().unwrap_or(1);
         self.rounds < ROUNDS && self.units_left() >= RESERVE.max(2 * most)
     }
 
     /// Read units that the page has spent.
-    #[must_use]
     pub fn units(&self) -> usize {
         self.units
     }

@@ -113,7 +113,6 @@ pub struct NamePage {
 }
 
 impl Summaries {
-    #[must_use]
     pub fn new(views: &Views) -> Self {
         Self { views: views.clone() }
     }

@@ -85,7 +85,6 @@ pub struct Rules {
 
 impl Rules {
     /// By the rules in this ledger, on the customers of these views.
-    #[must_use]
     pub fn new(ledger: &Ledger, views: &Views) -> Self {
         Self { ledger: ledger.clone(), summaries: Summaries::new(views), bus: Bus::off() }
     }
@@ -313,7 +312,6 @@ impl Rules {
 
 impl Rules {
     /// The alerts of one rule for the counts of a customer, given or not.
-    #[must_use]
     pub fn asked(
         rule: &RuleDefinition,
         customer: &Customer,

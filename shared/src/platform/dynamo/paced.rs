@@ -66,13 +66,11 @@ pub struct PacedTable {
 
 impl PacedTable {
     /// A table with a pace of its own, which is still to be found out.
-    #[must_use]
     pub fn new(table: Table) -> Self {
         Self::with_in_flight(table, IN_FLIGHT)
     }
 
     /// Like [`Self::new`], with at most this many write calls in flight.
-    #[must_use]
     pub fn with_in_flight(table: Table, most_in_flight: usize) -> Self {
         Self {
             table,
@@ -110,7 +108,6 @@ impl PacedTable {
         Self { pacer, share: FairShare::default(), ..self.clone() }
     }
 
-    #[must_use]
     pub fn table(&self) -> &Table {
         &self.table
     }

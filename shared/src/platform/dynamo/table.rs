@@ -33,7 +33,6 @@ pub struct Condition<'a> {
 
 impl<'a> Condition<'a> {
     /// A condition expression without values.
-    #[must_use]
     pub fn new(expression: &'a str) -> Self {
         Self { expression, names: Vec::new(), values: Vec::new() }
     }
@@ -73,25 +72,21 @@ impl Table {
         Self { dynamo: dynamo.clone(), name: Arc::clone(&self.name) }
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The limits of items and requests.
-    #[must_use]
     pub fn limits(&self) -> &Limits {
         self.dynamo.limits()
     }
 
     /// The client of the table.
-    #[must_use]
     pub fn dynamo(&self) -> &Dynamo {
         &self.dynamo
     }
 
     /// The deadline of a call that begins now.
-    #[must_use]
     pub fn deadline(&self) -> Deadline {
         self.dynamo.deadline()
     }
@@ -103,13 +98,10 @@ impl Table {
     }
 
     /// The SDK's client, for calls that are made nowhere else.
-    #[must_use]
     pub fn client(&self) -> &Client {
         &self.dynamo.client
     }
 
-    /// An item of this table.
-    #[must_use]
     pub fn row(&self, item: Item) -> Row<'_> {
         Row { table: &self.name, item }
     }

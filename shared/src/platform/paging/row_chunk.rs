@@ -66,7 +66,6 @@ impl<R> RowChunk<R> {
 /// Merges chunks of several lists. A repeated key is left out: it is the same row, listed twice.
 ///
 /// The result ends at the nearest key at which a chunk ends, because that list may have more rows after it.
-#[must_use]
 pub fn merged<R>(
     chunks: Vec<RowChunk<R>>,
     order: Order,

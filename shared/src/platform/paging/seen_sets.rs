@@ -24,7 +24,6 @@ const KEPT: Duration = Duration::from_secs(2 * 86_400);
 const FINGERPRINTS: &str = "fingerprints";
 
 /// The partition with what clients have seen of lists about one person.
-#[must_use]
 pub fn seen_sets(person: impl Display) -> String {
     format!("{PERSON}{person}#seen")
 }
@@ -38,7 +37,6 @@ fn key(list: &List, id: &[u8]) -> LedgerKey {
 pub struct SeenSets(Ledger);
 
 impl SeenSets {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self(ledger.clone())
     }

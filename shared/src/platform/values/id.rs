@@ -35,7 +35,6 @@ pub enum IdError {
 /// True for the characters of ids. They include those of identity providers (`auth0|5f7c`,
 /// `anna+live@example.org`). `#` is not among them, because keys are joined with it, and neither is
 /// `~`, which sorts after all of them.
-#[must_use]
 pub const fn is_id_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '@' | '-' | '|' | '+')
 }
@@ -115,7 +114,6 @@ ids! {
 }
 
 impl AlertId {
-    #[must_use]
     pub fn of_digest(digest: u128) -> Self {
         Self(format!("{digest:032x}"))
     }

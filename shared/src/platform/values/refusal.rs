@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The reason of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RefusalReason(&'static str);
 
@@ -36,14 +35,12 @@ impl RefusalReason {
     }
 
     /// The word.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.0
     }
 
     /// True if no later time, state or version changes the refusal. Another version may know a type or a form, an instant ahead
     /// comes nearer, definitions are deleted, and the event history is turned on.
-    #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self.0, "conflict" | "too-many-votes" | "event-too-late" | "event-conflict")
     }

@@ -38,7 +38,6 @@ pub struct Battles {
 
 impl Battles {
     /// Those among these facts and views.
-    #[must_use]
     pub fn new(facts: &Facts, views: &Views) -> Self {
         Self { facts: facts.clone(), views: views.clone() }
     }

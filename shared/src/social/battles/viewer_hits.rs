@@ -73,8 +73,6 @@ pub fn read_number(row: &Row<'_>) -> Result<u64, DynamoError> {
     row.count(NUMBER)
 }
 
-/// The item with the number of a hit.
-#[must_use]
 pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> DerivedItem {
     DerivedItem {
         key: keys::numbered(battle, hit),

@@ -118,13 +118,11 @@ impl HiddenActors {
     }
 
     /// True if entries of the actor are not to be shown.
-    #[must_use]
     pub fn hides(&self, actor: &ActorId) -> bool {
         self.left.contains_key(actor) || self.joining.contains_key(actor)
     }
 
     /// True if edges have to be read as well.
-    #[must_use]
     pub fn asks_edges(&self, now: Timestamp) -> bool {
         self.edges_until.is_some_and(|until| now.unix_millis() / 1000 < until)
     }
@@ -133,7 +131,6 @@ impl HiddenActors {
     ///
     /// An actor who was hidden and no longer is was shown once. Further shows are of actors who were hidden and shown in between. The
     /// item does not tell changes of edges.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<HiddenChange> {
         if self.at == earlier.at {
             return Some(HiddenChange::default());
@@ -282,7 +279,6 @@ pub struct HiddenChange {
 
 impl HiddenChange {
     /// True if it is about this actor.
-    #[must_use]
     pub fn is_about(&self, actor: &ActorId) -> bool {
         [&self.joining, &self.left, &self.shown].iter().any(|actors| actors.contains(actor))
     }
@@ -314,7 +310,6 @@ impl HiddenMark {
 }
 
 /// The names of the attributes that hide an actor.
-#[must_use]
 pub fn marks_of(actor: &ActorId) -> [String; 2] {
     [LEFT, JOINING].map(|mark| format!("{mark}{actor}"))
 }

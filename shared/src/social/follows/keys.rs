@@ -22,12 +22,10 @@ const PREFIX: &str = "followers#";
 const FOLLOWING: &str = "#following";
 
 /// The partition of an actor's followers.
-#[must_use]
 pub fn followers(followee: &ActorId) -> String {
     format!("{PREFIX}{followee}")
 }
 
-#[must_use]
 pub fn edge(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
     LedgerKey { pk: followers(followee), sk: edge_sort_key(follower) }
 }
@@ -41,32 +39,27 @@ pub(super) fn edge_sort_key(follower: &ViewerId) -> String {
 }
 
 /// The partition of the actors that a viewer follows, by id, among the items about that person.
-#[must_use]
 pub fn following(follower: &ViewerId) -> String {
     format!("{PERSON}{follower}{FOLLOWING}")
 }
 
 /// The key of the row of a viewer who follows an actor.
-#[must_use]
 pub fn followee(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
     LedgerKey { pk: following(follower), sk: followee.to_string() }
 }
 
 /// Follower and followee of the row with this key.
-#[must_use]
 pub fn of_followee(pk: &str, sk: &str) -> Option<(ViewerId, ActorId)> {
     let follower = pk.strip_prefix(PERSON)?.strip_suffix(FOLLOWING)?;
     Some((ViewerId::new(follower).ok()?, ActorId::new(sk).ok()?))
 }
 
 /// The key of the [hidden actors](super::HiddenActors) of a viewer.
-#[must_use]
 pub fn hidden(viewer: &ViewerId) -> LedgerKey {
     LedgerKey { pk: format!("{PERSON}{viewer}#hidden"), sk: "actors".to_owned() }
 }
 
 /// The follower in the sort key of an edge.
-#[must_use]
 pub fn follower_of(edge_sk: &str) -> Option<ViewerId> {
     let (hash, id) = edge_sk.split_once('#')?;
     let follower = ViewerId::new(id).ok()?;
@@ -74,7 +67,6 @@ pub fn follower_of(edge_sk: &str) -> Option<ViewerId> {
 }
 
 /// Follower and followee of the edge with this key.
-#[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<(ViewerId, ActorId)> {
     Some((follower_of(sk)?, ActorId::new(pk.strip_prefix(PREFIX)?).ok()?))
 }
@@ -96,7 +88,6 @@ impl FollowerRange {
     pub const ALL: Self = Self { first: 0, last: u16::MAX };
 
     /// Cuts all followers into N ranges (at least one, at most 65,536) of much the same size.
-    #[must_use]
     pub fn split(parts: usize) -> Vec<Self> {
         let parts = u32::try_from(parts).unwrap_or(u32::MAX).clamp(1, 0x1_0000);
         let start = |n: u32| u64::from(n) * 0x1_0000 / u64::from(parts);
@@ -114,7 +105,6 @@ impl FollowerRange {
     }
 
     /// The share of it up to and including a sort key, from 0 to 1.
-    #[must_use]
     pub fn share_up_to(self, sort_key: &str) -> f64 {
         let hash =
             sort_key.split_once('#').and_then(|(hash, _)| u16::from_str_radix(hash, 16).ok());
@@ -123,7 +113,6 @@ impl FollowerRange {
     }
 
     /// The number of hashes in it, of 65,536.
-    #[must_use]
     pub fn width(self) -> u32 {
         u32::from(self.last) - u32::from(self.first) + 1
     }

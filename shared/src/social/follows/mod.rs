@@ -40,7 +40,6 @@ pub struct Follows {
 }
 
 impl Follows {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

@@ -36,7 +36,6 @@ impl LikeCount {
     }
 
     /// The likes that there are.
-    #[must_use]
     pub fn count(&self) -> u64 {
         u64::try_from(self.count).unwrap_or(0)
     }
@@ -58,7 +57,6 @@ impl LikeCount {
 }
 
 impl LikeCounts {
-    #[must_use]
     pub fn new(views: &Views) -> Self {
         Self { views: views.clone() }
     }

@@ -57,7 +57,6 @@ pub struct Entries {
 }
 
 impl LikeList {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

@@ -35,7 +35,6 @@ pub struct Notification {
 
 impl Notification {
     /// Its position among those of its viewer.
-    #[must_use]
     pub fn position(&self) -> NotificationKey {
         NotificationKey {
             last_at: self.group.last_at,
@@ -73,7 +72,6 @@ pub struct Carried {
     pub activities: Vec<ActivityId>,
 }
 
-/// A query for notifications.
 #[derive(Debug, Clone)]
 pub struct NotificationsQuery {
     /// The most notifications.

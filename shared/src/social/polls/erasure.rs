@@ -19,7 +19,6 @@ impl Votes {
     }
 
     /// The instant of the latest vote.
-    #[must_use]
     pub fn last(&self) -> Option<Timestamp> {
         self.0.iter().filter_map(|it| Some(vote_encoding::read(it)?.0)).max()
     }
@@ -29,7 +28,6 @@ impl Votes {
 /// change has nothing else.
 ///
 /// The votes are removed from both images of each change, so the remaining changes add up to the votes since.
-#[must_use]
 pub fn without_votes(
     mut change: Change,
     viewer: &ViewerId,

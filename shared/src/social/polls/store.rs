@@ -33,7 +33,6 @@ pub struct Polls {
 
 impl Polls {
     /// Those among these facts and views.
-    #[must_use]
     pub fn new(facts: &Facts, views: &Views) -> Self {
         Self { facts: facts.clone(), views: views.clone(), queues: VoteQueues::default() }
     }

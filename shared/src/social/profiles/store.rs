@@ -26,7 +26,6 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

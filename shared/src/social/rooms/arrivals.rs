@@ -56,12 +56,10 @@ impl ArrivalPosition {
     }
 
     /// The last position of a row.
-    #[must_use]
     pub fn end_of(row: u64) -> Self {
         Self::new(row, MOST - 1)
     }
 
-    #[must_use]
     pub fn row(self) -> u64 {
         self.0 >> INDEX_BITS
     }
@@ -100,7 +98,6 @@ impl Arrival {
     }
 
     /// The keys of its rows: in its room, and under its author.
-    #[must_use]
     pub fn rows(&self) -> [LedgerKey; 2] {
         keys::rows(&self.key, self.at, self.shards)
     }
@@ -142,7 +139,6 @@ pub struct ArrivalRow {
 
 impl ArrivalRow {
     /// Its size in bytes, or a little more.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let payloads = self.arrivals().map(|(_, it)| it.payload.as_json().len() + ENTRY_BYTES);
         ENTRY_BYTES + payloads.sum::<usize>()
@@ -165,7 +161,6 @@ impl ArrivalRow {
     }
 
     /// The number of items that tell what became of its messages, or of those of one author: one or two read units each.
-    #[must_use]
     pub fn looked_at(&self, author: Option<&ViewerId>) -> usize {
         self.arrivals_of(author).count() * lists(author)
     }

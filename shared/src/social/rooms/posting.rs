@@ -60,7 +60,6 @@ impl Claimed {
     }
 
     /// True if this is the payload that was posted.
-    #[must_use]
     pub fn says(&self, payload: &Payload) -> bool {
         self.digest == Some(digest(payload))
     }
@@ -92,7 +91,6 @@ impl Claimed {
     }
 
     /// The keys of its two rows: in its room, and under its author.
-    #[must_use]
     pub fn rows(&self, room: &RoomId, message: &MessageId) -> [LedgerKey; 2] {
         let (room_id, message_id) = (room.clone(), message.clone());
         let key = MessageKey { room_id, message_id, author_id: self.author_id.clone() };

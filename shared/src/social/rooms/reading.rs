@@ -59,7 +59,6 @@ pub struct Effort {
 
 impl Effort {
     /// The budget of a page of `wanted` messages that spends `others` units on the last row of arrivals.
-    #[must_use]
     pub fn of_page(wanted: usize, others: usize) -> Self {
         let least = (wanted * (UNIT + ROW_BYTES)).div_ceil(UNIT);
         Self { rounds: ROUNDS, units: UNITS.saturating_sub(others), least }
@@ -139,7 +138,6 @@ struct Part {
     pk: String,
     rows: Vec<RoomMessage>,
     read: usize,
-    /// The bytes that were read.
     bytes: usize,
     /// The key to continue after; `None` at the start.
     next: Option<String>,

@@ -24,14 +24,12 @@ impl Shards {
     pub const MOST: Self = Self(16);
 
     /// This number of shards, if it is valid.
-    #[must_use]
     pub fn new(count: u64) -> Option<Self> {
         let count = u16::try_from(count).ok().filter(|count| count.is_power_of_two());
         count.map(Self).filter(|shards| *shards <= Self::MOST)
     }
 
     /// How many there are.
-    #[must_use]
     pub fn count(self) -> u16 {
         self.0
     }

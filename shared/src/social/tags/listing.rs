@@ -90,7 +90,6 @@ fn target(row: &Row<'_>) -> Result<Option<(SortKey, ActorId)>, DynamoError> {
     Ok(actor_id.map(|actor| (sort_key, actor)))
 }
 
-/// The attributes of a listing with a state.
 pub(super) fn attributes(state: Register, actor: &ActorId, now: Timestamp) -> Item {
     if !state.on {
         return STATE.tombstone(state.changed_at, now);

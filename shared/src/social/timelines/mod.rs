@@ -35,8 +35,6 @@ pub struct Timelines {
 }
 
 impl Timelines {
-    /// The timelines in this table.
-    #[must_use]
     pub fn new(table: PacedTable, ledger: &Ledger) -> Self {
         Self { table, ledger: ledger.clone() }
     }
@@ -66,7 +64,6 @@ impl Timelines {
         Self { table: self.table.for_partition(viewer.as_str()), ledger: self.ledger.clone() }
     }
 
-    #[must_use]
     pub fn table(&self) -> &Table {
         self.table.table()
     }

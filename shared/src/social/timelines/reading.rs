@@ -24,7 +24,6 @@ pub struct EntryRow {
 
 impl EntryRow {
     /// The activity that the entry points at; `None` if no writer can have written the entry.
-    #[must_use]
     pub fn target(&self) -> Option<(SortKey, ActorId)> {
         let sort_key = self.sort_key.parse::<SortKey>().ok()?;
         Some((sort_key, ActorId::new(self.actor_id.as_deref()?).ok()?))
@@ -75,14 +74,11 @@ impl Timelines {
     }
 }
 
-#[must_use]
 pub fn entry_key(viewer: &ViewerId, sort_key: &str) -> Item {
     let viewer = ("viewer_id".to_owned(), text(viewer.as_str()));
     HashMap::from([viewer, ("sort_key".to_owned(), text(sort_key))])
 }
 
-/// An entry as it was read.
-#[must_use]
 pub fn entry_row(mut item: Item) -> EntryRow {
     let number = |value: &AttributeValue| value.as_n().ok()?.parse().ok();
     EntryRow {

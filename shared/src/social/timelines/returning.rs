@@ -119,7 +119,6 @@ impl Reconciler {
     }
 }
 
-/// One attempt.
 struct ReturnAttempt<'a> {
     viewer: &'a ViewerId,
     position: &'a ReturnPosition,

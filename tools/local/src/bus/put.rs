@@ -89,7 +89,6 @@ impl PutEntry {
 
 impl LocalBus {
     /// Answers a call of EventBridge: the status, and a body in JSON.
-    #[must_use]
     pub fn call(&self, target: &str, body: &[u8]) -> (u16, String) {
         if target != "AWSEvents.PutEvents" {
             return refused("UnknownOperationException", "There is PutEvents alone here.");

@@ -46,9 +46,6 @@ pub(crate) struct S3 {
 
 impl S3 {
     /// Opens the objects in a data directory. Without one, starts with none, in memory.
-    ///
-    /// # Errors
-    /// [`StoreError`]
     pub(crate) fn open(dir: Option<&DataDir>, clock: &Clock) -> Result<Self, StoreError> {
         let store = match dir {
             Some(dir) => ObjectStore::open(dir.objects()?)?,
@@ -63,7 +60,6 @@ impl S3 {
         Self { mangle: Some(mangle), ..self }
     }
 
-    /// Answers a request.
     pub(crate) fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
         self.result(request).unwrap_or_else(|refusal| {
             let mut answer = refusal.answer();

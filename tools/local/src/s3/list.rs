@@ -28,7 +28,6 @@ pub(super) struct ListQuery {
     escapes: bool,
 }
 
-/// What is on a page.
 #[derive(Debug, Default)]
 struct Page {
     objects: Vec<(String, About)>,

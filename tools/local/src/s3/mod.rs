@@ -53,7 +53,6 @@ use answer::Refusal;
 
 pub(crate) use front::S3;
 
-/// The bucket of the archive.
 pub(crate) const BUCKET: &str = "nagare-archive";
 /// The largest object, in bytes.
 pub(super) const LARGEST: usize = 64 * 1024 * 1024;

@@ -7,7 +7,6 @@ use std::ops::Range;
 pub(super) enum ByteRange {
     /// All: there is no header, or one that is not understood, which is ignored.
     Whole,
-    /// These bytes.
     Part(Range<usize>),
     /// Nothing that is there.
     Nowhere,

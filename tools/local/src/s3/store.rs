@@ -70,9 +70,6 @@ impl ObjectStore {
     }
 
     /// Opens the objects in a directory. Reads each of them once, for its digest.
-    ///
-    /// # Errors
-    /// [`StoreError`]
     pub(super) fn open(directory: OwnDir) -> Result<Self, StoreError> {
         let mut objects = BTreeMap::new();
         find(&directory, "", &mut objects)?;
@@ -85,9 +82,6 @@ impl ObjectStore {
     }
 
     /// The metadata and the bytes of an object.
-    ///
-    /// # Errors
-    /// [`StoreError`]
     pub(super) fn get(&self, key: &str) -> Result<Option<(About, Bytes)>, StoreError> {
         let objects = self.0.objects.lock();
         let Some((about, bytes)) = objects.get(key) else { return Ok(None) };
@@ -128,9 +122,6 @@ impl ObjectStore {
     }
 
     /// Deletes an object, if it exists.
-    ///
-    /// # Errors
-    /// [`StoreError`]
     pub(super) fn delete(&self, key: &str) -> Result<(), StoreError> {
         let mut objects = self.0.objects.lock();
         if objects.contains_key(key)

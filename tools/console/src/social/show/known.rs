@@ -184,7 +184,6 @@ fn played(console: &Console, found: &[Opened]) -> Vec<Opened> {
     open.into_iter().flatten().filter(is_new).collect()
 }
 
-/// What was opened from this console.
 fn opened_here(console: &Console) -> Vec<Opened> {
     let of = |body: &Value| {
         let (what, id, at) = match body["type"].as_str()? {

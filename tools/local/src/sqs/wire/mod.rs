@@ -53,7 +53,6 @@ impl Wire {
         Self { numbers: Some(numbers), ..self }
     }
 
-    /// The URL of the queue of that name.
     pub fn queue_url(&self, name: &str) -> String {
         format!("{}/{ACCOUNT_ID}/{name}", self.endpoint)
     }
