@@ -233,7 +233,7 @@ def test_the_names_and_tags_of_samconfig_are_taken():
 
 # The description of the reader's versions as it was: 254 characters with the defaults.
 IN_FULL = (
-    "${Stage}, ${Architecture}, retention ${RetentionDays}, idle after ${IdleDays}, events by ${EventPeriod}, ${EventLatenessDays} late, "
+    "${Stage}, ${Architecture}, retention ${RetentionDays}, parked after ${IdleDays}, events by ${EventPeriod}, ${EventLatenessDays} late, "
     "${EventDays}, ${EventArchiveDays} days, tracing ${Tracing}, log ${LogLevel} of one in ${LogOneIn}, cache "
     "${PublicCacheSeconds} s, authorization ${Authorization}, tenants by ${TenantClaim}, cursors ${CursorSeal} of "
     "${FirstCursorSealGeneration} and ${SecondCursorSealGeneration}"

@@ -25,14 +25,10 @@ impl LogSampling {
         took: Duration,
         request_id: Option<&str>,
     ) -> Option<u32> {
-        match request_id.filter(|_| is_smooth && took < SLOW) {
-            Some(id) => self.of_id(id),
-            None => Some(1),
-        }
-    }
-
-    /// The same in every process of a version.
-    fn of_id(self, request_id: &str) -> Option<u32> {
+        let Some(request_id) = request_id.filter(|_| is_smooth && took < SLOW) else {
+            return Some(1);
+        };
+        // The same in every process of a version.
         let mut hasher = DefaultHasher::new();
         request_id.hash(&mut hasher);
         hasher.finish().is_multiple_of(u64::from(self.0.get())).then_some(self.0.get())

@@ -406,11 +406,8 @@ fn reached(rule: &CountRule, summary: &CustomerSummary) -> Vec<Option<Period>> {
         None => vec![None],
         Some(_) => {
             let all = rule.within.periods(tally.first_at, tally.last_at).into_iter();
-            all.filter(|period| is_reached(rule, summary, *period)).map(Some).collect()
+            let count = |it: &Period| summary.counted(&rule.event, it.from(), it.to());
+            all.filter(|period| count(period) >= rule.count).map(Some).collect()
         }
     }
-}
-
-fn is_reached(rule: &CountRule, summary: &CustomerSummary, period: Period) -> bool {
-    summary.counted(&rule.event, period.from(), period.to()) >= rule.count
 }

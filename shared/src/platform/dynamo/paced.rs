@@ -222,9 +222,13 @@ impl PacedTable {
             };
             if failure.is_none() && attempt == Attempt::Apart {
                 apart += 1;
-                self.note_hot(&left, apart);
+                // A single refusal may be chance.
+                if apart > 1 {
+                    left.iter().for_each(|write| self.pacer.found_hot(write.key().0));
+                }
             }
-            attempt = self.next_attempt(left.len());
+            let few = left.len() <= FEW && self.pacer.has_many_partitions();
+            attempt = if few { Attempt::Apart } else { Attempt::Again };
             let progress = left.len() < before;
             if progress {
                 backoff.reset();
@@ -250,18 +254,6 @@ impl PacedTable {
     ) -> Result<Ticket<'_>, DynamoError> {
         let call = Call { items, priority: self.priority, share: &self.share, attempt };
         Ok(self.pacer.admit(call, deadline).await?)
-    }
-
-    fn next_attempt(&self, left: usize) -> Attempt {
-        let few = left <= FEW && self.pacer.has_many_partitions();
-        if few { Attempt::Apart } else { Attempt::Again }
-    }
-
-    /// Notes hot partitions from the second refusal on, because a single refusal may be chance.
-    fn note_hot<'a, I: BatchItem<'a>>(&self, left: &[I], times: u32) {
-        if times > 1 {
-            left.iter().for_each(|write| self.pacer.found_hot(write.key().0));
-        }
     }
 
     /// Sends a batch. Returns the items that the table did not take.

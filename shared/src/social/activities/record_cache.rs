@@ -146,7 +146,10 @@ impl RecordCache {
                 }
                 // Requests of one process may take in their readings in another order than they made them.
                 None if goes_on && seen.since(changes).is_some() => return,
-                _ => inner.forget_all(),
+                _ => {
+                    inner.records.clear();
+                    inner.bytes = 0;
+                }
             }
         }
         (inner.seen, inner.seen_at) = (Some(Arc::new(changes.clone())), Some(*at));
@@ -185,11 +188,6 @@ impl RecordCacheInner {
         if let Some(gone) = self.records.pop(&fingerprint) {
             self.bytes -= gone.bytes();
         }
-    }
-
-    fn forget_all(&mut self) {
-        self.records.clear();
-        self.bytes = 0;
     }
 }
 
