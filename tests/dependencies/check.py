@@ -322,7 +322,7 @@ def folders(root=ROOT):
 # with it: what clients have seen, notifications that were read, that a message marked all, barriers, checkpoints, keepers
 # at work, and what is left of listings, rows of follows and messages that are over.
 MARKING = {"ledger.rs", "hidden.rs", "store.rs", "view.rs", "list.rs", "read.rs", "marking.rs", "barrier.rs", "facts.rs"}
-MARKING |= {"seen_sets.rs", "register.rs", "posting.rs", "parking.rs", "recording.rs", "checkpoints.rs", "mark.rs", "leases.rs", "periods.rs"}
+MARKING |= {"seen_sets.rs", "register.rs", "posting.rs", "idle_viewers.rs", "recording.rs", "checkpoints.rs", "mark.rs", "leases.rs", "periods.rs"}
 MARKING |= {"receipts.rs", "counting.rs", "progress.rs"}
 
 

@@ -15,6 +15,7 @@ use futures::{FutureExt, StreamExt};
 use nagare_local::faults::{Faulty, Rates};
 use nagare_local::schema;
 use serde_json::{Value, json};
+use shared::platform::paging::Slice;
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::values::{ActorId, Timestamp, ViewerId};
 use shared::platform::values::{Order, Span};
@@ -71,7 +72,8 @@ pub(crate) async fn entries_of(world: &World, viewer: &str) -> usize {
     let (mut count, mut start) = (0, None);
     loop {
         let timelines = timelines.until(Deadline::after(INVOCATION));
-        let page = timelines.entries(&viewer, span, start.as_deref(), 10_000).await.unwrap();
+        let slice = Slice { span, after: start.as_deref(), limit: 10_000 };
+        let page = timelines.entries(&viewer, slice).await.unwrap();
         count += page.0.len();
         start = page.1;
         if start.is_none() {

@@ -247,7 +247,7 @@ BREAKS = {
         drop_at(*statement("TimelineReaderRole", 2, "Condition")),
         check.test_roles_write_only_the_partitions_that_they_own,
     ),
-    "a reader that may change any item where viewers are parked": (
+    "a reader that may change any item where idle viewers are skipped": (
         drop_at(*statement("TimelineReaderRole", 5, "Fn::If", 1, "Condition")),
         check.test_roles_write_only_the_partitions_that_they_own,
     ),
@@ -333,11 +333,11 @@ BREAKS = {
     ),
     "a reader that may always write entries": (
         set_at(*statement("TimelineReaderRole", 3, "Fn::If", 2, {"Sid": "X", "Effect": "Allow", "Action": "dynamodb:BatchWriteItem", "Resource": {"Fn::GetAtt": "TimelinesTable.Arn"}})),
-        check.test_the_reader_writes_entries_only_where_viewers_are_parked,
+        check.test_the_reader_writes_entries_only_for_idle_viewers,
     ),
-    "viewers who are parked within days": (
+    "viewers who are idle within days": (
         set_at("Parameters", "IdleDays", "AllowedPattern", "^[0-9]+$"),
-        check.test_the_reader_writes_entries_only_where_viewers_are_parked,
+        check.test_the_reader_writes_entries_only_for_idle_viewers,
     ),
     "a queue that the writer may no longer send to": (
         set_at(*statement("FanoutWriterRole", 1, "Resource", {"Fn::GetAtt": "DeadLetterQueue.Arn"})),

@@ -627,17 +627,17 @@ def test_roles_write_only_the_partitions_that_they_own(stack):
             assert not foreign, f"{role} may write what only others do: {sorted(foreign)}"
 
 
-def test_the_reader_writes_entries_only_where_viewers_are_parked(stack):
+def test_the_reader_writes_entries_only_for_idle_viewers(stack):
     policy = stack.resources["TimelineReaderRole"]["Properties"]["Policies"][0]["PolicyDocument"]
     choices = [one["Fn::If"] for one in policy["Statement"] if "Fn::If" in one]
-    parked = [one for one in choices if one[0] == "ParkViewers"]
-    assert all(one[2] == {"Ref": "AWS::NoValue"} for one in parked)
+    skipping = [one for one in choices if one[0] == "SkipIdleViewers"]
+    assert all(one[2] == {"Ref": "AWS::NoValue"} for one in skipping)
     always = [one for one in policy["Statement"] if "Fn::If" not in one]
     may = {action for one in always for action in listed(one.get("Action", []))}
     assert {a for a in may if a.startswith("dynamodb:")} == {f"dynamodb:{a}" for a in ("BatchGetItem", "GetItem", "PutItem", "Query")}
-    assert stack.expanded["Conditions"]["ParkViewers"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "IdleDays"}, "0"]}]}
+    assert stack.expanded["Conditions"]["SkipIdleViewers"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "IdleDays"}, "0"]}]}
     idle = stack.expanded["Parameters"]["IdleDays"]
-    days = code()["parked_after_days"]
+    days = code()["idle_days"]
     taken = [n for n in range(4000) if re.fullmatch(idle["AllowedPattern"], str(n))]
     assert (idle["Default"], taken) == ("0", [0, *range(days["least"], days["most"] + 1)])
 

@@ -256,7 +256,8 @@ impl World {
             let dynamo = Dynamo::new(connector::dynamodb(connector)).with_limits(*limits);
             dynamo.with_leases(leases.clone())
         };
-        let (tables, output) = (Tables::of(over(inside.clone()), names), Output::default());
+        let (tables, output) =
+            (Tables::with_dynamo(over(inside.clone()), names), Output::default());
         let variables = Variables::given(variables(names, &wire, is_telling));
         let of = |function| {
             let observed = Observed::of(function, &inside);
@@ -270,7 +271,7 @@ impl World {
             }
         };
         let writers = of("fanout-writer");
-        let mut reader = Reader::of(&of("timeline-reader")).unwrap();
+        let mut reader = Reader::from_env(&of("timeline-reader")).unwrap();
         // Tests read what was folded just now.
         reader.counts = Arc::new(LikeCountCache::keeping_for(Duration::ZERO));
         // Whatever a page takes: one thing happens after the other, unless a test says so.
@@ -280,15 +281,16 @@ impl World {
                 change_log: ChangeLog::default(),
                 hold: Hold::NONE,
                 shares: Shares::unbounded(),
-                ..Writer::of(&writers).unwrap()
+                ..Writer::from_env(&writers).unwrap()
             },
             reader,
-            history_reader: history_reader::Reader::of(&of("history-reader")).unwrap(),
-            intake: Intake::of(&of("event-intake")).unwrap(),
-            alerter: Alerter::of(&of("dlq-alerter")).unwrap(),
-            projector: Projector::of(&of("projector")).unwrap(),
-            history_projector: history_projector::Projector::of(&of("history-projector")).unwrap(),
-            keeper: Keeper::of(&of("period-keeper")).unwrap(),
+            history_reader: history_reader::Reader::from_env(&of("history-reader")).unwrap(),
+            intake: Intake::from_env(&of("event-intake")).unwrap(),
+            alerter: Alerter::from_env(&of("dlq-alerter")).unwrap(),
+            projector: Projector::from_env(&of("projector")).unwrap(),
+            history_projector: history_projector::Projector::from_env(&of("history-projector"))
+                .unwrap(),
+            keeper: Keeper::from_env(&of("period-keeper")).unwrap(),
             sender: Sender::new(connector::sqs(inside), wire.queue_url(COMMANDS)),
             to_commands: writers.sender(env::QUEUE_URL).unwrap(),
             bucket,

@@ -29,6 +29,6 @@ impl World {
         let of = self.writer.ledger.table().dynamo();
         let dynamo = Dynamo::new(connector::dynamodb(connector));
         let dynamo = dynamo.with_limits(*of.limits()).with_leases(of.leases().clone());
-        (Tables::of(dynamo, &schema::names()), objects)
+        (Tables::with_dynamo(dynamo, &schema::names()), objects)
     }
 }

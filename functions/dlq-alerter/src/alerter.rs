@@ -23,10 +23,7 @@ pub struct Alerter {
 
 impl Alerter {
     /// Builds an alerter from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let Environment { variables, metrics, clock, .. } = environment;
         Ok(Self {
             letters: DeadLetters::new(environment.table(env::DEAD_LETTERS_TABLE)?),

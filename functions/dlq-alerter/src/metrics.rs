@@ -22,7 +22,7 @@ impl Arrivals {
         let reason = known_reason(&letter.reason);
         // Lambda sends those by itself, so nothing vouches for them.
         let is_ours = letter.is_verified() || reason == STREAM_BATCH;
-        let wakes = is_ours && RefusalReason::of(reason).is_none();
+        let wakes = is_ours && RefusalReason::parse(reason).is_none();
         let system_dead_letters = u64::from(wakes).into();
         Self { reason, dead_letters: 1.into(), system_dead_letters }
     }
@@ -33,7 +33,6 @@ impl Record for Arrivals {
 }
 
 /// What is counted.
-#[must_use]
 pub fn metric_names() -> MetricNames {
     MetricNames::of::<Arrivals>()
 }

@@ -31,5 +31,5 @@ pub(crate) fn messages(tenant_id: &TenantId, events: Vec<Event>) -> Vec<Message>
 }
 
 fn message(tenant_id: &TenantId, events: Vec<SentEvent>) -> Message {
-    Message::from(&Command::RecordEvents(EventsRecorded::of(tenant_id.clone(), events)))
+    Message::from(&Command::RecordEvents(EventsRecorded::new(tenant_id.clone(), events)))
 }

@@ -93,7 +93,6 @@ impl<'a> serde::de::Visitor<'a> for EventsVisitor<'_, 'a> {
     }
 }
 
-/// An event of a closed period.
 fn closed(period: Period, settings: &EventSettings) -> String {
     format!(
         "expected an instant of a period that takes events, {period} took them until {}",

@@ -46,10 +46,7 @@ pub struct Intake {
 
 impl Intake {
     /// Builds an intake from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let Environment { variables, metrics, clock, .. } = environment;
         let instants = [env::EVENT_PERIOD, env::EVENT_LATENESS_DAYS];
         Ok(Self {
@@ -99,7 +96,7 @@ impl Intake {
         tenant: &mut Option<TenantId>,
         deadline: Deadline,
     ) -> Result<usize, Problem> {
-        let path = Path::of(request, Route(EVENTS_ROUTE)).ok_or(Problem::NotFound(ROUTES))?;
+        let path = Path::matched(request, Route(EVENTS_ROUTE)).ok_or(Problem::NotFound(ROUTES))?;
         if request.request_context.http.method != "POST" {
             return Err(Problem::MethodNotAllowed("POST"));
         }

@@ -24,7 +24,9 @@ impl Outcome<'_> {
     pub(crate) fn log(&self, request: &ApiGatewayV2httpRequest, sampling: LogSampling) {
         let request_id = request.request_context.request_id.as_deref();
         let is_smooth = self.accepted.is_ok() && self.retries == 0;
-        let Some(sampled) = sampling.of(is_smooth, self.took, request_id) else { return };
+        let Some(sampled) = sampling.requests_per_line(is_smooth, self.took, request_id) else {
+            return;
+        };
         let tenant_id = self.tenant.map(TenantId::as_str);
         let (retries, duration_ms) = (self.retries, self.took.as_secs_f64() * 1e3);
         match self.accepted {

@@ -10,7 +10,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let intake = Intake::of(&start().await)?;
+    let intake = Intake::from_env(&start().await)?;
     answer(PATIENCE, async |request: ApiGatewayV2httpRequest, deadline| {
         intake.handle(&request, deadline).await
     })

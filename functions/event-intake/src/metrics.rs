@@ -39,7 +39,6 @@ pub(crate) fn count(metrics: &Metrics, outcome: &Outcome<'_>, now: Timestamp) {
 }
 
 /// What is counted.
-#[must_use]
 pub fn metric_names() -> MetricNames {
     MetricNames::of::<IntakeRecord>()
 }

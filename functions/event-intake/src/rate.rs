@@ -46,7 +46,6 @@ impl FromStr for TenantRates {
 
 impl TenantRates {
     /// So many events a second for each; 0: as many as they like.
-    #[must_use]
     pub fn per_second(per_second: u32) -> Self {
         Self { per_second, whole_at: Arc::default() }
     }

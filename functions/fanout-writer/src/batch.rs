@@ -127,7 +127,7 @@ impl Writer {
             let Admission::Back { group, delay_seconds } = &admitted[*index] else { return None };
             let message = &messages[*index];
             let Delivery { origin, .. } =
-                Delivery::of(message, self.commands.first(message), deadline);
+                Delivery::new(message, self.commands.first(message), deadline);
             let back = self.commands.as_it_came(message, &origin)?;
             let (group, delay_seconds) = (Some(group.clone()), *delay_seconds);
             Some((*index, Message { group, delay_seconds, ..back }))

@@ -19,13 +19,11 @@ pub struct CommandQueue(Option<(Sender, InternalSeal)>);
 
 impl CommandQueue {
     /// A queue to send to, and the seal for what goes there.
-    #[must_use]
     pub fn new(sender: Sender, seal: InternalSeal) -> Self {
         Self(Some((sender, seal)))
     }
 
     /// No queue, for writers that hand nothing on: sends are refused, and internal commands are not read.
-    #[must_use]
     pub fn none() -> Self {
         Self(None)
     }

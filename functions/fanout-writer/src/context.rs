@@ -13,7 +13,7 @@ use shared::platform::values::{Retention, Timestamp};
 use shared::social::WriteQueues;
 use shared::social::activities::Activities;
 use shared::social::fanout::FanOuts;
-use shared::social::follows::{Follows, Parking};
+use shared::social::follows::{Follows, IdleViewers};
 use shared::social::tags::Tags;
 use shared::social::timelines::{Reconciler, Timelines};
 
@@ -51,7 +51,7 @@ pub(crate) struct Context {
     pub(crate) dead_letters: DeadLetterQueue,
     pub(crate) limits: FanOutLimits,
     pub(crate) retention: Retention,
-    pub(crate) parking: Parking,
+    pub(crate) idle_viewers: IdleViewers,
     pub(crate) clock: Clock,
     pub(crate) hold: Hold,
     pub(crate) bus: Bus,
@@ -85,7 +85,7 @@ impl Context {
             dead_letters,
             limits: writer.limits,
             retention: writer.retention,
-            parking: writer.parking.clone(),
+            idle_viewers: writer.idle_viewers.clone(),
             clock: writer.clock.clone(),
             hold: writer.hold,
             bus: writer.bus.clone(),

@@ -24,7 +24,6 @@ pub struct DeadLetterQueue {
 
 impl DeadLetterQueue {
     /// A queue to send to, and the seal for what goes there.
-    #[must_use]
     pub fn new(sender: Sender, seal: LetterSeal) -> Self {
         Self { sender, seal, most_refusals: MOST_LETTERS }
     }

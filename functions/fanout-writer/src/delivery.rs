@@ -39,7 +39,6 @@ pub struct Delivery {
 
 impl Delivery {
     /// The only delivery of a command that came without a message.
-    #[must_use]
     pub fn only(hard_deadline: Deadline) -> Self {
         let time = hard_deadline.remaining();
         let deadline = hard_deadline.within(time - RESERVE.min(time / 4));
@@ -63,7 +62,11 @@ impl Delivery {
     }
 
     /// The delivery of a message. `first` is its origin, if it went back as it came.
-    pub(crate) fn of(message: &SqsMessage, first: Option<Origin>, hard_deadline: Deadline) -> Self {
+    pub(crate) fn new(
+        message: &SqsMessage,
+        first: Option<Origin>,
+        hard_deadline: Deadline,
+    ) -> Self {
         let (receives, redelivered) = (receive_count(message), Self::is_again(message));
         let former = message.message_attributes.get(ORIGIN);
         let redriven = former.is_some();

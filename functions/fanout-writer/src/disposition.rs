@@ -47,12 +47,10 @@ pub enum NotGivenUp {
     Uncounted(#[from] DynamoError),
 }
 
-/// A fan-out that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FanOutEnd {
     /// Entries that it inserted or removed.
     pub entries: u64,
-    /// Its duration.
     pub took: Duration,
     /// The time from the publish to the last entry, if there is an entry.
     pub latency: Option<Duration>,
@@ -60,13 +58,11 @@ pub struct FanOutEnd {
 
 impl Disposition {
     /// True if it has to be delivered again.
-    #[must_use]
     pub fn is_retry(&self) -> bool {
         matches!(self, Self::Retry(..))
     }
 
     /// Why it failed, if it did.
-    #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Refused(failure) | Self::GivenUp(failure) | Self::Retry(failure, _) => {
@@ -77,7 +73,6 @@ impl Disposition {
     }
 
     /// The segments that were handed out.
-    #[must_use]
     pub fn segments(&self) -> Option<usize> {
         match self {
             Self::Split(segments) => Some(*segments),
@@ -85,7 +80,6 @@ impl Disposition {
         }
     }
 
-    #[must_use]
     pub fn fan_out(&self) -> Option<FanOutEnd> {
         match self {
             Self::Applied(end) => *end,
@@ -94,7 +88,6 @@ impl Disposition {
     }
 
     /// Its outcome, in words that quote nothing.
-    #[must_use]
     pub fn text(&self) -> Cow<'static, str> {
         match self {
             Self::Applied(_) | Self::Unseen => "applied".into(),

@@ -78,7 +78,6 @@ impl From<DecideError> for Failure {
 
 impl Failure {
     /// True if no delivery of the same message can succeed, as far as is known.
-    #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Command(_)
@@ -96,27 +95,16 @@ impl Failure {
 
     /// True if the store or the queue refuses this command and no other. Its dead letter waits for an operator; nothing else
     /// waits.
-    #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Dynamo(error) => error.is_refusal(),
             Self::Queue(error) => matches!(error, SendError::Refused { .. }),
-            Self::Bus(_)
-            | Self::Command(_)
-            | Self::Conflict(_)
-            | Self::Taken { .. }
-            | Self::Full { .. }
-            | Self::EventTooLate { .. }
-            | Self::NotMade(_)
-            | Self::EventConflict { .. }
-            | Self::HistoryOff
-            | Self::TooManyDefinitions(_) => false,
+            _ => false,
         }
     }
 
     /// True if the only problem is time. The command is then handed on: receives count failures, and this is none. (The next
     /// delivery, which has all of its time, tells a store that does not answer from a slow one.)
-    #[must_use]
     pub fn is_slowness(&self) -> bool {
         match self {
             Self::Dynamo(error) => error.is_slowness(),
@@ -129,13 +117,11 @@ impl Failure {
 
     /// How long to wait for something that is about to be made. The command is handed on, so no receives are used up. This ends
     /// when the period closes, because the event is then too late.
-    #[must_use]
     pub(crate) fn waits(&self) -> Option<u16> {
         matches!(self, Self::NotMade(_)).then_some(NOT_MADE_SECONDS)
     }
 
     /// The failure with details that may quote the message: for its dead letter, not for logs.
-    #[must_use]
     pub fn unredacted(&self) -> String {
         match self {
             Self::Command(error) => error.unredacted(),
@@ -154,7 +140,6 @@ impl Failure {
     }
 
     /// A short fixed word for metrics and dead letters.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Command(error) => error.reason(),

@@ -10,6 +10,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let environment = start().await;
-    let writer = Writer::of(&environment)?;
+    let writer = Writer::from_env(&environment)?;
     serve(&environment.clock, async |event, deadline| writer.handle(event, deadline).await).await
 }

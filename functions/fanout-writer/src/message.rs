@@ -21,7 +21,6 @@ use crate::log::About;
 use crate::refusal::RefusedCommand;
 use crate::writer::Writer;
 
-/// A message that was handled.
 pub(crate) struct Handled {
     pub(crate) disposition: Disposition,
     pub(crate) usage: Usage,
@@ -39,7 +38,7 @@ struct Connections {
 }
 
 impl Connections {
-    fn of(writer: &Writer, delivery: &Delivery) -> Self {
+    fn new(writer: &Writer, delivery: &Delivery) -> Self {
         Self {
             dynamo: writer.ledger.table().dynamo().for_work(delivery.deadline),
             commands: writer.commands.metered(),
@@ -99,8 +98,8 @@ impl Writer {
         let begun = Instant::now();
         // A message without a body is no command, and cannot become a dead letter here: the queue moves it.
         let body = message.body.as_deref().unwrap_or("");
-        let delivery = Delivery::of(message, self.commands.first(message), deadline);
-        let connections = Connections::of(self, &delivery);
+        let delivery = Delivery::new(message, self.commands.first(message), deadline);
+        let connections = Connections::new(self, &delivery);
         let receives = delivery.receives;
         let opened = read.clone().map(|command| delivery.clone().open(command));
         let is_shown = opened.as_ref().is_ok_and(|(command, _)| is_shown(command));
@@ -121,7 +120,7 @@ impl Writer {
                 Disposition::Retry(failure, None)
             }
             Err(failure) => {
-                let refused = RefusedCommand::of(body, read, delivery.clone());
+                let refused = RefusedCommand::new(body, read, delivery.clone());
                 is_unreadable = refused.is_unreadable(&failure);
                 self.give_up(&connections, (message, &delivery), &refused, failure).await
             }

@@ -55,7 +55,7 @@ pub(crate) fn count(metrics: &Metrics, batch: &[Handled], refused: u64, now: Tim
 
 impl Commands {
     fn add(&mut self, handled: &Handled) {
-        *self.of(&handled.disposition) += 1;
+        *self.count(&handled.disposition) += 1;
         self.commands_unreadable += u64::from(handled.is_unreadable);
         self.entries_written += handled.usage.written;
         self.entries_repeated += handled.usage.sends.saturating_sub(handled.usage.written);
@@ -69,7 +69,7 @@ impl Commands {
         }
     }
 
-    fn of(&mut self, disposition: &Disposition) -> &mut Count {
+    fn count(&mut self, disposition: &Disposition) -> &mut Count {
         match disposition {
             Disposition::Applied(_) | Disposition::Unseen | Disposition::AppliedBut(_) => {
                 &mut self.commands_applied
@@ -86,7 +86,6 @@ impl Commands {
 }
 
 /// What is counted.
-#[must_use]
 pub fn metric_names() -> MetricNames {
     MetricNames::of::<Commands>()
 }

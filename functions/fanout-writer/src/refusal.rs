@@ -20,7 +20,7 @@ pub(crate) struct RefusedCommand {
 
 impl RefusedCommand {
     /// The refused message with this body.
-    pub(crate) fn of(
+    pub(crate) fn new(
         body: &str,
         parsed: Result<Command, CommandError>,
         delivery: Delivery,
@@ -35,7 +35,7 @@ impl RefusedCommand {
 
     /// True if no viewer, actor or tenant can be the reason, only a producer.
     pub(crate) fn is_unreadable(&self, failure: &Failure) -> bool {
-        RefusalReason::of(failure.reason()).is_some() && !self.subject.is_named()
+        RefusalReason::parse(failure.reason()).is_some() && !self.subject.is_named()
     }
 
     /// Counts it, once for all deliveries. Returns true if it is kept as a dead letter, as every failure is that is not a refusal.
@@ -48,7 +48,7 @@ impl RefusedCommand {
         failure: &Failure,
         now: shared::platform::values::Timestamp,
     ) -> Result<bool, DynamoError> {
-        let Some(reason) = RefusalReason::of(failure.reason()) else { return Ok(true) };
+        let Some(reason) = RefusalReason::parse(failure.reason()) else { return Ok(true) };
         if self.delivery.redriven {
             return Ok(true);
         }

@@ -90,7 +90,6 @@ impl Default for Shares {
 }
 
 impl Shares {
-    #[must_use]
     pub fn new(a_second: usize) -> Self {
         let (commands, in_flight, back) = Default::default();
         let counted = Counted { since: Instant::now(), commands, in_flight, back };
@@ -98,7 +97,6 @@ impl Shares {
     }
 
     /// Shares that bound nothing.
-    #[must_use]
     pub fn unbounded() -> Self {
         Self::new(usize::MAX)
     }

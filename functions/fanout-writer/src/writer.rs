@@ -18,7 +18,7 @@ use shared::platform::values::Retention;
 use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::activities::changes::Copies;
-use shared::social::follows::Parking;
+use shared::social::follows::IdleViewers;
 use shared::social::timelines::Timelines;
 
 use crate::command_queue::CommandQueue;
@@ -43,8 +43,8 @@ pub struct Writer {
     pub dead_letters: DeadLetterQueue,
     pub limits: FanOutLimits,
     pub retention: Retention,
-    /// Whether viewers are parked. Clones share what they remember of who is not.
-    pub parking: Parking,
+    /// When a viewer is idle. Clones share the memory of viewers who are not.
+    pub idle_viewers: IdleViewers,
     pub metrics: Metrics,
     pub clock: Clock,
     /// The change log that tells readers of edits. Shared by all deliveries of a process.
@@ -62,10 +62,7 @@ pub struct Writer {
 
 impl Writer {
     /// Builds a writer from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let Environment { variables, dynamo, metrics, clock, .. } = environment;
         let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
         let timelines = PacedTable::new(environment.table(env::TIMELINES_TABLE)?);
@@ -90,7 +87,7 @@ impl Writer {
             dead_letters: DeadLetterQueue::new(letters, LetterSeal::new(&secrets)),
             limits: FanOutLimits::default(),
             retention: variables.days(env::RETENTION_DAYS)?,
-            parking: variables.parsed_or(env::IDLE_DAYS, Parking::off())?,
+            idle_viewers: variables.parsed_or(env::IDLE_DAYS, IdleViewers::off())?,
             metrics: metrics.clone(),
             clock: clock.clone(),
             change_log: ChangeLog::new(

@@ -6,6 +6,6 @@ use history_projector::Projector;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let environment = start().await;
-    let projector = Projector::of(&environment)?;
+    let projector = Projector::from_env(&environment)?;
     serve(&environment.clock, async |event, deadline| projector.handle(event, deadline).await).await
 }

@@ -16,7 +16,6 @@ impl Record for Undecided {
 }
 
 /// What is counted.
-#[must_use]
 pub fn metric_names() -> MetricNames {
     let batch = function_stream::metric_names();
     let metrics = [batch.metrics, MetricNames::of::<Undecided>().metrics].concat();

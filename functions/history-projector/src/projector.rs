@@ -25,11 +25,8 @@ pub struct Projector {
 
 impl Projector {
     /// Builds a projector from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
-        let (projection, dynamo) = (Projection::of(environment)?, &environment.dynamo);
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
+        let (projection, dynamo) = (Projection::from_env(environment)?, &environment.dynamo);
         let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
         let prefix = environment.variables.required(env::EVENTS_TABLE_PREFIX)?;
         Ok(Self {

@@ -132,7 +132,7 @@ enum End<'a> {
 
 impl<'a> Task<'a> {
     fn new(view: SummaryView, changes: Vec<&'a Change>) -> Self {
-        let outcome = Outcome::of(Counted { view: view.clone(), life: 0 }, &changes);
+        let outcome = Outcome::new(Counted { view: view.clone(), life: 0 }, &changes);
         Self {
             view,
             changes,

@@ -69,7 +69,7 @@ impl From<Alert> for AlertItem {
 /// `GET /v1/tenants/{tenant_id}/alerts`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let list = List::of_tenant(cx, "alerts")?;
-    let parameters = Parameters::of(cx.event, &["limit", "cursor", "state"])?;
+    let parameters = Parameters::parse(cx.event, &["limit", "cursor", "state"])?;
     parameters.get("cursor").map_or(Ok(()), |_| parameters.without("cursor", &["state"]))?;
     let (behind, limit) = list.page_of(&parameters, position)?;
     let (only, behind) = behind.unzip();
@@ -90,7 +90,7 @@ async fn read(
 ) -> Result<(Vec<Alert>, Option<Position>), Problem> {
     let ledger = &cx.reader.ledger;
     let (alerts, definitions) = (Alerts::new(ledger), Definitions::new(ledger));
-    let in_force = definitions.of(tenant).await?;
+    let in_force = definitions.in_force(tenant).await?;
     let stands =
         |alert: &Alert| alert.is_daily() || in_force.rules.iter().any(|rule| alert.is_of(rule));
     let is_shown = |alert: &Alert| !(unread_only && alert.is_read) && stands(alert);

@@ -10,9 +10,9 @@
 use serde::Serialize;
 use shared::history::events::{Customer, History, ListedEvent, keys};
 use shared::platform::dynamo::DynamoError;
-use shared::platform::paging::{List, RowChunk};
+use shared::platform::paging::{List, RowChunk, Slice};
 use shared::platform::values::{
-    ActivityId, CustomerId, EventName, Payload, SortKey, Span, TenantId, Timestamp,
+    ActivityId, CustomerId, EventName, Payload, SortKey, TenantId, Timestamp,
 };
 
 use crate::reader::Context;
@@ -56,13 +56,8 @@ impl Source for NamedHistory {
         &row.key
     }
 
-    async fn read(
-        &mut self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<ListedEvent>, DynamoError> {
-        self.history.read(span, after, limit).await
+    async fn read(&mut self, slice: Slice<'_>) -> Result<RowChunk<ListedEvent>, DynamoError> {
+        self.history.read(slice).await
     }
 
     fn is_hidden(&self, row: &ListedEvent) -> bool {
@@ -102,7 +97,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let mut named = NamedHistory { history, names: Names::read(&request.cursor.filter) };
     let page = fill(&paging, &mut named).await?.page;
     let seal = &cx.requests().seal;
-    let cursors = Cursors::of(&paging, &page, seal).await?;
+    let cursors = Cursors::new(&paging, &page, seal).await?;
     let items = page.items.iter().map(|(key, event)| EventItem {
         event_id: &key.activity_id,
         name: &event.name,

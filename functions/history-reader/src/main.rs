@@ -10,7 +10,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let reader = Reader::of(&start().await)?;
+    let reader = Reader::from_env(&start().await)?;
     answer(PATIENCE, async |request: ApiGatewayV2httpRequest, deadline| {
         reader.handle(&request, deadline).await
     })

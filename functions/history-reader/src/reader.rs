@@ -27,10 +27,7 @@ pub(crate) type Context<'a> = reader::Context<'a, Reader>;
 
 impl Reader {
     /// Builds a reader from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let Environment { variables, dynamo, .. } = environment;
         let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
         let tables = EventTables::new(dynamo, &variables.required(env::EVENTS_TABLE_PREFIX)?);
@@ -40,7 +37,7 @@ impl Reader {
             ledger,
             views: Views::new(environment.table(env::VIEWS_TABLE)?),
             objects: Some(environment.objects(env::ARCHIVE_BUCKET)?),
-            requests: Requests::of(environment)?,
+            requests: Requests::from_env(environment)?,
         })
     }
 }

@@ -28,7 +28,6 @@ pub struct ClaimName(String);
 pub struct ClaimNameError;
 
 impl ClaimName {
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -69,9 +68,6 @@ impl Claims {
     }
 
     /// The claims that two variables name. Without them, the default ones.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
     pub fn among(
         variables: &Variables,
         [viewer, tenant]: [&'static str; 2],
@@ -91,13 +87,11 @@ impl Claims {
     }
 
     /// The claim with the id of the token's owner: `sub` by default.
-    #[must_use]
     pub fn viewer(&self) -> &str {
         self.viewer.as_str()
     }
 
     /// The claim with their tenant: `tenant_id` by default.
-    #[must_use]
     pub fn tenant(&self) -> &str {
         self.tenant.as_str()
     }

@@ -27,8 +27,7 @@ pub struct Accepted {
 
 impl Accepted {
     /// Reads the headers of a request.
-    #[must_use]
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub fn from_headers(headers: &HeaderMap) -> Self {
         let (mut gzip, mut identity, mut any) = (None, None, None);
         let values =
             headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
@@ -43,18 +42,13 @@ impl Accepted {
         Self { gzip: gzip.or(any).unwrap_or(0.0), identity: identity.or(any) }
     }
 
-    /// True if a body of this length is sent compressed.
-    fn compresses(self, length: usize) -> bool {
-        let identity = self.identity.unwrap_or(0.0);
-        let is_refused = self.identity == Some(0.0);
-        self.gzip > 0.0 && self.gzip >= identity && (length >= COMPRESSED_FROM || is_refused)
-    }
-
     /// The compressed body; `None` if it is sent uncompressed.
     #[must_use]
     pub fn compressed(self, body: &str) -> Option<Vec<u8>> {
+        let is_needed = body.len() >= COMPRESSED_FROM || self.identity == Some(0.0);
+        let is_preferred = self.gzip > 0.0 && self.gzip >= self.identity.unwrap_or(0.0);
         // Writing to memory never fails. If it did, the uncompressed body is valid too.
-        self.compresses(body.len()).then(|| gzip(body.as_bytes()).ok()).flatten()
+        (is_needed && is_preferred).then(|| gzip(body.as_bytes()).ok()).flatten()
     }
 }
 

@@ -27,8 +27,7 @@ pub struct Path<'a> {
 
 impl<'a> Path<'a> {
     /// The path of an event, if it is one of this route.
-    #[must_use]
-    pub fn of(event: &'a ApiGatewayV2httpRequest, route: Route) -> Option<Self> {
+    pub fn matched(event: &'a ApiGatewayV2httpRequest, route: Route) -> Option<Self> {
         let path = event.raw_path.as_deref().unwrap_or_default();
         // A stage other than the default one is part of the raw path.
         let stage = event.request_context.stage.as_deref().filter(|stage| *stage != "$default");

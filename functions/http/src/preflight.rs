@@ -10,7 +10,6 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 pub const ROUTES: [&str; 2] = ["OPTIONS /{proxy+}", "OPTIONS /v1/tenants/{proxy+}"];
 
 /// Answers a preflight. Returns `None` if the request is not one.
-#[must_use]
 pub fn answer(event: &ApiGatewayV2httpRequest) -> Option<ApiGatewayV2httpResponse> {
     let is_route = event.route_key.as_deref().is_some_and(|key| ROUTES.contains(&key));
     let is_preflight = is_route && event.request_context.http.method == "OPTIONS";

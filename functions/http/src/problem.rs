@@ -91,20 +91,17 @@ impl Fault {
 }
 
 impl Problem {
-    #[must_use]
     pub fn invalid(parameter: &'static str, problem: String) -> Self {
         Self::Invalid { parameter, problem }
     }
 
     /// A parameter of the query has a malformed value. An unencoded `+` arrives as a space, and the
     /// answer says so.
-    #[must_use]
     pub fn of_query(parameter: &'static str, value: &str, problem: &dyn Display) -> Self {
         let hint = if value.contains(' ') { "; write `+` as %2B" } else { "" };
         Self::invalid(parameter, format!("{problem}{hint}"))
     }
 
-    /// The HTTP response for this problem.
     #[must_use]
     pub fn into_response(self) -> ApiGatewayV2httpResponse {
         let mut response = response::json(
@@ -140,19 +137,16 @@ impl Problem {
         )
     }
 
-    #[must_use]
     pub fn status(&self) -> u16 {
         self.kind().0
     }
 
     /// The last part of the problem type: a short fixed name.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.kind().1
     }
 
     /// The malformed parameter, if there is one.
-    #[must_use]
     pub fn parameter(&self) -> Option<&'static str> {
         match self {
             Self::Invalid { parameter, .. } => Some(parameter),

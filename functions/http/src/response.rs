@@ -46,7 +46,7 @@ impl Shareable {
 
 impl Answer {
     fn into_response(self, requested: &HeaderMap, caching: Caching) -> ApiGatewayV2httpResponse {
-        let compressed = Accepted::of(requested).compressed(&self.body);
+        let compressed = Accepted::from_headers(requested).compressed(&self.body);
         let mut response = json(200, "application/json", caching, self.body);
         if let Some(bytes) = compressed {
             response.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -77,7 +77,6 @@ impl Caching {
 }
 
 /// An answer with a JSON body. API Gateway takes one value for each header.
-#[must_use]
 pub fn json(
     status: u16,
     content_type: &'static str,

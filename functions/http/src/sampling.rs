@@ -19,15 +19,16 @@ impl LogSampling {
     /// The number of requests that the line of this one represents; `None` if it has no line. A request that failed, took a second or has no
     /// id represents itself.
     #[must_use]
-    pub fn of(self, is_smooth: bool, took: Duration, request_id: Option<&str>) -> Option<u32> {
-        match request_id.filter(|_| is_smooth && took < SLOW) {
-            Some(id) => self.of_id(id),
-            None => Some(1),
-        }
-    }
-
-    /// The same in every process of a version.
-    fn of_id(self, request_id: &str) -> Option<u32> {
+    pub fn requests_per_line(
+        self,
+        is_smooth: bool,
+        took: Duration,
+        request_id: Option<&str>,
+    ) -> Option<u32> {
+        let Some(request_id) = request_id.filter(|_| is_smooth && took < SLOW) else {
+            return Some(1);
+        };
+        // The same in every process of a version.
         let mut hasher = DefaultHasher::new();
         request_id.hash(&mut hasher);
         hasher.finish().is_multiple_of(u64::from(self.0.get())).then_some(self.0.get())

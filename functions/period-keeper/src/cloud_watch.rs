@@ -77,7 +77,6 @@ struct MetricDataResult {
 
 impl CloudWatch {
     /// The metrics of a queue with this ARN.
-    #[must_use]
     pub fn new(services: &Services, queue_arn: &str) -> Self {
         let http = SignedHttp::new(SERVICE, services);
         let url = format!("{}/", http.address(None));

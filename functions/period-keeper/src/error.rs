@@ -35,7 +35,6 @@ impl From<ManifestError> for KeeperError {
 
 impl KeeperError {
     /// True if the only problem was time.
-    #[must_use]
     pub fn is_out_of_time(&self) -> bool {
         matches!(
             self,

@@ -71,10 +71,7 @@ impl Default for KeeperLimits {
 
 impl Keeper {
     /// Builds a keeper from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let Environment { variables, dynamo, metrics, clock, .. } = environment;
         let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
         let bus = environment.bus(env::EVENT_BUS_NAME);

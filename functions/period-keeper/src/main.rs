@@ -7,7 +7,7 @@ use serde_json::Value;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let environment = start().await;
-    let keeper = Keeper::of(&environment)?;
+    let keeper = Keeper::from_env(&environment)?;
     serve(&environment.clock, async |_: Value, deadline| keeper.tick(deadline).await.map(drop))
         .await
 }

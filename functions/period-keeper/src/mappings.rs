@@ -75,7 +75,6 @@ struct Found {
 
 impl Mappings {
     /// Mappings to the function of a request.
-    #[must_use]
     pub fn new(services: &Services, request: MappingRequest) -> Self {
         let lambda = SignedHttp::new(SERVICE, services);
         let base = format!("{}{PATH}", lambda.address(None));

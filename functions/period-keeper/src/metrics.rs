@@ -56,7 +56,6 @@ impl Record for Tick {
 }
 
 /// What is counted.
-#[must_use]
 pub fn metric_names() -> MetricNames {
     MetricNames::of::<Tick>()
 }

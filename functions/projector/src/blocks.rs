@@ -105,7 +105,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
     changes: Vec<&Change>,
 ) -> Outcome {
     let key = subject.view();
-    let mut outcome = Outcome::of(subject, &changes);
+    let mut outcome = Outcome::new(subject, &changes);
     let (mut backoff, mut failed, mut notes) = (Backoff::default(), None, ViewNotes::default());
     let attempt = BlockAttempt { projector, shard, key: &key };
     let (mut budget, mut begin) = (WriteBudget::MOST, 0);

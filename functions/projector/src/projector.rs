@@ -18,12 +18,9 @@ pub struct Projector {
 
 impl Projector {
     /// Builds a projector from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let read_notifications = environment.variables.days(env::READ_NOTIFICATION_DAYS)?;
-        Ok(Self { projection: Projection::of(environment)?, read_notifications })
+        Ok(Self { projection: Projection::from_env(environment)?, read_notifications })
     }
 
     /// The same projector, whose tables know the deadline of one batch.

@@ -19,7 +19,7 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
     changes: Vec<&Change>,
 ) -> Outcome {
     let key = subject.view();
-    let mut outcome = Outcome::of(subject, &changes);
+    let mut outcome = Outcome::new(subject, &changes);
     let (views, now) = (&projector.projection.views, projector.projection.clock.now());
     let (facts, mut backoff) = (projector.projection.facts.table().name(), Backoff::default());
     loop {

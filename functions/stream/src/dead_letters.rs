@@ -26,7 +26,6 @@ pub struct DeadLetterQueue {
 
 impl DeadLetterQueue {
     /// A queue to send to, and the seals of the commands and letters that go there.
-    #[must_use]
     pub fn new(sender: Sender, seal: InternalSeal, letters: LetterSeal) -> Self {
         Self { sender, seal, letters }
     }

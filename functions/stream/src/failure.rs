@@ -20,13 +20,11 @@ pub enum Failure {
 
 impl Failure {
     /// True if retries cannot help: a stored item has to be repaired.
-    #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Dynamo(error) if error.is_refusal())
     }
 
     /// A short fixed word, as dead letters have it.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Dynamo(error) => error.reason(),

@@ -25,7 +25,6 @@ impl Record for Batch {
 }
 
 /// What is counted.
-#[must_use]
 pub fn metric_names() -> MetricNames {
     MetricNames::of::<Batch>()
 }

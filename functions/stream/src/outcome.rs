@@ -11,7 +11,6 @@ use crate::failure::Failure;
 
 /// The subject of changes: changes of one subject are folded together.
 pub trait Subject: fmt::Display {
-    /// The key of its view.
     fn view(&self) -> Key;
 }
 
@@ -37,8 +36,7 @@ pub struct Outcome<S> {
 
 impl<S> Outcome<S> {
     /// Of changes about which nothing is known yet.
-    #[must_use]
-    pub fn of(subject: S, changes: &[&Change]) -> Self {
+    pub fn new(subject: S, changes: &[&Change]) -> Self {
         let first = changes.iter().map(|change| change.sequence).min();
         let (changes, unfolded) = (changes.len(), Vec::new());
         Self {

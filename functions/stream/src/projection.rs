@@ -38,10 +38,7 @@ pub struct Projection {
 
 impl Projection {
     /// Builds a projection from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let Environment { variables, metrics, clock, .. } = environment;
         let secrets = variables.secrets(env::INTERNAL_SECRETS)?;
         Ok(Self {
@@ -60,7 +57,6 @@ impl Projection {
     }
 
     /// The records of a batch, whose shard is known even from an emulator that has only one.
-    #[must_use]
     pub fn batch(&self, event: StreamEvent) -> StreamEvent {
         let shard_id = event.shard_id.or_else(|| self.only_shard.clone());
         StreamEvent { shard_id, ..event }
@@ -73,7 +69,6 @@ impl Projection {
         Self { facts, views, ..self.clone() }
     }
 
-    #[must_use]
     pub fn deadline(&self) -> Deadline {
         self.views.table().deadline()
     }
@@ -102,7 +97,6 @@ impl Projection {
     }
 
     /// The changes to fold. A row that brings a change back is replaced by that change.
-    #[must_use]
     pub fn open(&self, changes: Vec<Change>) -> Vec<Change> {
         let facts = self.facts.table().name();
         let opened = changes.into_iter().filter_map(|change| {
@@ -177,7 +171,6 @@ impl Projection {
 }
 
 /// The sequence number of the first change that is not folded.
-#[must_use]
 pub fn first_failed<S>(outcomes: &[Outcome<S>]) -> Option<Sequence> {
     let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some());
     failed.filter_map(|outcome| outcome.first).min()

@@ -21,7 +21,6 @@ pub struct StreamEvent {
     pub shard_id: Option<String>,
 }
 
-/// A record of a stream.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Record {
     /// The ARN of the stream, which names the table.
@@ -81,9 +80,6 @@ pub enum EventError {
 
 impl StreamEvent {
     /// The shard, known by its id, and the changes in their order: for the one function that is given all of one stream.
-    ///
-    /// # Errors
-    /// [`EventError`]
     pub fn of_one_stream(self) -> Result<(Shard, Vec<Change>), EventError> {
         let (_, id) = self.origin()?;
         Ok((Shard::of(id), changes(self.records)?))
@@ -92,9 +88,6 @@ impl StreamEvent {
     /// The table whose stream it is, the shard, and the changes in their order. The shard is known by its stream and its id: for a
     /// function that folds several streams into the same views, or only some changes of a stream. Its marks and checkpoints say
     /// nothing about what another function has folded.
-    ///
-    /// # Errors
-    /// [`EventError`]
     pub fn of_streams(self) -> Result<(Option<String>, Shard, Vec<Change>), EventError> {
         let (stream, id) = self.origin()?;
         let table = stream.and_then(table_of).map(str::to_owned);
@@ -115,7 +108,6 @@ impl StreamEvent {
 
 impl Record {
     /// True if the partition key of its row begins like this: what a mapping with such a filter delivers.
-    #[must_use]
     pub fn begins_with(&self, prefix: &str) -> bool {
         let row = Row { table: "", item: self.dynamodb.keys.clone().into() };
         row.text("pk").is_ok_and(|pk| pk.starts_with(prefix))

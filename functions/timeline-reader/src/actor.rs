@@ -2,8 +2,8 @@
 //! activity.
 
 use shared::platform::dynamo::DynamoError;
-use shared::platform::paging::{List, RowChunk};
-use shared::platform::values::{ActorId, SortKey, Span, Timestamp};
+use shared::platform::paging::{List, RowChunk, Slice};
+use shared::platform::values::{ActorId, SortKey, Timestamp};
 use shared::social::activities::changes::ActivityFingerprint;
 use shared::social::activities::{Activities, Published};
 
@@ -23,25 +23,15 @@ struct Outbox<'a> {
 }
 
 impl Outbox<'_> {
-    async fn of_all_kinds(
-        &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<Target>, DynamoError> {
+    async fn of_all_kinds(&self, slice: Slice<'_>) -> Result<RowChunk<Target>, DynamoError> {
         let Self { activities, actor, .. } = self;
-        let rows = activities.published_by(actor, span, after, limit);
+        let rows = activities.published_by(actor, slice);
         Ok(self.targets(rows.await?))
     }
 
-    async fn of_its_kinds(
-        &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<Target>, DynamoError> {
+    async fn of_its_kinds(&self, slice: Slice<'_>) -> Result<RowChunk<Target>, DynamoError> {
         let Self { activities, actor, kinds } = self;
-        let rows = activities.published_of_kinds(actor, kinds.iter(), span, after, limit);
+        let rows = activities.published_of_kinds(actor, kinds.iter(), slice);
         Ok(self.targets(rows.await?))
     }
 
@@ -52,29 +42,19 @@ impl Outbox<'_> {
 }
 
 impl Rows for Outbox<'_> {
-    async fn rows(
-        &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<Target>, DynamoError> {
+    async fn rows(&self, slice: Slice<'_>) -> Result<RowChunk<Target>, DynamoError> {
         match self.kinds.is_all() {
-            true => self.of_all_kinds(span, after, limit).await,
-            false => self.of_its_kinds(span, after, limit).await,
+            true => self.of_all_kinds(slice).await,
+            false => self.of_its_kinds(slice).await,
         }
     }
 
     /// Of several kinds those of all: a row may go from the list of one kind to that of another, and leaves the outbox
     /// never.
-    async fn rows_of_one_list(
-        &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<Target>, DynamoError> {
+    async fn rows_of_one_list(&self, slice: Slice<'_>) -> Result<RowChunk<Target>, DynamoError> {
         match self.kinds.count() {
-            1 => self.of_its_kinds(span, after, limit).await,
-            _ => self.of_all_kinds(span, after, limit).await,
+            1 => self.of_its_kinds(slice).await,
+            _ => self.of_all_kinds(slice).await,
         }
     }
 

@@ -5,6 +5,7 @@
 //! router        an API Gateway event (payload 2.0) in, an answer out; never an error
 //!   page/       pages of activities
 //!   timeline    a page of one viewer's timeline
+//!   idle_viewer completes the timeline of an idle viewer who returns
 //!   activity    one activity
 //!   actor       a page of what an actor published
 //!   likes/      what a viewer likes; how many like an activity
@@ -28,6 +29,7 @@ mod actor;
 mod battle;
 pub mod env;
 mod follows;
+mod idle_viewer;
 mod likes;
 mod log;
 mod notifications;

@@ -59,7 +59,7 @@ impl<'a> NotificationItem<'a> {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     cx.caller.may_read(&viewer)?;
-    let parameters = Parameters::of(cx.event, &["limit", "cursor", "state"])?;
+    let parameters = Parameters::parse(cx.event, &["limit", "cursor", "state"])?;
     let list = List::new(cx, "notifications", &viewer);
     let (position, limit) = list.page_of(&parameters, read)?;
     let (only, after) = position.unzip();
@@ -82,7 +82,6 @@ const MOST_CARRIED: usize = 160;
 const UNREAD_ONLY: u64 = 1;
 const CARRIES: u64 = 2;
 
-/// The position after a notification.
 fn position_after(after: &After, unread_only: bool) -> Vec<u8> {
     let length =
         |listed: &Carried| listed.activities.iter().map(|id| id.as_str().len() + 1).sum::<usize>();

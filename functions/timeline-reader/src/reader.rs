@@ -13,7 +13,7 @@ use shared::platform::runtime::env::EnvError;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::values::Retention;
 use shared::social::activities::RecordCache;
-use shared::social::follows::Parking;
+use shared::social::follows::IdleViewers;
 use shared::social::likes::LikeCountCache;
 use shared::social::timelines::Timelines;
 
@@ -36,8 +36,8 @@ pub struct Reader {
     /// The seconds for which caches may keep answers that are the same for everybody; 0: not at all.
     pub public_cache_seconds: u8,
     pub retention: Retention,
-    /// Whether viewers are parked.
-    pub parking: Parking,
+    /// When a viewer is idle.
+    pub idle_viewers: IdleViewers,
     pub requests: Requests,
 }
 
@@ -46,10 +46,7 @@ pub(crate) type Context<'a> = reader::Context<'a, Reader>;
 
 impl Reader {
     /// Builds a reader from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let variables = &environment.variables;
         let ledger = Ledger::new(environment.table(env::LEDGER_TABLE)?);
         let timelines = PacedTable::new(environment.table(env::TIMELINES_TABLE)?);
@@ -63,8 +60,8 @@ impl Reader {
             hold: Hold::default(),
             public_cache_seconds: variables.parsed_or(env::PUBLIC_CACHE_SECONDS, 0)?,
             retention: variables.days(env::RETENTION_DAYS)?,
-            parking: variables.parsed_or(env::IDLE_DAYS, Parking::off())?,
-            requests: Requests::of(environment)?,
+            idle_viewers: variables.parsed_or(env::IDLE_DAYS, IdleViewers::off())?,
+            requests: Requests::from_env(environment)?,
         })
     }
 }

@@ -1,12 +1,9 @@
 //! The routes: which feature answers which path.
 
-use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use function_http::reader::{Answering, RequestLine, Requests, Routes};
-use function_http::{Route, reader, routes};
-use futures::future::BoxFuture;
+use function_http::{Route, routes};
 use shared::platform::dynamo::Dynamo;
 use shared::platform::ledger::Ledger;
-use shared::platform::runtime::deadline::Deadline;
 
 use crate::battle::hit;
 use crate::follows::{followers, following};
@@ -30,19 +27,6 @@ routes! { Reader:
     "/v1/battles/{battle_id}" => battle,
     "/v1/battles/{battle_id}/hits/{hit_id}" => hit,
     "/v1/rooms/{room_id}/messages" => room,
-}
-
-impl Reader {
-    /// Answers one request. Every problem is an answer.
-    ///
-    /// Boxed, so that it is compiled here once and not in every program that awaits it.
-    pub fn handle<'a>(
-        &'a self,
-        event: &'a ApiGatewayV2httpRequest,
-        deadline: Deadline,
-    ) -> BoxFuture<'a, ApiGatewayV2httpResponse> {
-        Box::pin(reader::handle(self, event, deadline))
-    }
 }
 
 impl Routes for Reader {

@@ -5,8 +5,8 @@
 //! activity has its kind: other kinds are skipped like hidden activities.
 
 use shared::platform::dynamo::DynamoError;
-use shared::platform::paging::{List, RowChunk};
-use shared::platform::values::{Span, Timestamp, ViewerId};
+use shared::platform::paging::{List, RowChunk, Slice};
+use shared::platform::values::{Timestamp, ViewerId};
 use shared::social::activities::Published;
 use shared::social::tags::Tags;
 
@@ -26,13 +26,8 @@ struct Listings<'a> {
 }
 
 impl Rows for Listings<'_> {
-    async fn rows(
-        &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<Target>, DynamoError> {
-        self.tags.listings(self.person, span, after, limit).await
+    async fn rows(&self, slice: Slice<'_>) -> Result<RowChunk<Target>, DynamoError> {
+        self.tags.listings(self.person, slice).await
     }
 
     fn shows(&self, published: &Published) -> bool {

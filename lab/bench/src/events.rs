@@ -139,7 +139,7 @@ impl Events {
             let numbers = first..(first + MOST_EVENTS).min(self.events);
             let events = numbers.map(|number| event(number).map(Into::into));
             let events = events.collect::<Result<_, _>>()?;
-            Ok(Command::RecordEvents(EventsRecorded::of(TenantId::new(TENANT)?, events)))
+            Ok(Command::RecordEvents(EventsRecorded::new(TenantId::new(TENANT)?, events)))
         });
         messages.collect()
     }

@@ -14,12 +14,12 @@ use super::stage::{Stage, broken};
 
 /// The writer, otherwise as the function builds it.
 pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
-    Writer::of(&environment(stage)).map_err(|e| broken(&e))
+    Writer::from_env(&environment(stage)).map_err(|e| broken(&e))
 }
 
 /// The projector, otherwise as the function builds it.
 pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
-    Projector::of(&environment(stage)).map_err(|e| broken(&e))
+    Projector::from_env(&environment(stage)).map_err(|e| broken(&e))
 }
 
 /// What sends to one of the queues.

@@ -28,7 +28,7 @@ use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Retention};
 use shared::social::WriteQueues;
 use shared::social::activities::ChangeLog;
 use shared::social::activities::Publish;
-use shared::social::follows::Parking;
+use shared::social::follows::IdleViewers;
 
 use super::report::Measurement;
 use super::{ACTOR, in_flight, on_one_thread, tables_at};
@@ -80,7 +80,7 @@ impl Handler {
             ),
             limits: FanOutLimits::default(),
             retention: Retention::default(),
-            parking: Parking::off(),
+            idle_viewers: IdleViewers::off(),
             metrics: Metrics::off(),
             clock: clock.clone(),
             change_log: ChangeLog::default(),

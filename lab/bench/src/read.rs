@@ -154,7 +154,7 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         metrics: Metrics::off(),
         ..Environment::of_process().await
     };
-    Reader::of(&environment).map_err(|e| Failure::Usage(e.to_string()))
+    Reader::from_env(&environment).map_err(|e| Failure::Usage(e.to_string()))
 }
 
 /// The request for the newest page of a viewer's timeline, as API Gateway sends it, in

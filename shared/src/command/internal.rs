@@ -34,7 +34,6 @@ pub(super) const INTERNAL: &str = "internal";
 pub const MAX_INTERNAL_LENGTH: usize = 320_000;
 const PURPOSE: &str = "nagare internal command";
 const ORIGIN_PURPOSE: &str = "nagare origin";
-/// The characters of a seal.
 const SEAL_CHARACTERS: usize = (SEAL_LENGTH * 8).div_ceil(6);
 
 /// Seals internal commands and opens them, and the origins of messages that go back. Only the functions that are behind the
@@ -47,7 +46,6 @@ pub struct InternalSeal {
 
 impl InternalSeal {
     /// A seal made of secrets that all writers share.
-    #[must_use]
     pub fn new(secrets: &Secrets) -> Self {
         let [commands, origins] = [PURPOSE, ORIGIN_PURPOSE].map(|it| Seal::new(it, secrets));
         Self { commands, origins }
@@ -55,13 +53,12 @@ impl InternalSeal {
 
     /// The message body that [`parse`](Self::parse) reads back: a producer's command as it is, an
     /// internal one sealed.
-    #[must_use]
     pub fn to_body(&self, command: &Command) -> String {
         let body = command.to_body();
         match command.is_internal() {
             false => body,
             true => {
-                let seal = URL_SAFE_NO_PAD.encode(self.commands.of(&[body.as_bytes()]));
+                let seal = URL_SAFE_NO_PAD.encode(self.commands.sign(&[body.as_bytes()]));
                 format!("{{\"type\":\"{INTERNAL}\",\"seal\":\"{seal}\",\"command\":{body}}}")
             }
         }
@@ -77,14 +74,12 @@ impl InternalSeal {
     }
 
     /// The origin of a message that goes back with this body, sealed.
-    #[must_use]
     pub fn to_origin(&self, origin: &Origin, body: &str) -> String {
-        let seal = self.origins.of(&pieces(origin.as_str(), body));
+        let seal = self.origins.sign(&pieces(origin.as_str(), body));
         format!("{}{origin}", URL_SAFE_NO_PAD.encode(seal))
     }
 
     /// Reads the origin of a message with this body, if it was sealed with one of the secrets.
-    #[must_use]
     pub fn parse_origin(&self, text: &str, body: &str) -> Option<Origin> {
         let (seal, origin) = text.split_at_checked(SEAL_CHARACTERS)?;
         let is_sealed = self.origins.fits(&pieces(origin, body), &bytes(seal)?);
@@ -101,7 +96,6 @@ fn pieces<'a>(origin: &'a str, body: &'a str) -> [&'a [u8]; 3] {
     [origin.as_bytes(), b"\0", body.as_bytes()]
 }
 
-/// The bytes of a seal.
 fn bytes(text: &str) -> Option<[u8; SEAL_LENGTH]> {
     URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()
 }

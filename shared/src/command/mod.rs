@@ -66,7 +66,6 @@ macro_rules! commands {
             }
 
             /// The `type` member of this command.
-            #[must_use]
             pub fn type_name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(fact) => fact.type_name(),)*
@@ -86,7 +85,6 @@ macro_rules! commands {
             }
 
             /// The ids that it is about: what a log line is searched by.
-            #[must_use]
             pub fn subject(&self) -> LogIds {
                 match self {
                     $(Self::$variant(fact) => fact.subject(),)*
@@ -98,7 +96,6 @@ macro_rules! commands {
 
             /// What fair queues group messages by: the actor or followee, the viewer of a profile, the room,
             /// the tenant.
-            #[must_use]
             pub fn group(&self) -> &str {
                 match self {
                     $(Self::$variant(fact) => fact.group(),)*
@@ -213,13 +210,11 @@ impl Command {
 
     /// The message body that [`parse`](Self::parse) reads back, if the command is a producer's. That of
     /// an internal command goes into an envelope ([`InternalSeal`]).
-    #[must_use]
     pub fn to_body(&self) -> String {
         self.write(Body::new(self.type_name())).end()
     }
 
     /// True for what is sealed: what the writer sends to itself, and what a projector could not fold.
-    #[must_use]
     pub fn is_internal(&self) -> bool {
         matches!(self, Self::Segment(_) | Self::Changed(_) | Self::Continued(_))
     }

@@ -16,13 +16,11 @@ pub enum HistorySwitch {
 pub struct HistorySwitchError;
 
 impl HistorySwitch {
-    #[must_use]
     pub fn is_on(self) -> bool {
         self == Self::On
     }
 
     /// The word, as the template's `History` has it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::On => "on",

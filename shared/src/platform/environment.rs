@@ -31,7 +31,7 @@ impl Environment {
         Self {
             dynamo: Dynamo::new(aws_sdk_dynamodb::Client::new(&config)),
             sqs: aws_sdk_sqs::Client::new(&config),
-            services: Services::of(&config),
+            services: Services::from_config(&config),
             metrics: Metrics::to(std::io::stdout(), &variables.stage()),
             clock: Clock::system(),
             variables,
@@ -64,7 +64,6 @@ impl Environment {
     }
 
     /// The bus that a variable names, or none.
-    #[must_use]
     pub fn bus(&self, variable: &'static str) -> Bus {
         self.variables.optional(variable).map_or_else(Bus::off, |name| {
             Bus::new(&self.services_at(env::EVENTBRIDGE_ENDPOINT), &name, self.clock.clone())
@@ -72,7 +71,6 @@ impl Environment {
     }
 
     /// How a service is called whose endpoint a variable may name.
-    #[must_use]
     pub fn services_at(&self, endpoint: &'static str) -> Services {
         self.services.clone().at(self.variables.optional(endpoint))
     }

@@ -21,8 +21,6 @@ pub enum Claim {
 pub struct Facts(Table);
 
 impl Facts {
-    /// The facts in this table.
-    #[must_use]
     pub fn new(table: Table) -> Self {
         Self(table)
     }
@@ -33,7 +31,6 @@ impl Facts {
         Self(self.0.over(dynamo))
     }
 
-    #[must_use]
     pub fn table(&self) -> &Table {
         &self.0
     }

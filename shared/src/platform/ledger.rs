@@ -42,8 +42,6 @@ pub use crate::platform::dynamo::item::Key as LedgerKey;
 pub struct Ledger(Table);
 
 impl Ledger {
-    /// The ledger in this table.
-    #[must_use]
     pub fn new(table: Table) -> Self {
         Self(table)
     }
@@ -54,7 +52,6 @@ impl Ledger {
         Self(self.0.over(dynamo))
     }
 
-    #[must_use]
     pub fn table(&self) -> &Table {
         &self.0
     }

@@ -28,7 +28,6 @@ use crate::platform::values::Timestamp;
 pub const RECEIPT: &str = "nagare.receipt";
 /// The prefix of the partition keys of their items.
 pub const PREFIX: &str = "receipts#";
-/// The receipts in one item.
 pub const PER_ITEM: u32 = 100;
 /// Items whose receipts are read in one call.
 pub const ITEMS: usize = BATCH_GET;
@@ -86,7 +85,6 @@ impl FromStr for Receipt {
 
 impl Receipt {
     /// The item that it is noted in, among those of its run.
-    #[must_use]
     pub fn item(self) -> u32 {
         self.number / PER_ITEM
     }
@@ -111,7 +109,6 @@ pub struct Receipts {
 }
 
 impl Receipts {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }
@@ -167,9 +164,6 @@ impl Receipts {
     }
 
     /// What is noted in some items of a run, at most [`ITEMS`]: numbers and what became of each.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn read(
         &self,
         run: RunId,

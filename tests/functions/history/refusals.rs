@@ -60,7 +60,7 @@ fn conflict(actor: &str) -> Value {
 /// How many refusals of a reason are counted, and how many of them have no letter.
 async fn counted(world: &World, reason: &str) -> (u64, u64) {
     let counts = Refusals::new(&world.tables.ledger).all(world.clock.now()).await.unwrap();
-    let reason = RefusalReason::of(reason).unwrap();
+    let reason = RefusalReason::parse(reason).unwrap();
     let RefusalCount { refused, without_letter } = counts.get(&reason).copied().unwrap_or_default();
     (refused, without_letter)
 }

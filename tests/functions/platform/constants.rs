@@ -36,9 +36,9 @@ async fn what_the_template_has_to_agree_with_is_written_down() {
         "least_secret": shared::platform::crypto::seal::MIN_SECRET_LENGTH,
         "max_receives": shared::platform::dead_letters::MAX_RECEIVES,
         "marks_kept_seconds": shared::platform::projection::KEPT.as_secs(),
-        "parked_after_days": {
-            "least": shared::social::follows::parking::DAYS.start(),
-            "most": shared::social::follows::parking::DAYS.end(),
+        "idle_days": {
+            "least": shared::social::follows::idle_viewers::DAYS.start(),
+            "most": shared::social::follows::idle_viewers::DAYS.end(),
         },
         "by_follower": shared::platform::ledger::BY_FOLLOWER,
         "forget_at": shared::platform::ledger::FORGET_AT,

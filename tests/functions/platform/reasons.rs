@@ -54,7 +54,7 @@ fn every_reason_is_known_and_in_the_runbook() {
     // What a producer, a person or a tenant is the reason of pages nobody, and is bounded.
     for failure in &failures {
         let is_refusal = failure.is_permanent() && !failure.is_refusal();
-        assert_eq!(RefusalReason::of(failure.reason()).is_some(), is_refusal, "{failure}");
+        assert_eq!(RefusalReason::parse(failure.reason()).is_some(), is_refusal, "{failure}");
     }
     let mut reasons: BTreeSet<_> = failures.iter().map(Failure::reason).collect();
     reasons.extend([RECEIVES_EXHAUSTED, UNFOLDABLE, STREAM_BATCH]);

@@ -394,7 +394,7 @@ async fn archived(world: &World) {
         assert!(world.keeper.periods.replace(&dropped).await.unwrap());
         let packed = archive::pack(["{}"]);
         let tenant = TenantId::new(id("acme")).unwrap();
-        let object = ArchivedObject::of(&tenant, period, (0, 0), &packed);
+        let object = ArchivedObject::new(&tenant, period, (0, 0), &packed);
         world.keeper.archives.note(&object).await.unwrap();
         period = period.next();
     }

@@ -225,7 +225,7 @@ async fn archived(world: &World, tenant: &TenantId, n: u32) {
     let next = ReadBack { position: None, ..read };
     assert!(archives.replace_read_back(period, &next).await.unwrap());
     let line = format!("{{\"n\":{n}}}");
-    let object = ArchivedObject::of(tenant, period, (0, 0), &archive::pack([line.as_str()]));
+    let object = ArchivedObject::new(tenant, period, (0, 0), &archive::pack([line.as_str()]));
     archives.note(&object).await.unwrap();
 }
 

@@ -277,7 +277,7 @@ async fn rooms_are_picked_from_all_in_which_something_was_said() {
     world.done(&[join("silent", "bob", 1)]).await;
     let tables = &world.tables;
     for (size, expected) in [(0, 0), (1, 1), (5, 2)] {
-        let sample = Sample::of(&tables.facts, &tables.ledger, size).await.unwrap();
+        let sample = Sample::draw(&tables.facts, &tables.ledger, size).await.unwrap();
         assert_eq!(sample.rooms.len(), expected, "{:?}", sample.rooms);
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use fastrand::Rng;
 use serde_json::Value;
 use shared::platform::dead_letters::DeadLetter;
+use shared::platform::paging::Slice;
 use shared::platform::values::{Order, Span};
 use shared::platform::values::{Timestamp, ViewerId};
 use tests::World;
@@ -19,7 +20,7 @@ use crate::social::readers::{KeptReader, Readers};
 use crate::social::reference::{Reference, Shown, shown};
 use crate::social::walk::{Walk, some};
 
-/// Requests after which a viewer who was parked is back.
+/// Requests after which the return of a viewer is complete.
 const RETURNS: usize = 50;
 
 /// Compares everything with the reference, now that it is quiet.
@@ -187,7 +188,10 @@ async fn nothing_left_behind(
     let span = Span { from: Timestamp::from_unix_millis(0), to: None, order: Order::Oldest };
     let (mut start, mut kept) = (None::<String>, Vec::new());
     loop {
-        let entries = world.tables.timelines.entries(&owner, span, start.as_deref(), 100);
+        let entries = world
+            .tables
+            .timelines
+            .entries(&owner, Slice { span, after: start.as_deref(), limit: 100 });
         let (rows, next) = entries.await.unwrap();
         kept.extend(rows.iter().map(|row| (row.target().unwrap(), row.expires_at.unwrap())));
         match next {

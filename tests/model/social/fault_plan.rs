@@ -7,12 +7,12 @@ use nagare_local::faults::{Fault, Rates};
 use shared::platform::dynamo::Limits;
 use shared::platform::paging::INLINE;
 use shared::platform::runtime::hold::Hold;
-use shared::social::follows::Parking;
+use shared::social::follows::IdleViewers;
 
 use crate::platform::shrunk;
 use crate::social::readers::READERS_KEPT;
 
-/// How much earlier readers take a viewer for parked than writers do: more than their clocks differ.
+/// How much earlier readers treat a viewer as idle than writers do: more than their clocks differ.
 const SLACK: Duration = Duration::from_secs(300);
 
 /// The faults of one run.
@@ -40,8 +40,8 @@ pub(crate) struct FaultPlan {
     pub(crate) limits: Limits,
     /// Entries that a command which is repeated may write again.
     pub(crate) repeated: usize,
-    /// Whether viewers are parked who have not read for ten minutes, or for an hour.
-    pub(crate) parking: Parking,
+    /// Whether viewers are idle after ten minutes, or after an hour.
+    pub(crate) idle_viewers: IdleViewers,
 }
 
 impl FaultPlan {
@@ -58,7 +58,7 @@ impl FaultPlan {
             is_far: random.bool(),
             limits: shrunk::limits(random),
             repeated: random.choice([0, 2, 100]).unwrap(),
-            parking: parking(random),
+            idle_viewers: idle_viewers(random),
         };
         match fault_plan.slow {
             // Far away, a call that others overtake for long is one that hangs.
@@ -67,10 +67,10 @@ impl FaultPlan {
         }
     }
 
-    /// The same beside an erasure, which writes more than a slow table takes. Mostly viewers are parked.
+    /// The same beside an erasure, which writes more than a slow table takes. Mostly there are idle viewers.
     pub(crate) fn beside_an_erasure(self, random: &mut Rng) -> Self {
         let minutes = random.choice([0, 10, 10, 60]).unwrap();
-        Self { slow: None, parking: parked_after(minutes), ..self }
+        Self { slow: None, idle_viewers: idle_after(minutes), ..self }
     }
 
     /// Makes calls fail for nothing but what passes, so that what takes thousands of them comes to its end.
@@ -104,14 +104,14 @@ impl FaultPlan {
     }
 }
 
-fn parking(random: &mut Rng) -> Parking {
-    parked_after(random.choice([0, 0, 10, 60]).unwrap())
+fn idle_viewers(random: &mut Rng) -> IdleViewers {
+    idle_after(random.choice([0, 0, 10, 60]).unwrap())
 }
 
-fn parked_after(minutes: u64) -> Parking {
+fn idle_after(minutes: u64) -> IdleViewers {
     match minutes {
-        0 => Parking::off(),
-        minutes => Parking::after(Duration::from_secs(minutes * 60)).with_slack(SLACK),
+        0 => IdleViewers::off(),
+        minutes => IdleViewers::after(Duration::from_secs(minutes * 60)).with_slack(SLACK),
     }
 }
 

@@ -94,7 +94,7 @@ struct LetterCount {
 impl Status {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
-        let report = StatusReport::of(&remote).await?;
+        let report = StatusReport::read(&remote).await?;
         match self.json {
             true => print_json(&report)?,
             false => report.print()?,
@@ -115,20 +115,20 @@ impl Status {
 }
 
 impl StatusReport {
-    async fn of(remote: &Remote) -> Result<Self, Failure> {
+    async fn read(remote: &Remote) -> Result<Self, Failure> {
         let target = remote.target();
         let (api_url, queue) = (target.required(env::API_URL)?, target.required(env::QUEUE_URL)?);
         let letters = remote.dead_letters()?;
         let letter_queue = target.optional(env::DEAD_LETTER_QUEUE_URL);
         let of_letters = async {
             match &letter_queue {
-                Some(url) => Some(part(QueueCounts::of(remote.sqs(), url)).await),
+                Some(url) => Some(part(QueueCounts::read(remote.sqs(), url)).await),
                 None => None,
             }
         };
         let (api, commands, dead_letter_queue, dead_letters, unseen, backlog) = tokio::join!(
             part(api_answer()),
-            part(QueueCounts::of(remote.sqs(), &queue)),
+            part(QueueCounts::read(remote.sqs(), &queue)),
             of_letters,
             part(letter_count(&letters)),
             part(unseen_letters(&letters)),

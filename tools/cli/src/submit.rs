@@ -84,7 +84,7 @@ impl Submission {
             .map_err(|e| Failure::Usage(e.unredacted()))?;
         let remote = Remote::from_environment().await?;
         // What is needed to wait is looked for before anything is sent.
-        let effects = if self.wait { Some(Effects::of(&remote)?) } else { None };
+        let effects = if self.wait { Some(Effects::new(&remote)?) } else { None };
         let began = Instant::now();
         let message_id = remote.sender()?.send_one(&command).await?;
         let (hit_id, room_message_id) = made_ids(&command);

@@ -1,9 +1,9 @@
-//! The clock of a local stack, how long it keeps events, and when it parks viewers: options of `nagare up`.
+//! The clock of a local stack, how long it keeps events, and when viewers are idle: options of `nagare up`.
 
 use clap::Args;
 use shared::history::events::{EventSettings, PeriodLength};
 use shared::platform::values::{Timestamp, TimestampError};
-use shared::social::follows::Parking;
+use shared::social::follows::IdleViewers;
 
 /// The longest that events are kept, in days: a hundred years.
 const LONGEST: i64 = 36_525;
@@ -27,9 +27,9 @@ pub(super) struct Time {
     /// Days after the end of a period in which its archive is kept, as `EventArchiveDays`; 0: for ever.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(..=LONGEST))]
     event_archive_days: Option<u32>,
-    /// Park viewers who have not read their timeline for this many days, as `IdleDays`: 0, which is never, or 7 to 3650.
+    /// Skip viewers who have not read their timeline for this many days, as `IdleDays`: 0, which is never, or 7 to 3650.
     #[arg(long, value_name = "DAYS", default_value = "0")]
-    pub(super) idle_days: Parking,
+    pub(super) idle_days: IdleViewers,
 }
 
 impl Time {

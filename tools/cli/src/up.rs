@@ -134,7 +134,7 @@ impl Up {
             data_dir: self.data_dir.clone(),
             auth: self.auth,
             claims: self.viewer_claim.clone(),
-            cors: Cors::of(self.cors.clone()),
+            cors: Cors::for_origins(self.cors.clone()),
             public_cache_seconds: self.public_cache,
             template_visibility: self.template_visibility,
             telemetry: telemetry.clone(),
@@ -143,7 +143,7 @@ impl Up {
             history: self.history,
             event_period: self.time.event_period,
             events: self.time.events(),
-            parking: self.time.idle_days.clone(),
+            idle_viewers: self.time.idle_days.clone(),
         };
         let stack = OpenStack::open(config).await.map_err(not_started)?;
         let stack = self.with_console(stack, telemetry).await.start().await?;
@@ -184,7 +184,7 @@ impl Up {
         let access = if self.open_console { Access::Open } else { Access::of_run(stack.port()) };
         let address = access.address(&stack.url());
         let stack = stack.exporting(nagare_console::URL, address);
-        let remote = Remote::of(Target::Local(stack.note())).await;
+        let remote = Remote::connect(Target::Local(stack.note())).await;
         match remote.and_then(|remote| Console::new(remote, Mode::Write, access)) {
             Ok(console) => {
                 let console = console.with_telemetry(telemetry);
@@ -298,7 +298,8 @@ fn not_started(error: StackError) -> Failure {
 async fn load_sample(stack: &Stack, history: HistorySwitch) -> Result<Life, Failure> {
     let now = stack.clock().now();
     let mut life = Life::new(now, history)?;
-    let remote = Remote::of(Target::Local(Note::new(stack.port(), stack.environment()))).await?;
+    let remote =
+        Remote::connect(Target::Local(Note::new(stack.port(), stack.environment()))).await?;
     let settings = EventSettings::of_variables(|name| stack.variable(name).map(ToOwned::to_owned));
     let settings = settings.map_err(|e| Failure::Usage(e.to_string()))?;
     let settings = history.is_on().then_some(&settings);

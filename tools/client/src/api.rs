@@ -100,7 +100,7 @@ impl Api {
     async fn with_token(own: impl FnOnce(&Target) -> Option<String>) -> Result<Self, Failure> {
         let target = Target::find()?;
         let base = base_address(target.required(env::API_URL)?)?;
-        let caller = Caller::of(&target, own).await?;
+        let caller = Caller::find(&target, own).await?;
         let client = proxy::http_client()?;
         Ok(Self { client, base, caller })
     }
@@ -235,7 +235,7 @@ impl Api {
 }
 
 impl Caller {
-    async fn of(
+    async fn find(
         target: &Target,
         own: impl FnOnce(&Target) -> Option<String>,
     ) -> Result<Self, Failure> {
@@ -250,7 +250,7 @@ impl Caller {
 
     async fn signing() -> Result<Self, Failure> {
         let config = aws::config().await.map_err(unsigned)?;
-        Signer::of(&config, SERVICE).map(Self::Signer).map_err(unsigned)
+        Signer::new(&config, SERVICE).map(Self::Signer).map_err(unsigned)
     }
 
     /// What the request carried, to explain why the API refused it.

@@ -38,13 +38,11 @@ pub fn choose() -> Result<(), Failure> {
 }
 
 /// The deadline of a call.
-#[must_use]
 pub fn call_timeout() -> Duration {
     CHOSEN.get().copied().unwrap_or(Duration::from_secs(DEFAULT))
 }
 
 /// Why a call has no answer: in time, or at all.
-#[must_use]
 pub fn unanswered(error: reqwest::Error) -> String {
     match error.is_timeout() {
         true => late(),
@@ -53,7 +51,6 @@ pub fn unanswered(error: reqwest::Error) -> String {
 }
 
 /// The sentence for an answer that is not complete in time.
-#[must_use]
 pub fn late() -> String {
     format!(
         "it accepts connections, and no answer is complete within {} s; its process may be stopped or overloaded ({} sets another \

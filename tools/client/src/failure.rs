@@ -35,13 +35,11 @@ pub enum Failure {
 
 impl Failure {
     /// True if the reader of the output closed it, as `head` does after enough lines. That is no error.
-    #[must_use]
     pub fn is_closed_output(&self) -> bool {
         matches!(self, Self::Output { error, .. } if error.kind() == std::io::ErrorKind::BrokenPipe)
     }
 
     /// The process's exit code.
-    #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_output() => 0,

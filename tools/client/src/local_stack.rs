@@ -21,7 +21,6 @@ pub const CLOCK_PATH: &str = "/local/clock";
 pub const COMPACT_PATH: &str = "/local/compact";
 
 /// The names of its tables.
-#[must_use]
 pub fn names() -> TableNames {
     TableNames {
         timelines: "nagare-timelines".to_owned(),
@@ -56,7 +55,6 @@ pub struct Advance {
 }
 
 /// An SQS client over plain HTTP.
-#[must_use]
 pub fn sqs_over_http(endpoint: &str) -> aws_sdk_sqs::Client {
     let http = aws_smithy_http_client::Builder::new().build_http();
     let config = sqs_config(endpoint).http_client(http).timeout_config(timeouts());
@@ -64,7 +62,6 @@ pub fn sqs_over_http(endpoint: &str) -> aws_sdk_sqs::Client {
 }
 
 /// A DynamoDB client over plain HTTP.
-#[must_use]
 pub fn dynamodb_over_http(endpoint: &str) -> aws_sdk_dynamodb::Client {
     let http = aws_smithy_http_client::Builder::new().build_http();
     let config = dynamodb_config(endpoint).http_client(http).timeout_config(timeouts());
@@ -72,7 +69,6 @@ pub fn dynamodb_over_http(endpoint: &str) -> aws_sdk_dynamodb::Client {
 }
 
 /// Settings of a DynamoDB client, without its HTTP client. It does not sign: nobody would check the signature.
-#[must_use]
 pub fn dynamodb_config(endpoint: &str) -> aws_sdk_dynamodb::config::Builder {
     aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
@@ -84,7 +80,6 @@ pub fn dynamodb_config(endpoint: &str) -> aws_sdk_dynamodb::config::Builder {
 }
 
 /// Settings of an SQS client, as [`dynamodb_config`].
-#[must_use]
 pub fn sqs_config(endpoint: &str) -> aws_sdk_sqs::config::Builder {
     aws_sdk_sqs::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())

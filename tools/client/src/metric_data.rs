@@ -64,7 +64,7 @@ pub async fn of_last_minutes(
     let endpoint = config.endpoint_url().map(str::to_owned);
     let url = endpoint.unwrap_or_else(|| format!("https://{SERVICE}.{domain}"));
     let url = Url::parse(&url).map_err(|e| wrong(&e))?;
-    let signer = Signer::of(config, SERVICE).map_err(|e| wrong(&e))?;
+    let signer = Signer::new(config, SERVICE).map_err(|e| wrong(&e))?;
     let now = Clock::system().now().unix_millis() / 1_000;
     let until = now.div_euclid(SECONDS_OF_A_MINUTE) * SECONDS_OF_A_MINUTE;
     let queries: Vec<_> = metrics.iter().enumerate().map(|(n, metric)| metric.query(n)).collect();

@@ -78,9 +78,6 @@ pub struct NewFile {
 
 impl OwnDir {
     /// Opens a directory. Creates it if it is missing.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn open(path: &Path) -> Result<Self, OwnError> {
         let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
         created.map_err(OwnError::failed(path))?;
@@ -89,9 +86,6 @@ impl OwnDir {
     }
 
     /// Opens a directory, if there is one.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn open_existing(path: &Path) -> Result<Option<Self>, OwnError> {
         match openat(CWD, path, DIRECTORY, Mode::empty()) {
             Ok(fd) => Self::checked(fd, path.to_owned()).map(Some),
@@ -101,9 +95,6 @@ impl OwnDir {
     }
 
     /// A directory in it, if there is one.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn directory(&self, name: &str) -> Result<Option<Self>, OwnError> {
         let path = self.path.join(name);
         match openat(&*self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
@@ -115,9 +106,6 @@ impl OwnDir {
     }
 
     /// A directory in it. Creates it if it is missing.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn create_directory(&self, name: &str) -> Result<Self, OwnError> {
         let path = self.path.join(name);
         match mkdirat(&*self.fd, name, Mode::RWXU) {
@@ -142,15 +130,11 @@ impl OwnDir {
         Ok(Self { fd: Arc::new(fd), path })
     }
 
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// A file in it, to be read and appended to. Creates it if it is missing.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn file(&self, name: &str) -> Result<File, OwnError> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OWN;
         match openat(&*self.fd, name, flags, Mode::RUSR | Mode::WUSR) {
@@ -160,9 +144,6 @@ impl OwnDir {
     }
 
     /// A file in it, to be read, if there is one.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn existing(&self, name: &str) -> Result<Option<File>, OwnError> {
         match openat(&*self.fd, name, OFlags::RDONLY | OWN, Mode::empty()) {
             Ok(fd) => self.checked_file(fd, name).map(Some),
@@ -173,7 +154,6 @@ impl OwnDir {
 
     /// The same for a file that nobody else may have written: it is ignored if others may read or
     /// write it.
-    #[must_use]
     pub fn closed(&self, name: &str) -> Option<File> {
         let fd = openat(&*self.fd, name, OFlags::RDONLY | OWN, Mode::empty()).ok()?;
         let is_closed = fstat(&fd).ok()?.st_mode & OTHERS == 0;
@@ -181,9 +161,6 @@ impl OwnDir {
     }
 
     /// The content of a file in it, if there is one.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, OwnError> {
         let Some(mut file) = self.existing(name)? else { return Ok(None) };
         let mut content = Vec::new();
@@ -192,9 +169,6 @@ impl OwnDir {
     }
 
     /// A new file in it. It is removed unless it [gets a name](NewFile::keep).
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn new_file(&self) -> Result<NewFile, OwnError> {
         let name = format!("{BEING_WRITTEN}{}", Uuid::new_v4().simple());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OWN;
@@ -205,9 +179,6 @@ impl OwnDir {
     }
 
     /// Removes a file in it. It may have been absent.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn remove(&self, name: &str) -> Result<(), OwnError> {
         match unlinkat(&*self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -217,18 +188,12 @@ impl OwnDir {
 
     /// The names in it of directories (true) and of files (false). Links and the like are left out,
     /// and files that have no name yet.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn names(&self) -> Result<Vec<(String, bool)>, OwnError> {
         self.walk(|_| Ok(()))
     }
 
     /// The same. Removes the files that have no name yet: of a directory in which no other process
     /// writes, they were left by one that died.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn names_alone(&self) -> Result<Vec<(String, bool)>, OwnError> {
         self.walk(|name| self.remove(name))
     }
@@ -304,9 +269,6 @@ impl NewFile {
     }
 
     /// Its content so far.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub fn content(&self) -> Result<Vec<u8>, OwnError> {
         self.directory.read(&self.name).map(Option::unwrap_or_default)
     }

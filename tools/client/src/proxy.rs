@@ -36,7 +36,7 @@ struct Proxy {
 /// # Errors
 /// [`Failure::Usage`] if the address of the proxy is not valid.
 pub async fn sdk_config() -> Result<SdkConfig, Failure> {
-    match Proxy::of(env::optional) {
+    match Proxy::from_env(env::optional) {
         None => Ok(dynamo::sdk_config().await),
         Some(proxy) => Ok(dynamo::sdk_config_over(proxy.https()?).await),
     }
@@ -56,7 +56,7 @@ pub fn http_client() -> Result<reqwest::Client, Failure> {
     let builder = || {
         let direct = reqwest::Client::builder().no_proxy().redirect(Policy::none());
         let direct = direct.timeout(call_timeout());
-        match Proxy::of(env::optional) {
+        match Proxy::from_env(env::optional) {
             None => Ok(direct),
             Some(proxy) => proxy.around(direct),
         }
@@ -69,7 +69,7 @@ pub fn http_client() -> Result<reqwest::Client, Failure> {
 }
 
 impl Proxy {
-    fn of(variable: impl Fn(&'static str) -> Option<String>) -> Option<Self> {
+    fn from_env(variable: impl Fn(&'static str) -> Option<String>) -> Option<Self> {
         let first = |names: [&'static str; 2]| {
             names.into_iter().find_map(|name| variable(name).filter(|value| !value.is_empty()))
         };
@@ -132,7 +132,7 @@ mod tests {
     fn this_machine_is_never_reached_by_a_proxy() {
         let of = |set: &'static [(&str, &str)]| {
             let found = |name: &str| set.iter().find(|(other, _)| *other == name);
-            Proxy::of(move |name| found(name).map(|(_, value)| (*value).to_owned()))
+            Proxy::from_env(move |name| found(name).map(|(_, value)| (*value).to_owned()))
         };
         assert_eq!(
             of(&[("NO_PROXY", "a"), ("HTTP_PROXY", "http://p:1"), ("HTTPS_PROXY", "")]),

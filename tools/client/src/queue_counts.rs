@@ -25,7 +25,7 @@ impl QueueCounts {
     ///
     /// # Errors
     /// [`Failure::Unreachable`] if it does not answer.
-    pub async fn of(client: &Client, url: &str) -> Result<Self, Failure> {
+    pub async fn read(client: &Client, url: &str) -> Result<Self, Failure> {
         let names = [
             Name::ApproximateNumberOfMessages,
             Name::ApproximateNumberOfMessagesNotVisible,
@@ -52,7 +52,6 @@ impl QueueCounts {
     }
 
     /// All of them.
-    #[must_use]
     pub fn all(self) -> u64 {
         self.visible + self.in_flight + self.delayed
     }

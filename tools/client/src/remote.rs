@@ -44,14 +44,14 @@ impl Remote {
     /// # Errors
     /// [`Failure::Usage`] if there is none, or if it is not clear which.
     pub async fn from_environment() -> Result<Self, Failure> {
-        Self::of(Target::find()?).await
+        Self::connect(Target::find()?).await
     }
 
     /// The stack that a target names.
     ///
     /// # Errors
     /// [`Failure::Usage`] if it does not say where it is, or lacks credentials.
-    pub async fn of(target: Target) -> Result<Self, Failure> {
+    pub async fn connect(target: Target) -> Result<Self, Failure> {
         let config = match &target {
             Target::Environment => {
                 // Which stack it is comes first: it is named by its tables or by its queue.
@@ -149,9 +149,9 @@ impl Remote {
     /// [`Failure::Unreachable`] if a queue does not answer.
     pub async fn messages(&self) -> Result<u64, Failure> {
         let commands = self.target.required(env::QUEUE_URL)?;
-        let mut sum = QueueCounts::of(&self.sqs, &commands).await?.all();
+        let mut sum = QueueCounts::read(&self.sqs, &commands).await?.all();
         if let Some(letters) = self.target.optional(env::DEAD_LETTER_QUEUE_URL) {
-            sum += QueueCounts::of(&self.sqs, &letters).await?.all();
+            sum += QueueCounts::read(&self.sqs, &letters).await?.all();
         }
         Ok(sum)
     }
@@ -191,7 +191,7 @@ impl Remote {
     pub fn objects(&self) -> Result<Objects, Failure> {
         let bucket = self.target.required(env::ARCHIVE_BUCKET)?;
         if let Some(config) = &self.config {
-            let services = Services::of(config).at(env::optional(env::S3_ENDPOINT));
+            let services = Services::from_config(config).at(env::optional(env::S3_ENDPOINT));
             return Ok(Objects::new(&services, &bucket));
         }
         let http = aws_smithy_http_client::Connector::builder().build_http();
@@ -245,7 +245,8 @@ mod tests {
                 (env::DYNAMODB_ENDPOINT, tables.to_owned()),
                 (env::SQS_ENDPOINT, queue.to_owned()),
             ];
-            let remote = Remote::of(Target::Local(Note::new(3000, &environment))).await.unwrap();
+            let remote =
+                Remote::connect(Target::Local(Note::new(3000, &environment))).await.unwrap();
             assert_eq!(remote.is_local(), is_local, "{tables} {queue}");
         }
     }

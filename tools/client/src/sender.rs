@@ -29,7 +29,6 @@ pub struct Sender {
 
 impl Sender {
     /// A sender to the queue with this URL.
-    #[must_use]
     pub fn new(client: Client, url: String) -> Self {
         Self { queue: queue::Sender::new(client, url), answered: Arc::default() }
     }

@@ -38,7 +38,7 @@ impl Signer {
     ///
     /// # Errors
     /// [`Unsigned`] if there is no region, or nothing that could provide credentials.
-    pub fn of(config: &SdkConfig, service: &'static str) -> Result<Self, Unsigned> {
+    pub fn new(config: &SdkConfig, service: &'static str) -> Result<Self, Unsigned> {
         let missing = |what: &str| Unsigned(what.to_owned());
         let region = config.region().map(ToString::to_string);
         let region = region.ok_or_else(|| missing("AWS_REGION is not set"))?;

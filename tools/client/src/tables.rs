@@ -63,19 +63,16 @@ pub struct Tables {
 
 impl Tables {
     /// The tables of these names.
-    #[must_use]
     pub fn new(client: Client, names: &TableNames) -> Self {
         Self::with_in_flight(client, names, IN_FLIGHT)
     }
 
     /// Tables of a client that has other limits or leases.
-    #[must_use]
-    pub fn of(dynamo: Dynamo, names: &TableNames) -> Self {
+    pub fn with_dynamo(dynamo: Dynamo, names: &TableNames) -> Self {
         Self::over(dynamo, names, IN_FLIGHT)
     }
 
     /// Like [`Tables::new`], with at most this many write calls in flight.
-    #[must_use]
     pub fn with_in_flight(client: Client, names: &TableNames, in_flight: usize) -> Self {
         Self::over(Dynamo::new(client), names, in_flight)
     }

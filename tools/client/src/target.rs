@@ -50,7 +50,6 @@ const OTHERS: [&str; 9] = [
 ];
 
 /// The variables that say where a stack is and how it is set up.
-#[must_use]
 pub fn stack_variables() -> Vec<&'static str> {
     [&NAMING[..], &SETTINGS].concat()
 }

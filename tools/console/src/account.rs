@@ -16,7 +16,6 @@ pub struct Account {
 
 impl Account {
     /// `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME`; at any other host, the region is the one that calls are signed for.
-    #[must_use]
     pub fn of_queue(url: &str, region: Option<&str>) -> Option<Self> {
         let mut parts = url.strip_prefix("https://")?.split('/');
         let (host, id) = (parts.next()?, parts.next()?);

@@ -76,7 +76,7 @@ pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
 
 /// What can be named. Following one fills in the form and starts nothing.
 async fn suggested(console: &Console) -> Markup {
-    let known = Suggestions::of(console).await;
+    let known = Suggestions::read(console).await;
     let kinds = [
         ("Viewers: ", &*known.followers, "viewer"),
         ("Activities: ", &known.activities, "activity"),
@@ -160,7 +160,7 @@ async fn compared(
             p { a href=(named::address("timeline", &[("viewer", viewer)])) { "What " (viewer) " is served" } }
         }
         @if let Some(tenant) = fields.get("tenant") {
-            p { a href=(named::of("tenant", tenant)) { "What " (tenant) " is told" } }
+            p { a href=(named::path_of("tenant", tenant)) { "What " (tenant) " is told" } }
         }
     })
 }
@@ -179,7 +179,7 @@ fn entry(what: &str, difference: &Value) -> Markup {
 }
 
 fn asked(fields: &Fields) -> Vec<(&str, &str)> {
-    fields.of(&FIELDS)
+    fields.given(&FIELDS)
 }
 
 pub(super) async fn repair(State(console): Here, posted: Posted) -> Response {
@@ -207,7 +207,7 @@ async fn subjects(
         let size = size.parse().ok().filter(|size| (1..=LARGEST).contains(size));
         let size =
             size.ok_or_else(|| Failure::Usage(format!("sample: expected 1 to {LARGEST}")))?;
-        let sample = Sample::of(&remote.facts()?, &remote.ledger()?, size).await?;
+        let sample = Sample::draw(&remote.facts()?, &remote.ledger()?, size).await?;
         return Ok((auditor.sample(size).await?, sample, None));
     }
     let tenant = match (fields.get("tenant"), fields.get("customer")) {
@@ -373,7 +373,7 @@ impl Outcome {
         self.lasting += found.differences.len();
         self.add_found("events", found)?;
         progress.send_replace(format!("the summaries and alerts of {tenant}"));
-        let found = SummariesAuditor::of(remote)?.differences(scope, repair).await?;
+        let found = SummariesAuditor::over(remote)?.differences(scope, repair).await?;
         let alerts = found.differences.iter().filter(|it| it.difference == SummaryFault::Alert);
         self.lasting += alerts.count();
         self.add_found("summaries", found)
@@ -414,7 +414,7 @@ mod tests {
         });
         let stuck: Vec<_> = stuck.collect();
         let remote = async |environment: &[(&str, String)]| {
-            Remote::of(Target::Local(Note::new(stack.port(), environment))).await.unwrap()
+            Remote::connect(Target::Local(Note::new(stack.port(), environment))).await.unwrap()
         };
         let (remote, stuck) = (remote(stack.environment()).await, remote(&stuck).await);
         let comparing = Task::Compare(Folded::ByBarrier);

@@ -69,14 +69,14 @@ impl Console {
         };
         Ok(Self {
             has_history: remote.history()?.is_on(),
-            reads: Reads::of(&remote)?,
+            reads: Reads::new(&remote)?,
             remote,
             mode,
             account,
             telemetry: None,
             access,
             token: Uuid::new_v4().simple().to_string(),
-            forms: Intake::of(LONGEST_FORM),
+            forms: Intake::up_to(LONGEST_FORM),
             sent: Mutex::default(),
             depths: Mutex::default(),
             suggested: tokio::sync::Mutex::default(),

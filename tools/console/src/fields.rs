@@ -44,11 +44,11 @@ impl Fields {
         limit: &'a str,
     ) -> Vec<(&'a str, &'a str)> {
         let limit = self.get("limit").unwrap_or(limit);
-        self.of(names).into_iter().chain([("limit", limit)]).collect()
+        self.given(names).into_iter().chain([("limit", limit)]).collect()
     }
 
     /// Those with these names, for a query.
-    pub(super) fn of<'a>(&'a self, names: &'a [&'a str]) -> Vec<(&'a str, &'a str)> {
+    pub(super) fn given<'a>(&'a self, names: &'a [&'a str]) -> Vec<(&'a str, &'a str)> {
         names.iter().filter_map(|name| Some((*name, self.get(name)?))).collect()
     }
 }

@@ -17,7 +17,7 @@ async fn scene(console: &Console) -> Scene {
     if let Some(scene) = console.telemetry.as_ref().and_then(|telemetry| telemetry.playing.get()) {
         return scene;
     }
-    let Suggestions { followers, rooms, polls, battles, .. } = Suggestions::of(console).await;
+    let Suggestions { followers, rooms, polls, battles, .. } = Suggestions::read(console).await;
     let first = |all: Vec<String>| all.into_iter().next();
     Scene {
         poll: first(polls),
@@ -71,7 +71,7 @@ pub(super) async fn shown(console: &Console) -> Markup {
 fn card(what: &str, id: &str, content: Markup) -> Markup {
     html! {
         section class="card" aria-label=(what) {
-            h3 { (what) " " a href=(named::of(&what.to_lowercase(), id)) { (id) } }
+            h3 { (what) " " a href=(named::path_of(&what.to_lowercase(), id)) { (id) } }
             (content)
         }
     }
@@ -103,7 +103,7 @@ fn published(viewer: &str, activities: &[Value]) -> Markup {
                 @for item in activities {
                     li {
                         (named::person(text(item, "actor_id"))) " "
-                        a href=(named::of("activity", text(item, "activity_id"))) { (payload::line(&item["payload"])) }
+                        a href=(named::path_of("activity", text(item, "activity_id"))) { (payload::line(&item["payload"])) }
                         " " span class="quiet" {
                             (named::when(text(item, "published_at")))
                             @if let Some(count) = item["likes"]["count"].as_u64().filter(|n| *n > 0) { ", " (layout::counted(count, "like", "likes")) }

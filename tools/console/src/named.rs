@@ -36,12 +36,12 @@ pub(super) fn section(view: &str, id: &str, section: &str) -> String {
 }
 
 /// A view of something by its id.
-pub(super) fn of(view: &str, id: &str) -> String {
+pub(super) fn path_of(view: &str, id: &str) -> String {
     path(view, &[("id", id)])
 }
 
 pub(super) fn person(id: &str) -> Markup {
-    html! { a class="person" href=(of("person", id)) { (initial(id)) (id) } }
+    html! { a class="person" href=(path_of("person", id)) { (initial(id)) (id) } }
 }
 
 /// The mark of somebody beside their name.

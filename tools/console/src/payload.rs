@@ -14,7 +14,6 @@ const TITLES: usize = 2;
 /// The most members that are shown outside the JSON.
 const SHOWN: usize = 8;
 
-/// A payload.
 pub(super) fn shown(payload: &Value) -> Markup {
     readable(payload, None)
 }

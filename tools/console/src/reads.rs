@@ -47,7 +47,7 @@ use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::runtime::metrics::Metrics;
-use shared::social::follows::Parking;
+use shared::social::follows::IdleViewers;
 use timeline_reader::Reader;
 use tower::ServiceExt;
 
@@ -95,8 +95,8 @@ struct Counted {
 
 impl Reads {
     /// Over the tables of a stack.
-    pub(super) fn of(remote: &Remote) -> Result<Self, Failure> {
-        let signer = remote.config().map(|config| Signer::of(config, "dynamodb")).transpose();
+    pub(super) fn new(remote: &Remote) -> Result<Self, Failure> {
+        let signer = remote.config().map(|config| Signer::new(config, "dynamodb")).transpose();
         let signer = signer.map_err(|e| Failure::Usage(e.to_string()))?.map(Arc::new);
         // Cursors of the console are its own: nobody gives it the stack's secret.
         let secret = random_secret();
@@ -183,7 +183,7 @@ impl Reads {
             hold: Hold::default(),
             public_cache_seconds: 0,
             retention: self.remote.retention()?,
-            parking: Parking::off(),
+            idle_viewers: IdleViewers::off(),
             requests,
         };
         let handler = move |event: ApiGatewayV2httpRequest| -> Answering {
@@ -339,8 +339,8 @@ mod tests {
     async fn what_is_not_permitted_says_so() {
         let stack = Stack::start(StackConfig::default()).await.unwrap();
         let note = Note::new(stack.port(), stack.environment());
-        let remote = Remote::of(Target::Local(note)).await.unwrap();
-        let reads = Reads::of(&remote).unwrap();
+        let remote = Remote::connect(Target::Local(note)).await.unwrap();
+        let reads = Reads::new(&remote).unwrap();
         let denying = http_client_fn(|_, _| SharedHttpConnector::new(Denying));
         let config = remote.dynamodb().config().to_builder().http_client(denying).build();
         let client = aws_sdk_dynamodb::Client::from_conf(config);

@@ -38,7 +38,14 @@ impl Console {
     /// Serves it alone until it is told to stop.
     pub async fn serve(self, listener: TcpListener, stop: watch::Receiver<bool>) {
         let pages = Pages::default().beside(PATH);
-        ports::serve(listener, self.router_alone(), Bounds::of(BROWSERS), pages, stop).await;
+        ports::serve(
+            listener,
+            self.router_alone(),
+            Bounds::with_connections(BROWSERS),
+            pages,
+            stop,
+        )
+        .await;
     }
 
     fn pages(console: Arc<Self>) -> Router {

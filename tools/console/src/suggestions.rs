@@ -36,7 +36,7 @@ const FEW: usize = 5;
 
 impl Suggestions {
     /// What there is; nothing where it cannot be read, since nothing depends on it.
-    pub(super) async fn of(console: &Console) -> Self {
+    pub(super) async fn read(console: &Console) -> Self {
         if console.account.is_some() {
             return Self::sent(console);
         }
@@ -111,7 +111,6 @@ impl Suggestions {
         Ok(found)
     }
 
-    /// What was sent from this console.
     fn sent(console: &Console) -> Self {
         let sent = console.sent();
         let bodies = sent.iter().filter_map(|sent| serde_json::from_str(&sent.body).ok());
@@ -177,7 +176,7 @@ pub(super) fn people(said: &str, ids: &[String], view: &str, parameter: &str) ->
 }
 
 pub(super) fn things(ids: &[String], view: &str) -> Markup {
-    links("Try: ", ids, |id| html! { a href=(named::of(view, id)) { (id) } })
+    links("Try: ", ids, |id| html! { a href=(named::path_of(view, id)) { (id) } })
 }
 
 /// A few of several kinds, each as a link to the address that a kind's last part and an id make.

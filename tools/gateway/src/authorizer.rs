@@ -62,7 +62,6 @@ pub struct MintError(#[source] jsonwebtoken::errors::Error);
 impl JwtAuthorizer {
     /// An authorizer with a key that both sides know. The bytes of the text are the key, so the text that is printed is what any JWT
     /// library takes.
-    #[must_use]
     pub fn with_key(key: impl Into<String>) -> Self {
         hs256::install();
         let key = key.into();
@@ -76,14 +75,11 @@ impl JwtAuthorizer {
         Self { claims, ..self }
     }
 
-    /// The key.
-    #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
     /// The claims of tokens that it reads.
-    #[must_use]
     pub fn claims(&self) -> &Claims {
         &self.claims
     }

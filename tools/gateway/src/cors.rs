@@ -88,8 +88,7 @@ impl Origin {
 
 impl Cors {
     /// For pages of these origins.
-    #[must_use]
-    pub fn of(origins: Vec<Origin>) -> Self {
+    pub fn for_origins(origins: Vec<Origin>) -> Self {
         Self(origins)
     }
 

@@ -33,7 +33,6 @@ pub enum Answerer {
 
 impl Answerer {
     /// The function behind the route of an event.
-    #[must_use]
     pub fn of(event: &ApiGatewayV2httpRequest) -> Self {
         let prefix = TENANTS_ROUTE.split('{').next().unwrap_or_default();
         match event.route_key.as_deref().and_then(|key| key.split_once(' ')) {

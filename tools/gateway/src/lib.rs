@@ -86,7 +86,6 @@ use self::problem::Problem;
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
 
 /// A random secret of 32 characters, for one run of a stack.
-#[must_use]
 pub fn random_secret() -> String {
     Uuid::new_v4().simple().to_string()
 }
@@ -111,7 +110,6 @@ where
     E: Display + Send + 'static,
 {
     /// Puts an API with the routes of the readers in front of `handler`.
-    #[must_use]
     pub fn new(handler: H, authorization: Authorization, limits: Limits) -> Self {
         Self {
             handler,
@@ -121,7 +119,7 @@ where
             clock: Clock::system(),
             cors: Cors::default(),
             posts: &[],
-            bodies: Intake::of(event_intake::MOST_BYTES),
+            bodies: Intake::up_to(event_intake::MOST_BYTES),
         }
     }
 

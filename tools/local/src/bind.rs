@@ -45,13 +45,10 @@ pub struct OpenStack {
 
 impl OpenStack {
     /// Takes its ports, and opens its tables and queues.
-    ///
-    /// # Errors
-    /// [`StackError`] says what to change.
     pub async fn open(config: StackConfig) -> Result<Self, StackError> {
         let listeners = listeners(config.port).await?;
         let data_dir = config.data_dir.as_deref().map(DataDir::open).transpose()?;
-        let clock = set_clock::of(&config, data_dir.as_ref())?;
+        let clock = set_clock::begin(&config, data_dir.as_ref())?;
         let config = config.at(&clock, data_dir.as_ref())?;
         let last = data_dir.as_ref().and_then(DataDir::last_ran_at);
         let calendar = Calendar::new(clock.clone(), last);
@@ -91,19 +88,16 @@ impl OpenStack {
     }
 
     /// What commands find it by.
-    #[must_use]
     pub fn note(&self) -> Note {
         Note::new(self.port(), &self.environment)
     }
 
     /// The port of the HTTP API.
-    #[must_use]
     pub fn port(&self) -> u16 {
         port_of(&self.listeners[0])
     }
 
     /// The address of the HTTP API.
-    #[must_use]
     pub fn url(&self) -> String {
         url(&self.listeners[0])
     }
@@ -126,64 +120,46 @@ impl OpenStack {
     }
 
     /// Starts everything; ready when it returns.
-    ///
-    /// # Errors
-    /// [`StackError`] says what to change.
     pub async fn start(self) -> Result<Stack, StackError> {
         let port = self.port();
-        let Self {
-            listeners,
-            calendar,
-            clock,
-            data_dir,
-            wiring,
-            keeping,
-            environment,
-            api,
-            open_paths,
-            pages,
-        } = self;
         let (stop, stopped) = watch::channel(false);
         let routers = [
-            (api, READERS, pages),
-            (tables_http::router(wiring.engine.clone()), CLIENTS, Pages::default()),
-            (programs(&wiring, &keeping), CLIENTS, Pages::default()),
-            (s3::router(wiring.objects.clone()), OBJECTS, Pages::default()),
+            (self.api, READERS, self.pages),
+            (tables_http::router(self.wiring.engine.clone()), CLIENTS, Pages::default()),
+            (programs(&self.wiring, &self.keeping), CLIENTS, Pages::default()),
+            (s3::router(self.wiring.objects.clone()), OBJECTS, Pages::default()),
         ];
         let mut servers = JoinSet::new();
-        for (listener, (router, connections, pages)) in listeners.into_iter().zip(routers) {
-            let bounds = Bounds::of(connections);
+        for (listener, (router, connections, pages)) in self.listeners.into_iter().zip(routers) {
+            let bounds = Bounds::with_connections(connections);
             servers.spawn(ports::serve(listener, router, bounds, pages, stopped.clone()));
         }
         let mut chores = JoinSet::new();
-        chores.spawn(sweep(wiring.engine.clone(), calendar, data_dir.clone()));
-        if let Some(dir) = data_dir.clone().filter(|_| clock.is_set()) {
-            chores.spawn(set_clock::keep(clock.clone(), dir));
+        chores.spawn(sweep(self.wiring.engine.clone(), self.calendar, self.data_dir.clone()));
+        if let Some(dir) = self.data_dir.clone().filter(|_| self.clock.is_set()) {
+            chores.spawn(set_clock::keep(self.clock.clone(), dir));
         }
-        keeping.start().await;
-        servers.spawn(keeping.run(stopped.clone()));
+        self.keeping.start().await;
+        servers.spawn(self.keeping.run(stopped.clone()));
         let threads = FunctionThreads::start().map_err(StackError::Threads)?;
-        let pollers = wiring.poll(&threads, &stopped)?;
+        let pollers = self.wiring.poll(&threads, &stopped)?;
         Ok(Stack {
-            environment,
+            environment: self.environment,
             port,
-            open_paths,
+            open_paths: self.open_paths,
             stop,
             pollers,
             threads,
             servers,
             chores,
-            clock,
-            data_dir,
+            clock: self.clock,
+            data_dir: self.data_dir,
         })
     }
 }
 
 impl Stack {
     /// Starts a stack without pages of its own; ready when it returns.
-    ///
-    /// # Errors
-    /// [`StackError`] says what to change.
     pub async fn start(config: StackConfig) -> Result<Self, StackError> {
         OpenStack::open(config).await?.start().await
     }

@@ -14,7 +14,7 @@ use shared::platform::dead_letters::MAX_RECEIVES;
 use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::env::EnvError;
 use shared::platform::values::Timestamp;
-use shared::social::follows::Parking;
+use shared::social::follows::IdleViewers;
 
 use super::data_dir::{DataDir, DataDirError};
 use super::engine::EngineError;
@@ -62,8 +62,8 @@ pub struct StackConfig {
     pub event_period: Option<PeriodLength>,
     /// How else events are kept. Where the clock was set, they are taken from 2000-01-01 on.
     pub events: EventSettings,
-    /// Whether viewers are parked.
-    pub parking: Parking,
+    /// When a viewer is idle.
+    pub idle_viewers: IdleViewers,
 }
 
 impl StackConfig {
@@ -145,7 +145,6 @@ pub enum StackError {
          it away, or name another directory"
     )]
     OtherPeriod {
-        /// The length that was asked for.
         asked: PeriodLength,
         /// The length there.
         kept: PeriodLength,

@@ -31,7 +31,6 @@ pub struct InProcess {
 
 impl InProcess {
     /// A connector to these tables and queues.
-    #[must_use]
     pub fn new(engine: Engine, queues: Wire) -> Self {
         Self { engine, queues, objects: None, bus: None, takes_turns: false }
     }
@@ -134,14 +133,12 @@ pub fn http_client(connector: SharedHttpConnector) -> SharedHttpClient {
 
 /// A DynamoDB client over a connector, set up as [`shared::platform::dynamo::sdk_config`] sets up the real one,
 /// except that it does not sign: nothing in this process would check the signature.
-#[must_use]
 pub fn dynamodb(connector: SharedHttpConnector) -> aws_sdk_dynamodb::Client {
     let config = dynamodb_config("http://dynamodb.local").http_client(http_client(connector));
     aws_sdk_dynamodb::Client::from_conf(config.build())
 }
 
 /// An SQS client over a connector.
-#[must_use]
 pub fn sqs(connector: SharedHttpConnector) -> aws_sdk_sqs::Client {
     let config = sqs_config("http://sqs.local").http_client(http_client(connector));
     aws_sdk_sqs::Client::from_conf(config.build())

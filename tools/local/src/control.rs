@@ -27,7 +27,7 @@ pub(super) fn router(keeping: Keeping) -> Router {
     Router::new()
         .route(CLOCK_PATH, get(tell).post(advance))
         .route(backlog::PATH, get(say_backlog))
-        .with_state((keeping, Intake::of(LONGEST)))
+        .with_state((keeping, Intake::up_to(LONGEST)))
 }
 
 async fn tell(State((keeping, _)): State<(Keeping, Intake)>, headers: HeaderMap) -> Response {

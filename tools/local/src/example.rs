@@ -58,7 +58,7 @@ struct Example {
 /// The app, and the route that sends for it, over the queue at this address.
 pub(super) fn router(sqs: Client, queue: String, clock: Clock) -> Router {
     let sender = Sender::new(sqs, queue);
-    let example = Example { sender, clock, bodies: Intake::of(LONGEST), policy: policy() };
+    let example = Example { sender, clock, bodies: Intake::up_to(LONGEST), policy: policy() };
     Router::new()
         .route("/example", get(async || Redirect::permanent(PATH)))
         .route(PATH, get(app))

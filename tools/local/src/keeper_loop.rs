@@ -166,9 +166,6 @@ impl Keeping {
     ///
     /// Messages on the queues are done before it moves, and after each stop. It also stops where
     /// delayed messages become visible.
-    ///
-    /// # Errors
-    /// [`AdvanceError`]
     pub(super) async fn advance(&self, to: Option<Timestamp>) -> Result<Timestamp, AdvanceError> {
         let clock = self.clock();
         if !clock.is_set() {

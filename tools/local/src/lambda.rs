@@ -13,14 +13,12 @@ use super::engine::Engine;
 use super::engine::mappings::StreamMapped;
 use super::stream_source::BATCH;
 
-/// The path of the mappings.
 const PATH: &str = "/2015-03-31/event-source-mappings/";
 /// The endpoint of Lambda for the functions of this process.
 pub const ENDPOINT: &str = "http://lambda.local";
 /// The name of the history projector's function.
 const FUNCTION: &str = "history-projector";
 
-/// An answer of Lambda.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -30,7 +28,6 @@ pub(crate) struct Answer {
 }
 
 /// The request by which the keeper maps a stream, with the settings of the template, in JSON.
-#[must_use]
 pub fn mapping_request() -> String {
     let request = json!({
         "FunctionName": FUNCTION,

@@ -20,7 +20,6 @@ const DEAD_LETTERS: [&str; 2] = ["id", "part"];
 const EVENTS: [&str; 2] = ["pk", "sk"];
 
 /// The tables, as CreateTable takes them.
-#[must_use]
 pub fn definitions() -> [Value; 5] {
     let tables = names();
     let mut ledger = definition(&tables.ledger, LEDGER, &["follower_id", "followee_id"]);
@@ -40,7 +39,6 @@ pub fn definitions() -> [Value; 5] {
 }
 
 /// The table of a period, as CreateTable takes it.
-#[must_use]
 pub fn period_table(name: &str) -> Value {
     let mut table = with_stream(definition(name, EVENTS, &[]));
     table["SSESpecification"] = json!({"Enabled": true});
@@ -126,7 +124,6 @@ pub(super) fn create(
 }
 
 /// The tables whose items expire, the attribute by which they do, and the table's keys.
-#[must_use]
 pub fn expiries() -> [(String, &'static str, &'static str); 4] {
     let tables = names();
     [

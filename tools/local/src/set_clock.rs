@@ -25,7 +25,7 @@ static NOTING: Mutex<()> = Mutex::new(());
 ///
 /// # Errors
 /// [`StackError::ClockBehind`], [`StackError::DataDir`]
-pub(super) fn of(config: &StackConfig, dir: Option<&DataDir>) -> Result<Clock, StackError> {
+pub(super) fn begin(config: &StackConfig, dir: Option<&DataDir>) -> Result<Clock, StackError> {
     let noted = dir.and_then(DataDir::set_clock);
     let clock = match (config.start_at, noted) {
         (None, None) => return Ok(config.clock.clone()),
@@ -89,20 +89,20 @@ mod tests {
         let open = || DataDir::open(temporary.path()).unwrap();
         let start_at = |text| StackConfig { start_at: Some(at(text)), ..StackConfig::default() };
         let dir = open();
-        let clock = of(&start_at("2013-01-01T00:00:00Z"), Some(&dir)).unwrap();
+        let clock = begin(&start_at("2013-01-01T00:00:00Z"), Some(&dir)).unwrap();
         assert_eq!(clock.now(), at("2013-01-01T00:00:00Z"));
         clock.set(at("2013-02-01T00:00:00Z"));
         note(&clock, &dir);
         drop(dir);
 
         let dir = open();
-        let killed = of(&StackConfig::default(), Some(&dir)).unwrap();
+        let killed = begin(&StackConfig::default(), Some(&dir)).unwrap();
         assert_eq!(killed.now(), at("2013-02-01T00:00:10Z"), "no instant is shown twice");
         note_last(&killed, &dir);
         assert_eq!(dir.set_clock(), Some(at("2013-02-01T00:00:10Z")));
-        let behind = of(&start_at("2013-01-15T00:00:00Z"), Some(&dir)).unwrap_err().to_string();
+        let behind = begin(&start_at("2013-01-15T00:00:00Z"), Some(&dir)).unwrap_err().to_string();
         assert!(behind.contains("has come to 2013-02-01T00:00:10.000Z"), "{behind}");
-        let ahead = of(&start_at("2013-03-01T00:00:00Z"), Some(&dir)).unwrap();
+        let ahead = begin(&start_at("2013-03-01T00:00:00Z"), Some(&dir)).unwrap();
         assert_eq!(ahead.now(), at("2013-03-01T00:00:00Z"));
     }
 
@@ -110,11 +110,11 @@ mod tests {
     fn where_nobody_sets_it_it_is_the_one_that_is_told() {
         let temporary = tempfile::tempdir().unwrap();
         let dir = DataDir::open(temporary.path()).unwrap();
-        assert!(!of(&StackConfig::default(), Some(&dir)).unwrap().is_set());
+        assert!(!begin(&StackConfig::default(), Some(&dir)).unwrap().is_set());
         assert_eq!(dir.set_clock(), None);
         dir.note_time(at("2026-11-20T12:00:00Z")).unwrap();
         let start_at = Some(at("2013-01-01T00:00:00Z"));
         let config = StackConfig { start_at, ..StackConfig::default() };
-        assert!(of(&config, Some(&dir)).is_err(), "what is there is of a later time");
+        assert!(begin(&config, Some(&dir)).is_err(), "what is there is of a later time");
     }
 }

@@ -6,7 +6,6 @@ use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use crate::sqs::{AttributeValue, MessageAttribute, Queue, REGION, ReceivedMessage};
 
 /// The event for a batch received from a queue.
-#[must_use]
 pub fn event(queue: &Queue, messages: &[ReceivedMessage]) -> SqsEvent {
     let mut event = SqsEvent::default();
     event.records = messages.iter().map(|message| record(queue, message)).collect();

@@ -36,26 +36,22 @@ pub struct Stack {
 
 impl Stack {
     /// What a shell has to export for SDKs, the `aws` CLI and `nagare` to find this stack.
-    #[must_use]
     pub fn environment(&self) -> &[(&'static str, String)] {
         &self.environment
     }
 
     /// The port of the HTTP API.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
     /// The paths at the API's port that are answered without a token. The API itself demands one
     /// under `--auth`.
-    #[must_use]
     pub fn open_paths(&self) -> &[&'static str] {
         &self.open_paths
     }
 
     /// One variable of the environment.
-    #[must_use]
     pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.environment.iter().find(|(other, _)| *other == name);
         found.map(|(_, value)| value.as_str())
@@ -80,7 +76,6 @@ impl Stack {
     }
 
     /// What time it is in the stack.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
     }

@@ -29,7 +29,6 @@ pub struct GivingUp {
 
 impl GivingUp {
     /// The settings of the template.
-    #[must_use]
     pub fn new(to: Sender) -> Self {
         Self { retries: RETRIES, record_age: RECORD_AGE, to }
     }

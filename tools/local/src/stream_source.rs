@@ -52,7 +52,7 @@ pub struct StreamSource {
 }
 
 /// What part of a batch has to be delivered again.
-enum Left {
+enum Redelivery {
     Nothing,
     /// This record and all that follow.
     From(i64),
@@ -175,20 +175,20 @@ impl StreamSource {
                 return Ok(());
             };
             match self.deliver(stream, &records, handler).await {
-                Left::Nothing => {
+                Redelivery::Nothing => {
                     let is_full = records.len() >= progress.size || is_heavy(&records);
                     progress.go_on(stream, last.number)?;
                     if !is_full {
                         return Ok(());
                     }
                 }
-                Left::Whole if records.len() > 1 => progress.size = records.len().div_ceil(2),
-                Left::From(number) if number > first.number => {
+                Redelivery::Whole if records.len() > 1 => progress.size = records.len().div_ceil(2),
+                Redelivery::From(number) if number > first.number => {
                     progress.go_on(stream, number - 1)?;
                     progress.failures = 1;
                     return Ok(());
                 }
-                Left::Whole | Left::From(_) => {
+                Redelivery::Whole | Redelivery::From(_) => {
                     progress.failures += 1;
                     return self.give_up(stream, &records, progress).await;
                 }
@@ -219,7 +219,12 @@ impl StreamSource {
         }
     }
 
-    async fn deliver<H, F>(&self, stream: &Stream, records: &[StreamRecord], handler: &H) -> Left
+    async fn deliver<H, F>(
+        &self,
+        stream: &Stream,
+        records: &[StreamRecord],
+        handler: &H,
+    ) -> Redelivery
     where
         H: Fn(StreamEvent, Deadline) -> F,
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
@@ -228,7 +233,7 @@ impl StreamSource {
             Ok(event) => event,
             Err(failure) => {
                 error!("a record of the stream: {failure}");
-                return Left::Whole;
+                return Redelivery::Whole;
             }
         };
         if let Some(delay) = self.faults.delay() {
@@ -245,14 +250,14 @@ impl StreamSource {
             Ok(Ok(Ok(response))) => {
                 let Some(failed) = response.batch_item_failures.first() else {
                     return match self.faults.loses_delete() {
-                        true => Left::From(records[0].number),
-                        false => Left::Nothing,
+                        true => Redelivery::From(records[0].number),
+                        false => Redelivery::Nothing,
                     };
                 };
                 let number = failed.item_identifier.parse();
                 let known = |number: &i64| records.iter().any(|record| record.number == *number);
                 match number.ok().filter(known) {
-                    Some(number) => return Left::From(number),
+                    Some(number) => return Redelivery::From(number),
                     None => &"the answer names a record that is not in the batch",
                 }
             }
@@ -261,7 +266,7 @@ impl StreamSource {
             Err(_) => &"the function timed out",
         };
         warn!(records = records.len(), "the whole batch failed: {why}");
-        Left::Whole
+        Redelivery::Whole
     }
 }
 

@@ -18,7 +18,7 @@ pub const TARGET: &str = "DynamoDB_20120810.";
 
 /// Serves the protocol at the root.
 pub(super) fn router(engine: Engine) -> Router {
-    Router::new().fallback(answer).with_state((engine, Intake::of(MAX_REQUEST_BYTES)))
+    Router::new().fallback(answer).with_state((engine, Intake::up_to(MAX_REQUEST_BYTES)))
 }
 
 async fn answer(

@@ -25,7 +25,7 @@ use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::env::{self, Variables};
 use shared::platform::runtime::invocation::Invocation;
 use shared::platform::signed::Services;
-use shared::social::follows::Parking;
+use shared::social::follows::IdleViewers;
 use timeline_reader::Reader;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -80,7 +80,6 @@ pub(super) struct Wiring {
     pub(super) queues: Queues,
     pub(super) wire: Wire,
     pub(super) objects: S3,
-    /// The environment of the functions.
     functions: Environment,
     history: HistorySwitch,
     /// How they keep events. They take those of a clock that was set, too.
@@ -89,8 +88,8 @@ pub(super) struct Wiring {
     keeps_visibility: bool,
     deliveries: Deliveries,
     numbers: Numbers,
-    /// Shared by writer and reader: both remember who is not parked.
-    parking: Parking,
+    /// Shared by writer and reader: both remember viewers who are not idle.
+    idle_viewers: IdleViewers,
     pub(super) local_bus: LocalBus,
     /// The variables of programs beside this stack. Without the event history no bucket is named.
     pub(super) environment: Vec<(&'static str, String)>,
@@ -154,7 +153,7 @@ impl Wiring {
             events: config.events,
             keepers,
             keeps_visibility: config.template_visibility,
-            parking: config.parking.clone(),
+            idle_viewers: config.idle_viewers.clone(),
             deliveries: Deliveries::by(&config.telemetry.faults),
             functions,
             numbers,
@@ -170,9 +169,12 @@ impl Wiring {
         authorizer: Option<JwtAuthorizer>,
         config: &StackConfig,
     ) -> Result<Router, StackError> {
-        let intake = Intake { events: self.events, ..Intake::of(&self.functions)? };
-        let reader = Reader { parking: self.parking.clone(), ..Reader::of(&self.functions)? };
-        let mut history = history_reader::Reader::of(&self.functions)?;
+        let intake = Intake { events: self.events, ..Intake::from_env(&self.functions)? };
+        let reader = Reader {
+            idle_viewers: self.idle_viewers.clone(),
+            ..Reader::from_env(&self.functions)?
+        };
+        let mut history = history_reader::Reader::from_env(&self.functions)?;
         history.events.settings = self.events;
         let (numbers, has_history) = (self.numbers.clone(), self.history.is_on());
         let handler = move |event: ApiGatewayV2httpRequest| {
@@ -215,7 +217,7 @@ impl Wiring {
         data_dir: Option<&DataDir>,
     ) -> Result<Keeping, StackError> {
         Ok(Keeping {
-            keeper: Keeper { settings: self.events, ..Keeper::of(&self.functions)? },
+            keeper: Keeper { settings: self.events, ..Keeper::from_env(&self.functions)? },
             history: self.history,
             queues: [self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?],
             numbers: self.numbers.clone(),
@@ -233,14 +235,14 @@ impl Wiring {
         threads: &FunctionThreads,
         stop: &watch::Receiver<bool>,
     ) -> Result<Vec<JoinHandle<()>>, StackError> {
-        let mut writer = Writer::of(&self.functions)?;
+        let mut writer = Writer::from_env(&self.functions)?;
         if let Some(events) = &mut writer.events {
             events.settings = self.events;
         }
-        writer.parking = self.parking.clone();
-        let alerter = Alerter::of(&self.functions)?;
-        let projector = Projector::of(&self.functions)?;
-        let history = history_projector::Projector::of(&self.functions)?;
+        writer.idle_viewers = self.idle_viewers.clone();
+        let alerter = Alerter::from_env(&self.functions)?;
+        let projector = Projector::from_env(&self.functions)?;
+        let history = history_projector::Projector::from_env(&self.functions)?;
         let numbers = [(); 4].map(|()| self.numbers.clone());
         let [by_writer, by_alerter, by_projector, by_history] = numbers;
         let write = move |event: SqsEvent, deadline| {

@@ -124,7 +124,7 @@ pub async fn complete(
     commands: impl Stream<Item = Result<Command, Failure>>,
     done: impl Fn(u64),
 ) -> Result<Completed, Failure> {
-    let effects = Effects::of(remote)?;
+    let effects = Effects::new(remote)?;
     let run = Run {
         id: RunId(Uuid::new_v4().as_u128()),
         sender: remote.sender()?,

@@ -34,7 +34,7 @@ pub async fn report(ledger: &Ledger, activity_id: &ActivityId) -> Result<Option<
         return Ok(None);
     };
     let fan_out = FanOuts::new(ledger).fan_out(&key, kind).await?;
-    Ok(fan_out.map(|fan_out| Report::of(activity_id, kind, &fan_out)))
+    Ok(fan_out.map(|fan_out| Report::new(activity_id, kind, &fan_out)))
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -53,7 +53,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn of(activity_id: &ActivityId, kind: FanOutKind, fan_out: &FanOut) -> Self {
+    pub fn new(activity_id: &ActivityId, kind: FanOutKind, fan_out: &FanOut) -> Self {
         let begun = &fan_out.begun;
         let (delivered, left) = (fan_out.written(), fan_out.segments_left());
         let covered: f64 = begun.iter().map(|(range, progress)| covered(*range, progress)).sum();

@@ -36,8 +36,7 @@ pub async fn redrive(
 }
 
 /// False for a letter that is refused again whenever it is sent: its reason is final, or this version cannot read its body either.
-#[must_use]
 pub fn can_apply(letter: &DeadLetter, now: Timestamp) -> bool {
-    let Some(reason) = RefusalReason::of(&letter.reason) else { return true };
+    let Some(reason) = RefusalReason::parse(&letter.reason) else { return true };
     !reason.is_final() && Command::parse_unverified(&letter.body, now).is_ok()
 }

@@ -37,13 +37,11 @@ type Result<T, E = DynamoError> = std::result::Result<T, E>;
 const SLOWEST: u64 = 250_000;
 
 /// The deadline of a call that begins now.
-#[must_use]
 pub fn soon() -> Deadline {
     Deadline::after(call_timeout())
 }
 
 /// The deadline of moving an object of this many bytes: that of any call, and time for the bytes.
-#[must_use]
 pub fn object_deadline(bytes: u64) -> Deadline {
     Deadline::after(call_timeout() + Duration::from_secs(bytes / SLOWEST))
 }

@@ -72,16 +72,19 @@ impl FanOut<'_> {
         Ok(PageProgress { edges, written: written.leading as u64 })
     }
 
-    /// Leaves out viewers who are [parked](shared::social::follows::parking), as if they had unfollowed: no entry is written for them. The outbox
-    /// row is there already, so a viewer who comes back finds the activity in it. Deletes go to all followers.
-    pub(crate) async fn without_parked(&self, mut page: EdgePage) -> Result<EdgePage, Failure> {
-        let Context { parking, follows, clock, .. } = self.cx;
-        if self.kind == FanOutKind::Insert && parking.is_on() {
+    /// Leaves out [idle viewers](shared::social::follows::idle_viewers), as if they had unfollowed: they get no entry. The outbox
+    /// row is there already, so a return finds the activity in it. Deletes go to all followers.
+    pub(crate) async fn without_idle_viewers(
+        &self,
+        mut page: EdgePage,
+    ) -> Result<EdgePage, Failure> {
+        let Context { idle_viewers, follows, clock, .. } = self.cx;
+        if self.kind == FanOutKind::Insert && idle_viewers.is_on() {
             let followers = page.edges.iter().filter(|edge| edge.following);
             let viewers: Vec<_> = followers.map(|edge| &edge.follower).collect();
-            let parked = follows.parked(parking, &viewers, clock.now()).await?;
-            let is_parked = |edge: &&mut Edge| parked.contains(&edge.follower);
-            page.edges.iter_mut().filter(is_parked).for_each(|edge| edge.following = false);
+            let idle = follows.find_idle(idle_viewers, &viewers, clock.now()).await?;
+            let is_idle = |edge: &&mut Edge| idle.contains(&edge.follower);
+            page.edges.iter_mut().filter(is_idle).for_each(|edge| edge.following = false);
         }
         Ok(page)
     }

@@ -21,8 +21,11 @@ const WRITTEN: usize = 25;
 impl Segment<'_> {
     /// Continues the recheck. Returns false if time is up before it is done.
     pub(crate) async fn recheck(&self) -> Result<bool, Failure> {
-        let (mut progress, mut noted_at) = (self.rechecked().await?, Instant::now());
-        let mut noted = progress != Progress::default();
+        let fan_out = self.fan_out;
+        let pass = || Pass::Recheck { origin: &fan_out.cx.delivery.origin };
+        let (fan_outs, key, kind) = (&fan_out.cx.fan_outs, &fan_out.key, fan_out.kind);
+        let mut progress = fan_outs.progress(key, kind, self.range, pass()).await?;
+        let (mut noted, mut noted_at) = (progress != Progress::default(), Instant::now());
         while !progress.done {
             let page = self.suspects(progress.position.as_deref()).await?;
             let stopped = !self.clear(&page, &mut progress).await?;
@@ -31,7 +34,8 @@ impl Segment<'_> {
                 progress.position = page.next;
             }
             if stopped || noted_at.elapsed() >= SLICE || (noted && progress.done) {
-                self.note_rechecked(&progress).await?;
+                let now = fan_out.cx.clock.now();
+                fan_outs.note_progress(key, kind, self.range, pass(), (&progress, now)).await?;
                 (noted, noted_at) = (true, Instant::now());
             }
             if stopped {
@@ -74,20 +78,5 @@ impl Segment<'_> {
             FanOutKind::Remove => self.fan_out.remove(viewers.iter().copied()).await,
             FanOutKind::Insert => self.fan_out.purge_all(viewers).await,
         }
-    }
-
-    async fn rechecked(&self) -> Result<Progress, Failure> {
-        let fan_out = self.fan_out;
-        let pass = Pass::Recheck { origin: &fan_out.cx.delivery.origin };
-        let (fan_outs, key, kind) = (&fan_out.cx.fan_outs, &fan_out.key, fan_out.kind);
-        Ok(fan_outs.progress(key, kind, self.range, pass).await?)
-    }
-
-    async fn note_rechecked(&self, progress: &Progress) -> Result<(), Failure> {
-        let fan_out = self.fan_out;
-        let pass = Pass::Recheck { origin: &fan_out.cx.delivery.origin };
-        let (fan_outs, key, kind) = (&fan_out.cx.fan_outs, &fan_out.key, fan_out.kind);
-        let progress = (progress, fan_out.cx.clock.now());
-        Ok(fan_outs.note_progress(key, kind, self.range, pass, progress).await?)
     }
 }

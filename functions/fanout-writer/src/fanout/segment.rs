@@ -132,7 +132,7 @@ impl<'a> Segment<'a> {
 
     /// Writes a page, a few seconds at a time, and checks what it wrote again.
     async fn page(&self, page: EdgePage) -> Result<(), Failure> {
-        let page = self.fan_out.without_parked(page).await?;
+        let page = self.fan_out.without_idle_viewers(page).await?;
         let mut turn = Some(self.turn.lock().await);
         if page.edges.len() > NORMAL {
             self.fan_out.give_way();

@@ -57,7 +57,7 @@ impl From<NameTally> for NamedCount {
 
 impl CustomerItem {
     /// What is answered of a customer on a day.
-    fn of(
+    fn new(
         customer_id: CustomerId,
         summary: &CustomerSummary,
         payload: Option<Payload>,
@@ -93,7 +93,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let (ids, (said, _), in_force) = futures::try_join!(
         summaries.ids(tenant, after.as_ref(), limit + 1),
         customers.page(tenant, after.as_ref(), limit + 1),
-        definitions.of(tenant),
+        definitions.in_force(tenant),
     )?;
     let mut payloads: BTreeMap<_, _> = said.into_iter().collect();
     let ids: BTreeSet<_> = ids.into_iter().chain(payloads.keys().cloned()).collect();
@@ -111,7 +111,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         async move {
             let since = first_day(scores, today);
             let summary = summaries.since(&customer, view, since).await?;
-            Ok::<_, Problem>(CustomerItem::of(
+            Ok::<_, Problem>(CustomerItem::new(
                 customer.customer_id,
                 &summary,
                 payload,

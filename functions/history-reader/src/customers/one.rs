@@ -23,7 +23,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let (view, said, in_force) = futures::try_join!(
         views.read(key, View::<CustomerView>::read_from),
         customers.get(&customer),
-        definitions.of(&customer.tenant_id),
+        definitions.in_force(&customer.tenant_id),
     )?;
     let (scores, today) = (&in_force.scores, PeriodLength::Day.period_of(cx.now));
     let since = first_day(scores, today);
@@ -32,6 +32,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         return Err(Problem::NotFound(&[]));
     }
     let payload = said.map(|said| said.payload);
-    let item = CustomerItem::of(customer.customer_id, &summary, payload, scores, today);
+    let item = CustomerItem::new(customer.customer_id, &summary, payload, scores, today);
     Ok(Answer { body: serde_json::to_string(&item)?, items: 1 })
 }

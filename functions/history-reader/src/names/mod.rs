@@ -22,7 +22,7 @@ struct NameItem {
 }
 
 impl NameItem {
-    fn of(name: EventName, NameTally { count, first_at, last_at }: NameTally) -> Self {
+    fn new(name: EventName, NameTally { count, first_at, last_at }: NameTally) -> Self {
         Self { name, count, first_at, last_at }
     }
 }
@@ -34,7 +34,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let summaries = Summaries::new(&cx.reader.views);
     let page = summaries.names(&list.whose, after.as_ref(), limit).await?;
     let NamePage { names, next } = page;
-    let items = names.into_iter().filter_map(|(name, view)| Some(NameItem::of(name, view.tally?)));
+    let items = names.into_iter().filter_map(|(name, view)| Some(NameItem::new(name, view.tally?)));
     let items: Vec<_> = items.collect();
     list.answer(items, next.map(String::from))
 }

@@ -37,6 +37,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         date: PeriodLength::Day.period_of(start_of(day)).to_string(),
         count,
     });
-    let body = NameBody { item: NameItem::of(name, tally), days: days.collect() };
+    let body = NameBody { item: NameItem::new(name, tally), days: days.collect() };
     Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })
 }

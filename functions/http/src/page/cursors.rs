@@ -34,7 +34,7 @@ pub struct Cursors {
 
 impl Cursors {
     /// The cursors of a page that was read. Stores first which activities were shown, if that does not fit into a cursor.
-    pub async fn of<T>(
+    pub async fn new<T>(
         paging: &Paging<'_>,
         page: &Page<T>,
         seal: &CursorSeal,

@@ -17,7 +17,7 @@
 
 use futures::future::try_join;
 use shared::platform::dynamo::DynamoError;
-use shared::platform::paging::RowChunk;
+use shared::platform::paging::{RowChunk, Slice};
 use shared::platform::values::SortKey;
 
 use super::{Page, Paging, Source};
@@ -53,9 +53,6 @@ pub struct Filled<S: Source> {
 }
 
 /// Reads a page from a source.
-///
-/// # Errors
-/// [`DynamoError`]
 pub async fn fill<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,
@@ -64,9 +61,6 @@ pub async fn fill<S: Source>(
 }
 
 /// Reads as much of a page as the given number of rows contains, in one call of its list.
-///
-/// # Errors
-/// [`DynamoError`]
 pub async fn fill_at_once<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,
@@ -116,9 +110,8 @@ impl<'a, S: Source> Filling<'a, S> {
         let (span, mut after) = paging.request.start(paging.retained_from);
         let mut rows = Vec::new();
         let (more, is_cut) = loop {
-            let wanted = self.next_stretch();
-            let (chunk, _) =
-                try_join(self.source.read(span, after.as_deref(), wanted), paging.seen()).await?;
+            let slice = Slice { span, after: after.as_deref(), limit: self.next_stretch() };
+            let (chunk, _) = try_join(self.source.read(slice), paging.seen()).await?;
             let RowChunk { rows: some, read, next } = chunk;
             self.spend(1 + read / ROWS_A_UNIT);
             let is_whole = self.take(&paging.unseen::<S>(&some).await?).await?;

@@ -21,8 +21,8 @@ pub use request::{DEFAULT_LIMIT, Request, from, limit, order, parameters, to};
 pub use words::{Kinds, Names, Word, Words};
 
 use shared::platform::dynamo::DynamoError;
-use shared::platform::paging::{List, RowChunk, SeenSet, SeenSets};
-use shared::platform::values::{SortKey, Span, Timestamp};
+use shared::platform::paging::{List, RowChunk, SeenSet, SeenSets, Slice};
+use shared::platform::values::{SortKey, Timestamp};
 use tokio::sync::OnceCell;
 
 use crate::reader::{Context, Routes};
@@ -34,12 +34,9 @@ pub trait Source {
 
     fn key(row: &Self::Row) -> &SortKey;
 
-    /// Reads up to `limit` rows of a span, after a stored key if one is given.
     fn read(
         &mut self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
     ) -> impl Future<Output = Result<RowChunk<Self::Row>, DynamoError>> + Send;
 
     /// True if it is known already that a row is not shown.

@@ -56,7 +56,7 @@ impl<'a, W: Display> List<'a, W> {
         &self,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<(Option<T>, usize), Problem> {
-        self.page_of(&Parameters::of(self.event, &["limit", "cursor"])?, read)
+        self.page_of(&Parameters::parse(self.event, &["limit", "cursor"])?, read)
     }
 
     /// The same, from parameters among which there are others.

@@ -30,7 +30,6 @@ pub struct Answered<'a> {
 
 impl Answered<'_> {
     /// True if there was no problem.
-    #[must_use]
     pub fn is_smooth(&self) -> bool {
         self.items.is_ok() && self.usage.retries == 0 && self.usage.unprocessed == 0
     }
@@ -38,7 +37,7 @@ impl Answered<'_> {
     /// Its line; `None` if sampling leaves it out.
     pub(super) fn line(&self, sampling: LogSampling) -> Option<RequestLine<'_>> {
         let request_id = self.event.request_context.request_id.as_deref();
-        let sampled = sampling.of(self.is_smooth(), self.took, request_id)?;
+        let sampled = sampling.requests_per_line(self.is_smooth(), self.took, request_id)?;
         let line = RequestLine {
             request_id,
             path: self.path,

@@ -63,12 +63,10 @@ struct PendingMetrics {
 }
 
 impl RequestMetrics {
-    #[must_use]
     pub fn new(metrics: Metrics) -> Self {
         Self { metrics, gathered: Arc::default() }
     }
 
-    /// Counts a request that was answered now.
     pub fn count(&self, answered: &Answered<'_>, now: Timestamp) {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         let is_late = gathered.written_at.is_none_or(|at| now.since(at) >= METRICS_WINDOW);
@@ -110,7 +108,6 @@ fn rounded(took: Duration) -> Duration {
 }
 
 /// What is counted.
-#[must_use]
 pub fn metric_names() -> MetricNames {
     MetricNames::of::<Answers>()
 }

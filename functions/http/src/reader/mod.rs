@@ -57,10 +57,7 @@ pub struct Requests {
 
 impl Requests {
     /// Builds the treatment of requests from the environment of its function.
-    ///
-    /// # Errors
-    /// [`EnvError`] names the variable.
-    pub fn of(environment: &Environment) -> Result<Self, EnvError> {
+    pub fn from_env(environment: &Environment) -> Result<Self, EnvError> {
         let Environment { variables, metrics, clock, .. } = environment;
         Ok(Self {
             authorization: variables.parsed_or(env::AUTHORIZATION, Authorization::default())?,
@@ -98,7 +95,6 @@ pub trait Routes: Clone + Send + Sync {
         cx: &'a Context<'a, Self>,
     ) -> BoxFuture<'a, Result<Shareable, Problem>>;
 
-    /// Logs the line of a request.
     fn log(line: &RequestLine<'_>);
 }
 
@@ -120,6 +116,19 @@ macro_rules! routes {
                 }
             )*
             Box::pin(async { Err($crate::problem::Problem::NotFound(ROUTES)) })
+        }
+
+        impl $reader {
+            /// Answers one request. Every problem is an answer.
+            ///
+            /// Boxed, so that it is compiled here once and not in every program that awaits it.
+            pub fn handle<'a>(
+                &'a self,
+                event: &'a aws_lambda_events::event::apigw::ApiGatewayV2httpRequest,
+                deadline: shared::platform::runtime::deadline::Deadline,
+            ) -> futures::future::BoxFuture<'a, aws_lambda_events::event::apigw::ApiGatewayV2httpResponse> {
+                Box::pin($crate::reader::handle(self, event, deadline))
+            }
         }
     };
 }
@@ -144,14 +153,12 @@ pub struct Context<'a, R> {
 
 impl<R: Routes> Context<'_, R> {
     /// How requests are treated.
-    #[must_use]
     pub fn requests(&self) -> &Requests {
         self.reader.requests()
     }
 
     /// The viewer whose own part is in an answer that is otherwise the same for everybody: the caller. If caches may keep such
     /// answers, it is only a viewer who is named in the address.
-    #[must_use]
     pub fn own_part(&self) -> Option<&ViewerId> {
         let is_shown = self.is_viewer_named || self.reader.public_cache_seconds() == 0;
         self.own.as_ref().filter(|_| is_shown)
@@ -199,7 +206,7 @@ fn matched<'a>(
 ) -> Option<(Route, Path<'a>)> {
     routes.iter().find_map(|template| {
         let route = Route(template);
-        Some((route, Path::of(event, route)?))
+        Some((route, Path::matched(event, route)?))
     })
 }
 
@@ -215,7 +222,7 @@ async fn read<R: Routes>(
     let Requests { authorization, claims, clock, .. } = reader.requests();
     let caller = authorization.caller(event, claims)?;
     // Every route takes it, also where the answer is the same for everybody.
-    let parameters = Parameters::of(event, &["viewer"])?;
+    let parameters = Parameters::parse(event, &["viewer"])?;
     let named = parameters.get("viewer");
     let cx = Context {
         event,

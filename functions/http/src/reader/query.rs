@@ -16,7 +16,7 @@ pub struct Parameters<'a> {
 
 impl<'a> Parameters<'a> {
     /// Those of an event that have one of these names. None of them may be given twice.
-    pub fn of(
+    pub fn parse(
         event: &'a ApiGatewayV2httpRequest,
         known: &'static [&'static str],
     ) -> Result<Self, Problem> {

@@ -125,7 +125,7 @@ impl Keeper {
     ) -> Result<Option<SegmentProgress>, KeeperError> {
         let Segment { period, number, .. } = segment;
         let put = chunk.objects().map(|(tenant, packed)| {
-            let object = ArchivedObject::of(&tenant, period, (number, progress.chunk), &packed);
+            let object = ArchivedObject::new(&tenant, period, (number, progress.chunk), &packed);
             async move {
                 self.objects.put(&object.key(), packed.bytes, self.deadline()).await?;
                 self.archives.note(&object).await?;

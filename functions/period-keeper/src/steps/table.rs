@@ -143,7 +143,6 @@ pub(super) fn strange(row: &PeriodRow, found: &TableDescription) -> Option<Strin
     Some(format!("the table is {found}, and {noted} was noted"))
 }
 
-/// The identity of a table.
 fn identity(found: &TableDescription) -> Option<MadeTable> {
     let created = found.creation_date_time.as_ref()?;
     let created_millis = created.to_millis().ok()?;

@@ -42,7 +42,7 @@ pub(crate) async fn fold(
     let mut tasks: Vec<_> = changes
         .into_iter()
         .map(|(activity, changes)| {
-            let outcome = Outcome::of(FoldTarget::Activity(activity.clone()), &changes);
+            let outcome = Outcome::new(FoldTarget::Activity(activity.clone()), &changes);
             Task {
                 activity,
                 changes,

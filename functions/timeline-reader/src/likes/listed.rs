@@ -21,7 +21,6 @@ use crate::reader::Context;
 /// Entries that each query reads beyond those of a full page. An entry takes one to three units.
 const FURTHER: [usize; 3] = [0, 80, 240];
 
-/// An activity that is liked.
 pub(super) type LikedActivity = (Like, (ActorId, Published));
 
 /// What a viewer likes.

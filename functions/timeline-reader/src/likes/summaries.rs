@@ -27,7 +27,7 @@ pub(crate) async fn of_activities(
     };
     let counted = async {
         match activities {
-            [_] => counts.of(activities).await,
+            [_] => counts.read(activities).await,
             _ => counts.lately(activities, &cx.reader.counts, cx.now).await,
         }
     };

@@ -42,7 +42,7 @@ pub(crate) async fn answer(
     head: Head<'_>,
 ) -> Result<Answer, Problem> {
     let seal = &cx.requests().seal;
-    let cursors = Cursors::of(paging, page, seal).await?;
+    let cursors = Cursors::new(paging, page, seal).await?;
     let items = page.items.iter().map(|(key, Shown { actor, content })| {
         let id = &key.activity_id;
         Activity::new(id, actor, content).with_likes(likes.get(id).copied())

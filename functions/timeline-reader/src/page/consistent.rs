@@ -45,9 +45,9 @@ use function_http::page::{
 };
 use futures::future::{OptionFuture, try_join, try_join3};
 use shared::platform::dynamo::DynamoError;
-use shared::platform::paging::RowChunk;
+use shared::platform::paging::{RowChunk, Slice};
 use shared::platform::runtime::hold::Hold;
-use shared::platform::values::{ActorId, SortKey, Span, Timestamp};
+use shared::platform::values::{ActorId, SortKey, Timestamp};
 use shared::social::activities::RecordCache;
 use shared::social::timelines::{Hydration, Timelines, VisibilitySnapshot};
 use tokio::time::Instant;
@@ -181,7 +181,8 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
             self.has_moved |= self.rounds + 4 > ROUNDS;
             self.rounds += 1;
             let (span, after) = paging.request.start(paging.retained_from);
-            let rows = self.checked_rows(span, after.as_deref(), wanted);
+            let slice = Slice { span, after: after.as_deref(), limit: wanted };
+            let rows = self.checked_rows(slice);
             let (rows, (beside, _)) = try_join(rows, self.ask_view()).await?;
             self.rows_answered = Instant::now();
             if let Some(judged_by) = &judged_by {
@@ -231,15 +232,10 @@ impl<'a, R: Rows> ConsistentPageReader<'a, R> {
     }
 
     /// The rows of a reading, in one call of each list.
-    async fn checked_rows(
-        &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<Target>, DynamoError> {
+    async fn checked_rows(&self, slice: Slice<'_>) -> Result<RowChunk<Target>, DynamoError> {
         match self.has_moved {
-            true => self.rows.rows_of_one_list(span, after, limit).await,
-            false => self.rows.rows(span, after, limit).await,
+            true => self.rows.rows_of_one_list(slice).await,
+            false => self.rows.rows(slice).await,
         }
     }
 
@@ -305,23 +301,16 @@ impl<R: Rows> Source for ConsistentPageReader<'_, R> {
         key
     }
 
-    async fn read(
-        &mut self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<Target>, DynamoError> {
+    async fn read(&mut self, slice: Slice<'_>) -> Result<RowChunk<Target>, DynamoError> {
         if let Some(prefetched) = self.prefetched.take() {
             return Ok(prefetched);
         }
         (self.rounds, self.reads) = (self.rounds + 1, self.reads + 1);
         let rows = match (self.pass, self.seen.is_some()) {
-            (Pass::Checked, _) => self.checked_rows(span, after, limit).await?,
-            (Pass::First, is_seen) if is_seen || self.is_poll => {
-                self.rows.rows(span, after, limit).await?
-            }
+            (Pass::Checked, _) => self.checked_rows(slice).await?,
+            (Pass::First, is_seen) if is_seen || self.is_poll => self.rows.rows(slice).await?,
             (Pass::First, _) => {
-                let rows = self.rows.rows(span, after, limit);
+                let rows = self.rows.rows(slice);
                 let (rows, (view, asked_at)) = try_join(rows, self.ask_view()).await?;
                 self.hydration.see(&view, self.now);
                 self.seen = Some((view, asked_at));

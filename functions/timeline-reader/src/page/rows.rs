@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use shared::platform::dynamo::DynamoError;
-use shared::platform::paging::RowChunk;
-use shared::platform::values::{ActorId, SortKey, Span, ViewerId};
+use shared::platform::paging::{RowChunk, Slice};
+use shared::platform::values::{ActorId, SortKey, ViewerId};
 use shared::social::activities::Published;
 use shared::social::activities::changes::ActivityFingerprint;
 use shared::social::timelines::VisibilitySnapshot;
@@ -21,22 +21,17 @@ pub(crate) struct Shown {
 
 /// A list of activities.
 pub(crate) trait Rows: Sync {
-    /// Reads up to `limit` rows of a span, after a stored key if one is given.
     fn rows(
         &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
     ) -> impl Future<Output = Result<RowChunk<Target>, DynamoError>> + Send;
 
     /// Like [`Self::rows`], from a list that no row leaves, in one call. Some of its rows may not be shown.
     fn rows_of_one_list(
         &self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
     ) -> impl Future<Output = Result<RowChunk<Target>, DynamoError>> + Send {
-        self.rows(span, after, limit)
+        self.rows(slice)
     }
 
     /// True if rows may have moved between the lists that [`Self::rows`] reads, by the records changed around that reading.

@@ -44,7 +44,7 @@ pub(super) enum Position {
 
 impl Cursor {
     /// The cursor of a request; the start of a list is a cursor too.
-    pub(super) fn of(
+    pub(super) fn parse(
         cx: &Context<'_>,
         parameters: &Parameters<'_>,
         room: &RoomId,

@@ -65,13 +65,13 @@ struct FoundMessages {
 /// `GET /v1/rooms/{room_id}/messages`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let room = cx.path.parameter("room_id", RoomId::new)?;
-    let parameters = Parameters::of(cx.event, KNOWN)?;
+    let parameters = Parameters::parse(cx.event, KNOWN)?;
     let rooms = Rooms::new(&cx.reader.ledger);
     let request = RoomRequest {
         rooms: &rooms,
         room: &room,
         viewer: cx.own.as_ref(),
-        cursor: Cursor::of(cx, &parameters, &room)?,
+        cursor: Cursor::parse(cx, &parameters, &room)?,
         limit: parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?,
     };
     let found = match &request.cursor.position {

@@ -105,7 +105,7 @@ pub(super) async fn publish(stage: &Stage) -> Result<(), Failure> {
 pub(super) async fn counted(stage: &Stage) -> Result<Counted, Failure> {
     let activity = activity()?;
     let counts = LikeCounts::new(&stage.tables.views);
-    let counts = counts.of(std::slice::from_ref(&activity)).await?;
+    let counts = counts.read(std::slice::from_ref(&activity)).await?;
     let actor = ViewerId::new(ACTOR)?;
     let inbox = stage.tables.views.read(inbox(&actor), View::<Inbox>::read_from).await?;
     let likes = counts.get(&activity).map_or(0, |it| it.count());

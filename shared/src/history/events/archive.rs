@@ -33,14 +33,12 @@ const LONGEST_LINE: u64 = 8 * 1024;
 const KEY_BYTES: usize = 256;
 
 /// The key of an object: the nth chunk of a segment.
-#[must_use]
 pub fn object_key(period: Period, tenant: &TenantId, segment: u32, chunk: u32) -> String {
     format!("{PREFIX}{period}/{tenant}/{segment:04}-{chunk:06}.jsonl.gz")
 }
 
 /// The key of an edition: what is left of an object after events were removed. An edition is named by its content, so two of them never
 /// have the same key.
-#[must_use]
 pub fn edition_key(
     period: Period,
     tenant: &TenantId,
@@ -52,7 +50,6 @@ pub fn edition_key(
 
 /// The key of the manifest of a period, or of its nth further file. The key of an object of a tenant has another slash, so it is never
 /// one of these.
-#[must_use]
 pub fn manifest_key(period: Period, file: usize) -> String {
     match file {
         0 => format!("{PREFIX}{period}/manifest.json"),
@@ -70,7 +67,6 @@ pub struct Packed {
 }
 
 /// Makes an object from lines, in order.
-#[must_use]
 pub fn pack<'a>(lines: impl IntoIterator<Item = &'a str>) -> Packed {
     let (mut packed, mut tally) = (Vec::new(), Tally::default());
     let mut member = Vec::with_capacity(MEMBER_BYTES + 8 * 1024);
@@ -140,14 +136,12 @@ pub struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Parses a line; `None` if it is malformed.
-    #[must_use]
     pub fn parse(line: &'a str) -> Option<Self> {
         // Ids and instants have no escapes, so they can be borrowed.
         serde_json::from_str(line).ok()
     }
 }
 
-/// The tally of an object.
 pub fn tally(object: &[u8]) -> Result<Tally, ArchiveError> {
     let mut tally = Tally::default();
     read(object, |line| tally.add(Tally::of_line(line)))?;
@@ -169,7 +163,6 @@ impl Chunk {
     }
 
     /// Its approximate size in memory, in bytes.
-    #[must_use]
     pub fn weight(&self) -> usize {
         self.weight
     }
@@ -195,7 +188,6 @@ pub struct Manifest {
     pub period: String,
     /// The number of this file, from 0 on.
     pub file: usize,
-    /// The number of files.
     pub files: usize,
     /// Events of the period, in all files.
     pub events: u64,
@@ -206,7 +198,6 @@ pub struct Manifest {
     pub objects: Vec<ManifestObject>,
 }
 
-/// An object in a manifest.
 #[derive(Debug, Serialize)]
 pub struct ManifestObject {
     pub key: String,

@@ -12,7 +12,6 @@ const EDITION: usize = 16;
 /// The attributes of the rows of an object with an edition.
 pub(super) const EDITIONS: [&str; 2] = ["edition", "replaced"];
 
-/// An object of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivedObject {
     pub tenant_id: TenantId,
@@ -31,8 +30,7 @@ pub struct ArchivedObject {
 }
 
 impl ArchivedObject {
-    #[must_use]
-    pub fn of(
+    pub fn new(
         tenant: &TenantId,
         period: Period,
         (segment, chunk): (u32, u32),
@@ -60,13 +58,11 @@ impl ArchivedObject {
         Self { size, sha256, tally, edition, replaced, ..self.clone() }
     }
 
-    #[must_use]
     pub fn key(&self) -> String {
         self.key_of(self.edition.as_deref().unwrap_or_default())
     }
 
     /// The key of the edition before it, if there is one.
-    #[must_use]
     pub fn replaced_key(&self) -> Option<String> {
         self.replaced.as_deref().map(|edition| self.key_of(edition))
     }
@@ -80,7 +76,6 @@ impl ArchivedObject {
     }
 
     /// Its entry in a manifest.
-    #[must_use]
     pub fn listed(&self) -> ManifestObject {
         let (bytes, events) = (self.size, self.tally.events);
         ManifestObject { key: self.key(), bytes, sha256: self.sha256.clone(), events }

@@ -59,7 +59,6 @@ pub struct ReadBack {
 }
 
 impl Archives {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

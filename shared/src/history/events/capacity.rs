@@ -71,7 +71,6 @@ pub struct TableUsage {
     pub writes: f64,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measured {
     /// Of the hours that begin within [`AHEAD_MILLIS`]: the usage in the same hours of the last [`WEEKS`], where it is known.
@@ -94,7 +93,6 @@ pub struct Decreases {
 
 impl Decreases {
     /// True if one is allowed: the first four of a UTC day, and further ones an hour after the one before.
-    #[must_use]
     pub fn allow_another(&self, now: Timestamp) -> bool {
         let is_first_in_hour = self.last.is_none_or(|last| now.since(last) >= BETWEEN);
         self.today < FREE_DECREASES || is_first_in_hour
@@ -127,7 +125,6 @@ fn is_busy(recent: f64, set: u64) -> bool {
 /// The capacity to set now; `None`: on demand, because nothing is known of the hour and the table is on demand.
 ///
 /// `set` is the present capacity, `None` if the table is on demand.
-#[must_use]
 pub fn next(
     set: Option<Capacity>,
     measured: &Measured,

@@ -48,7 +48,7 @@ pub struct SentEvent {
 }
 
 impl Event {
-    fn of(members: &Members<'_>) -> Result<Self, CommandError> {
+    fn from_members(members: &Members<'_>) -> Result<Self, CommandError> {
         Self::of_tenant(members.parsed("tenant_id", TenantId::new)?, members)
     }
 
@@ -82,7 +82,6 @@ impl Event {
     }
 
     /// The ids that it is about.
-    #[must_use]
     pub fn subject(&self) -> LogIds {
         let EventKey { customer: Customer { tenant_id, customer_id }, event_id, .. } = &self.key;
         let text = |id: &dyn fmt::Display| Some(id.to_string());
@@ -101,7 +100,7 @@ impl CommandPayload for EventRecorded {
         &["tenant_id", "customer_id", "event_id", "name", "at", "properties"];
 
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        Event::of(members).map(Self)
+        Event::from_members(members).map(Self)
     }
 
     fn write(&self, body: Body) -> Body {
@@ -168,8 +167,7 @@ fn is_event(members: &Members<'_>) -> Result<(), CommandError> {
 
 impl EventsRecorded {
     /// Several events of one tenant: at most [`MOST_EVENTS`], and not none.
-    #[must_use]
-    pub fn of(tenant_id: TenantId, events: Vec<SentEvent>) -> Self {
+    pub fn new(tenant_id: TenantId, events: Vec<SentEvent>) -> Self {
         Self { tenant_id: Some(tenant_id), events }
     }
 }
@@ -205,7 +203,6 @@ impl Event {
 
 impl SentEvent {
     /// Reads an event of `events`, or of a line of a file, at the instant `now`.
-    #[must_use]
     pub fn parse(json: &str, now: Timestamp) -> Self {
         Self::read(json, now).0
     }
@@ -216,14 +213,13 @@ impl SentEvent {
         let tenant = read.as_ref().ok().and_then(|it| it.parsed("tenant_id", TenantId::new).ok());
         let event = read.and_then(|members| {
             is_event(&members)?;
-            Event::of(&members)
+            Event::from_members(&members)
         });
         (Self { json: json.to_owned(), event }, tenant)
     }
 
     /// The body of a message with only this event: `event.recorded` with its members as sent. A text that is not an object, or has another
     /// type, is the body itself.
-    #[must_use]
     pub fn body(&self) -> String {
         let expected = EventRecorded::TYPES[0];
         let mut body = format!("{{\"{TYPE}\":\"{expected}\"");

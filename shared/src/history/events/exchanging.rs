@@ -47,7 +47,8 @@ impl Archives {
                 Ok(true) => return Ok(Some(next)),
                 // Nobody else writes exactly this row: it is of an attempt whose response was lost.
                 Ok(false) => {
-                    let found = self.period_row(row).await?;
+                    let found = self.ledger.get(keys::period(&row.period)).await?;
+                    let found = found.as_ref().map(PeriodRow::read).transpose()?;
                     let is_untouched = found.as_ref() == Some(row);
                     if !is_untouched || backoff.wait(deadline).await.is_err() {
                         return Ok(found.filter(|found| *found == next));
@@ -61,11 +62,6 @@ impl Archives {
                 }
             }
         }
-    }
-
-    async fn period_row(&self, row: &PeriodRow) -> Result<Option<PeriodRow>, DynamoError> {
-        let found = self.ledger.get(keys::period(&row.period)).await?;
-        found.as_ref().map(PeriodRow::read).transpose()
     }
 
     fn items(

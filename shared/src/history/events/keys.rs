@@ -102,13 +102,11 @@ keys! {
 }
 
 /// The prefix of the partitions with what clients have seen of the histories of a tenant's customers.
-#[must_use]
 pub fn seen_of(tenant: &TenantId) -> String {
     format!("{PERSON}#{tenant}#")
 }
 
 /// The archive object of a row, by tenant or by period: tenant, period, segment and chunk.
-#[must_use]
 pub fn of_archived(pk: &str, sk: &str) -> Option<(TenantId, Period, u32, u32)> {
     let (tenant, period, place) = match pk.strip_prefix("events#archiving#") {
         Some(period) => {
@@ -132,7 +130,6 @@ pub fn partitions(customer: &Customer, keys: u32) -> impl Iterator<Item = String
 }
 
 /// The key of an event in the table of its period, if its customer is spread over `keys` keys.
-#[must_use]
 pub fn event(key: &EventKey, keys: u32) -> LedgerKey {
     let sk = format!("{}#{}", key.at, key.event_id);
     let nth = u32::from(spread(&sk)) % keys.max(1);

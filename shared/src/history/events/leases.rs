@@ -30,7 +30,6 @@ pub struct Keepers {
 pub struct KeeperLease(LedgerKey);
 
 impl Keepers {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

@@ -50,7 +50,6 @@ impl Archives {
 }
 
 /// How many files list `objects` objects.
-#[must_use]
 pub fn files(objects: u64) -> usize {
     usize::try_from(objects).unwrap_or(usize::MAX).div_ceil(MOST_LISTED).max(1)
 }

@@ -90,7 +90,6 @@ pub struct Events {
 
 impl Events {
     /// The events in these tables, whose periods are in this ledger.
-    #[must_use]
     pub fn new(settings: EventSettings, tables: &EventTables, ledger: &Ledger) -> Self {
         let (tables, periods) = (tables.clone(), Periods::new(ledger));
         Self { settings, tables, periods, known: Arc::default() }
@@ -106,13 +105,11 @@ impl Events {
         }
     }
 
-    #[must_use]
     pub fn tables(&self) -> &EventTables {
         &self.tables
     }
 
     /// The rows of periods.
-    #[must_use]
     pub fn periods(&self) -> &Periods {
         &self.periods
     }

@@ -55,7 +55,8 @@ impl PeriodLength {
                 let back = i64::from(day.weekday().number_days_from_monday());
                 Start::Week(date_of(at.plus_millis(-back * DAY_MILLIS)))
             }
-            Self::Month => Start::Month(first_of_month(day)),
+            // Every month has a first day.
+            Self::Month => Start::Month(day.replace_day(1).unwrap_or(day)),
         })
     }
 }
@@ -102,7 +103,6 @@ impl Period {
     }
 
     /// True if an instant lies in it.
-    #[must_use]
     pub fn contains(self, at: Timestamp) -> bool {
         self.from() <= at && at < self.to()
     }
@@ -175,11 +175,6 @@ fn date_of(at: Timestamp) -> Date {
     let seconds = at.unix_millis().div_euclid(1000);
     // A timestamp is within the range of `time`.
     OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH).date()
-}
-
-fn first_of_month(day: Date) -> Date {
-    // Every month has a first day.
-    day.replace_day(1).unwrap_or(day)
 }
 
 #[cfg(test)]

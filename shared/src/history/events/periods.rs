@@ -28,7 +28,6 @@ pub const MOST_SPREAD: usize = 160;
 /// Rows of one call.
 const ROWS: i32 = 64;
 
-/// The state of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PeriodState {
     /// It has no table yet, and customers can still be spread over more keys.
@@ -121,7 +120,6 @@ pub struct Periods {
 }
 
 impl Periods {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }
@@ -196,7 +194,6 @@ impl Periods {
 
 impl PeriodRow {
     /// The row of a newly planned period.
-    #[must_use]
     pub fn planned(period: Period) -> Self {
         Self {
             period,
@@ -219,7 +216,6 @@ impl PeriodRow {
     }
 
     /// The number of keys that the events of a customer are spread over.
-    #[must_use]
     pub fn keys_of(&self, customer: &Customer) -> u32 {
         self.spread.get(customer).copied().unwrap_or(1)
     }
@@ -340,7 +336,6 @@ const STATES: [(PeriodState, &str); 9] = [
 
 impl PeriodState {
     /// True if its table exists, according to the row.
-    #[must_use]
     pub fn has_table(self) -> bool {
         !matches!(self, Self::Planned | Self::Dropped)
     }

@@ -18,7 +18,7 @@ use super::{Customer, Events, Period, PeriodRow, PeriodState, keys};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::Row;
 use crate::platform::ledger::Ledger;
-use crate::platform::paging::{RowChunk, merged};
+use crate::platform::paging::{RowChunk, Slice, merged};
 use crate::platform::values::{EventName, MAX_ID_LENGTH, Order, Payload, SortKey, Span, Timestamp};
 
 /// Tables that are read at once.
@@ -96,43 +96,34 @@ fn archived_before(rows: &[PeriodRow]) -> Option<Timestamp> {
 
 impl History {
     /// The end of the newest period that was dropped: what is older is in the archive.
-    #[must_use]
     pub fn archived_before(&self) -> Option<Timestamp> {
         self.archived_before
     }
 
     /// The first instant that is read.
-    #[must_use]
     pub fn from(&self) -> Timestamp {
         let first = self.rows.iter().map(|row| row.period.from()).min();
         first.or(self.archived_before).unwrap_or(Timestamp::FIRST)
     }
 
     /// False if nothing more is to be read for this page.
-    #[must_use]
     pub fn may_go_on(&self) -> bool {
         let most = self.rows.iter().map(|row| self.keys_of(row)).max().unwrap_or(1);
         self.rounds < ROUNDS && self.units_left() >= RESERVE.max(2 * most)
     }
 
     /// Read units that the page has spent.
-    #[must_use]
     pub fn units(&self) -> usize {
         self.units
     }
 
-    /// Reads at most `limit` events of a span, beyond a stored key if one is given. Fewer, or none, with a key to go on
-    /// from, say that there may be more.
-    pub async fn read(
-        &mut self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<ListedEvent>, DynamoError> {
+    /// Reads a slice of the events. Fewer than its limit, or none, with a key to go on from, say that there may be more.
+    pub async fn read(&mut self, slice: Slice<'_>) -> Result<RowChunk<ListedEvent>, DynamoError> {
+        let span = slice.span;
         loop {
-            let ahead = self.ahead(span, after);
+            let ahead = self.ahead(span, slice.after);
             let chosen = self.chosen(&ahead).to_vec();
-            let (found, gone) = self.round(&chosen, span, after, limit).await?;
+            let (found, gone) = self.round(&chosen, slice).await?;
             if !gone.is_empty() {
                 self.pass(&gone).await?;
                 continue;
@@ -194,20 +185,18 @@ impl History {
     async fn round(
         &mut self,
         rows: &[PeriodRow],
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
     ) -> Result<(Vec<RowChunk<ListedEvent>>, Vec<Period>), DynamoError> {
         let calls: usize = rows.iter().map(|row| self.keys_of(row)).sum();
         let affordable = (self.units_left() * UNIT / MOST_BYTES / calls.max(1)).max(1);
         let calls = rows.iter().flat_map(|row| {
             let count = self.keys_of(row);
             // Of several keys each has about as much as the others.
-            let limit = if count == 1 { limit } else { limit * 2 / count + 4 };
+            let limit = if count == 1 { slice.limit } else { slice.limit * 2 / count + 4 };
             let pks = keys::partitions(&self.customer, row.keys_of(&self.customer));
-            pks.map(move |pk| (row.period, pk, limit.min(affordable)))
+            pks.map(move |pk| (row.period, pk, Slice { limit: limit.min(affordable), ..slice }))
         });
-        let calls = calls.map(|(period, pk, limit)| self.read_key(period, pk, span, after, limit));
+        let calls = calls.map(|(period, pk, slice)| self.read_key(period, pk, slice));
         let (mut chunks, mut gone, mut units) = (Vec::new(), Vec::new(), 0);
         for found in join_all(calls).await {
             match found? {
@@ -229,15 +218,14 @@ impl History {
         &self,
         period: Period,
         pk: String,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
     ) -> Result<FoundRows, DynamoError> {
+        let span = slice.span;
         let to = span.to.map_or(period.to(), |to| to.min(period.to()));
         let within = Span { from: span.from.max(period.from()), to: Some(to), ..span };
         let table = Ledger::new(self.events.tables.table(period));
         let row = ListedEvent::read;
-        match RowChunk::read(&table, &pk, within, after, limit, row).await {
+        match RowChunk::read(&table, &pk, Slice { span: within, ..slice }, row).await {
             Ok(chunk) => Ok(FoundRows::RowChunk(chunk)),
             Err(DynamoError::TableMissing(_)) => Ok(FoundRows::Gone(period)),
             Err(error) => Err(error),

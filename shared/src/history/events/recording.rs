@@ -32,7 +32,6 @@ pub const MOST_KEYS: u32 = 64;
 /// How often a row is read that somebody else writes at the same time.
 const TRIES: usize = 3;
 
-/// The outcome of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventOutcome {
     /// It is in its table, now or since an earlier time.
@@ -45,7 +44,6 @@ pub enum EventOutcome {
 
 impl Event {
     /// Its item, if its customer is spread over `keys` keys.
-    #[must_use]
     pub fn item(&self, keys: u32) -> Item {
         let mut item = keys::event(&self.key, keys).into_item();
         item.insert("name".to_owned(), text(self.name.as_str()));

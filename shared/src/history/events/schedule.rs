@@ -49,7 +49,6 @@ impl Step {
 ///
 /// A period with an erasure in progress has no steps. A step that follows another one at once is due `now`. A table is made when the period
 /// before it begins.
-#[must_use]
 pub fn next(row: &PeriodRow, settings: &EventSettings, now: Timestamp) -> Option<Due> {
     let period = row.period;
     if row.forgetting {
@@ -87,7 +86,6 @@ pub enum StreamCare {
 }
 
 /// What to do with the stream of a period, if anything. `None` during an erasure.
-#[must_use]
 pub fn stream_care(row: &PeriodRow) -> Option<StreamCare> {
     if row.forgetting || row.dropping {
         return None;
@@ -100,7 +98,6 @@ pub fn stream_care(row: &PeriodRow) -> Option<StreamCare> {
 }
 
 /// The periods that have to be planned at an instant, earliest first: the open ones, and two ahead.
-#[must_use]
 pub fn planned(settings: &EventSettings, now: Timestamp) -> Vec<Period> {
     let current = settings.period_of(now);
     let open = std::iter::successors(Some(current), |period| Some(period.previous()));
@@ -112,7 +109,6 @@ pub fn planned(settings: &EventSettings, now: Timestamp) -> Vec<Period> {
 }
 
 /// The row of another length that overlaps a period: both would accept the same events.
-#[must_use]
 pub fn overlapping(period: Period, rows: &[PeriodRow]) -> Option<&PeriodRow> {
     rows.iter().find(|row| {
         let other = row.period;
@@ -123,7 +119,6 @@ pub fn overlapping(period: Period, rows: &[PeriodRow]) -> Option<&PeriodRow> {
 }
 
 /// True if events of a period may be in flight, or will be within a day, so that its table should exist.
-#[must_use]
 pub fn wants_table(period: Period, settings: &EventSettings, now: Timestamp) -> bool {
     const DAY_MILLIS: i64 = 86_400_000;
     period.from() < now.plus_millis(DAY_MILLIS) && now < settings.closes_at(period)

@@ -72,45 +72,38 @@ impl EventSettings {
     pub const EARLIEST_BY_HAND: Timestamp = crate::platform::message::EARLIEST_BY_HAND;
 
     /// The period that an instant lies in.
-    #[must_use]
     pub fn period_of(&self, at: Timestamp) -> Period {
         self.length.period_of(at)
     }
 
     /// The closed period that an instant lies in, if that no longer takes events.
-    #[must_use]
     pub fn closed(&self, at: Timestamp, now: Timestamp) -> Option<Period> {
         Some(self.period_of(at)).filter(|period| self.closes_at(*period) <= now)
     }
 
     /// From this instant on no event of the period is taken.
-    #[must_use]
     pub fn closes_at(&self, period: Period) -> Timestamp {
         period.to().plus_millis(i64::from(self.lateness_days) * DAY_MILLIS)
     }
 
     /// When it may be sealed: every writer has seen that it is closed.
-    #[must_use]
     pub fn sealed_from(&self, period: Period) -> Timestamp {
         self.closes_at(period).plus_millis(SEALED_AFTER_MILLIS)
     }
 
     /// From when on the stream of a period's table has nothing left to bring: nothing is put once it is sealed, and DynamoDB keeps
     /// a stream for 24 hours.
-    #[must_use]
     pub fn stream_over_from(&self, period: Period) -> Timestamp {
         self.sealed_from(period).plus_millis(FINAL_AFTER_MILLIS)
     }
 
     /// When its table may go, if its archive is verified.
-    #[must_use]
     pub fn dropped_from(&self, period: Period) -> Timestamp {
         let readable = period.to().plus_millis(i64::from(self.days) * DAY_MILLIS);
         readable.max(self.stream_over_from(period))
     }
 
     /// When its archive may go, if it may at all.
-    #[must_use]
     pub fn archived_until(&self, period: Period) -> Option<Timestamp> {
         let days = (self.archive_days > 0).then_some(i64::from(self.archive_days))?;
         Some(period.to().plus_millis(days * DAY_MILLIS))

@@ -35,7 +35,6 @@ pub struct EventTables {
 
 impl EventTables {
     /// Those whose names begin with this.
-    #[must_use]
     pub fn new(dynamo: &Dynamo, prefix: &str) -> Self {
         Self { dynamo: dynamo.clone(), prefix: prefix.into() }
     }
@@ -47,13 +46,11 @@ impl EventTables {
     }
 
     /// The client of the tables.
-    #[must_use]
     pub fn dynamo(&self) -> &Dynamo {
         &self.dynamo
     }
 
     /// The table of a period, whether it is there or not.
-    #[must_use]
     pub fn table(&self, period: Period) -> Table {
         self.dynamo.table(&self.name(period))
     }
@@ -88,13 +85,11 @@ impl EventTables {
         table.attempt(put).await.map(|_| ())
     }
 
-    #[must_use]
     pub fn name(&self, period: Period) -> String {
         format!("{}{period}", self.prefix)
     }
 
     /// The period whose table is called so, if it is one of these.
-    #[must_use]
     pub fn period_of(&self, name: &str) -> Option<Period> {
         name.strip_prefix(&*self.prefix)?.parse().ok()
     }

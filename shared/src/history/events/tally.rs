@@ -39,7 +39,6 @@ impl Tally {
         self.sum = self.sum.wrapping_add(other.sum);
     }
 
-    #[must_use]
     pub fn attributes(&self) -> Item {
         Item::from([
             ("events".to_owned(), number(self.events)),

@@ -34,7 +34,6 @@ pub struct Refusal {
     pub event: Option<RefusedEvent>,
 }
 
-/// A message with refusals.
 #[derive(Debug, Clone, Copy)]
 pub struct RefusedMessage<'a> {
     /// The id of the message that was first sent.
@@ -173,9 +172,6 @@ impl Refusals {
     /// Counts refusals in a transaction that the caller commits, together with a write that is refused if they are counted already.
     /// If the transaction is refused, they may have taken room from each other: this is made again. `id` is one of their messages or
     /// changes.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn counting(
         &self,
         of: RefusalsOf<'_>,
@@ -212,9 +208,6 @@ impl Refusals {
     }
 
     /// The reason of a command's refusal, if it is counted without a letter.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn unkept(&self, origin: &Origin) -> Result<Option<RefusalReason>, DynamoError> {
         let Some(row) = self.ledger.get(keys::counted(origin)).await? else { return Ok(None) };
         let Counted { counted, kept } = Counted::read(&row)?;
@@ -334,7 +327,6 @@ impl Refusals {
     }
 }
 
-/// The shard of counts.
 fn shard_of(id: &str) -> u8 {
     let [shard, _] = (spread(id) % u16::from(SHARDS)).to_le_bytes();
     shard

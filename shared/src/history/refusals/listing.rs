@@ -31,9 +31,6 @@ pub struct RefusalCount {
 
 impl Refusals {
     /// The refusals of a tenant on the listed days, the newest day first, then by reason.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn of_tenant(
         &self,
         tenant: &TenantId,
@@ -65,9 +62,6 @@ impl Refusals {
     }
 
     /// The refusals of the listed days, by reason.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn all(
         &self,
         now: Timestamp,
@@ -122,7 +116,6 @@ impl RefusedEvent {
     }
 }
 
-/// The first day that is listed.
 fn first_day(now: Timestamp) -> Period {
     let before = i64::from(LISTED_DAYS - 1) * 86_400_000;
     PeriodLength::Day.period_of(now.plus_millis(-before))
@@ -132,6 +125,6 @@ fn first_day(now: Timestamp) -> Period {
 fn day_and_reason(row: &Row<'_>) -> Result<(Period, RefusalReason), DynamoError> {
     let mut parts = row.text("sk")?.split('#');
     let day = parts.next().and_then(|day| day.parse().ok());
-    let reason = parts.next().and_then(RefusalReason::of);
+    let reason = parts.next().and_then(RefusalReason::parse);
     day.zip(reason).ok_or_else(|| row.corrupt("sk", "a day and the reason of a refusal"))
 }

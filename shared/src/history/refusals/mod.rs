@@ -75,7 +75,6 @@ pub struct RefusedEvent {
 }
 
 impl Refusals {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone(), most_letters: MOST_LETTERS }
     }
@@ -95,7 +94,6 @@ impl Refusals {
 
 impl RefusedEvent {
     /// An event of which nothing can be read.
-    #[must_use]
     pub fn unreadable(detail: String) -> Self {
         Self { customer_id: None, event_id: None, at: None, detail }
     }

@@ -29,8 +29,6 @@ pub struct RefusedSubject {
 }
 
 impl RefusedSubject {
-    /// The subject of a command.
-    #[must_use]
     pub fn of_command(ids: &LogIds) -> Self {
         let of = |member: &str| match member {
             "tenant_id" => ids.tenant_id.clone(),
@@ -44,14 +42,11 @@ impl RefusedSubject {
         Self::of_members(of).unwrap_or_else(Self::nobody)
     }
 
-    /// A tenant.
-    #[must_use]
     pub fn of_tenant(tenant: &TenantId) -> Self {
         Self { digest: digest("tenant", tenant.as_str()), is_named: true }
     }
 
     /// The subject of a body that is not a command, as far as it can be read. A malformed id is a subject too.
-    #[must_use]
     pub fn of_body(body: &str) -> Self {
         let members = members_of(body);
         // Several events are about the tenant of the first.
@@ -63,7 +58,6 @@ impl RefusedSubject {
     }
 
     /// True if the command names a viewer, an actor or a tenant.
-    #[must_use]
     pub fn is_named(&self) -> bool {
         self.is_named
     }

@@ -78,7 +78,6 @@ impl CountedEvent {
 }
 
 /// The name of the event that a change has put, if there is one.
-#[must_use]
 pub fn name_of(change: &Change) -> Option<EventName> {
     CountedEvent::of(change, "").ok().flatten().map(|said| said.name)
 }

@@ -116,7 +116,6 @@ keys! {
 }
 
 impl SummaryView {
-    #[must_use]
     pub fn tenant_id(&self) -> &TenantId {
         match self {
             Self::Customer(customer) => &customer.tenant_id,
@@ -125,12 +124,10 @@ impl SummaryView {
     }
 
     /// The part that counts the changes of a shard.
-    #[must_use]
     pub fn part(shard: Shard) -> u8 {
         shard.part(PARTS)
     }
 
-    #[must_use]
     pub fn key(&self) -> Key {
         match self {
             Self::Customer(customer) => summary(customer),
@@ -140,7 +137,6 @@ impl SummaryView {
     }
 
     /// The view at a key, if it is one of these.
-    #[must_use]
     pub fn of_key(key: &Key) -> Option<Self> {
         match SummaryItem::of_key(key)? {
             SummaryItem::View(view) => Some(view),
@@ -158,7 +154,6 @@ impl fmt::Display for SummaryView {
 
 impl SummaryItem {
     /// The item at a key, if it is one of these.
-    #[must_use]
     pub fn of_key(Key { pk, sk }: &Key) -> Option<Self> {
         let exists = |item: &Self| !matches!(item, Self::View(SummaryView::Name(.., part) | SummaryView::Witness(.., part)) if *part >= PARTS);
         of_view(pk, sk).filter(exists)
@@ -166,7 +161,6 @@ impl SummaryItem {
 }
 
 /// The row that says that a customer has a summary.
-#[must_use]
 pub fn listed(Customer { tenant_id, customer_id }: &Customer) -> Key {
     listing(tenant_id, customer_id)
 }

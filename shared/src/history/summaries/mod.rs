@@ -82,7 +82,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(limits: &Limits) -> Self {
+    fn within(limits: &Limits) -> Self {
         Self {
             names: (limits.row_bytes / 1_024).max(1),
             days: (limits.row_bytes / 128).max(2),
@@ -94,7 +94,7 @@ impl Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self::of(&Limits::DYNAMODB)
+        Self::within(&Limits::DYNAMODB)
     }
 }
 
@@ -113,7 +113,6 @@ pub struct NamePage {
 }
 
 impl Summaries {
-    #[must_use]
     pub fn new(views: &Views) -> Self {
         Self { views: views.clone() }
     }

@@ -106,7 +106,7 @@ impl State for NameView {
 impl Fold for NameView {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         if let Some(said) = CountedEvent::of(change, facts)? {
-            let mut one = Self { tally: Some(NameTally::of(said.at)), days: Days::default() };
+            let mut one = Self { tally: Some(NameTally::one(said.at)), days: Days::default() };
             one.days.add(day_of(said.at), 1);
             self.join(&one);
             self.trim();

@@ -51,7 +51,6 @@ pub struct Removal {
     pub witness: Option<(Period, Tally)>,
 }
 
-/// The outcome of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalOutcome {
     /// Removed, and the other items of the transaction written.
@@ -190,7 +189,6 @@ impl Summaries {
     }
 
     /// The views that these are among.
-    #[must_use]
     pub fn table(&self) -> &Views {
         &self.views
     }

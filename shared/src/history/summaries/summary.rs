@@ -14,20 +14,16 @@ pub struct CustomerSummary {
 }
 
 impl CustomerSummary {
-    /// The number of events.
-    #[must_use]
     pub fn events(&self) -> u64 {
         self.total.map_or(0, |total| total.count)
     }
 
     /// The earliest instant of an event.
-    #[must_use]
     pub fn first_at(&self) -> Option<Timestamp> {
         self.total.map(|total| total.first_at)
     }
 
     /// The latest instant of an event.
-    #[must_use]
     pub fn last_at(&self) -> Option<Timestamp> {
         self.total.map(|total| total.last_at)
     }
@@ -38,25 +34,21 @@ impl CustomerSummary {
 
     /// How often something happened from one UTC day to another, the second excluded. Of instants the days count that they are
     /// in.
-    #[must_use]
     pub fn counted(&self, name: &EventName, from: Timestamp, to: Timestamp) -> u64 {
         self.days.get(name).map_or(0, |days| days.counted(day_of(from), day_of(to)))
     }
 
     /// The same of whatever happened.
-    #[must_use]
     pub fn counted_all(&self, from: Timestamp, to: Timestamp) -> u64 {
         self.days.values().map(|days| days.counted(day_of(from), day_of(to))).sum()
     }
 
     /// What happened, by name; names of which all is removed as well, if it is as it is stored.
-    #[must_use]
     pub fn tallies(&self) -> &BTreeMap<EventName, NameTally> {
         &self.names
     }
 
     /// The days of every name, those included that count less than nothing.
-    #[must_use]
     pub fn days(&self) -> &NamedDays {
         &self.days
     }
@@ -112,7 +104,7 @@ impl CustomerSummary {
 
     /// Counts an event: a recount, which no view has anything to do with.
     pub fn count(&mut self, name: &EventName, at: Timestamp) {
-        let one = NameTally::of(at);
+        let one = NameTally::one(at);
         self.total = NameTally::sum(self.total.into_iter().chain([one]));
         let tally = self.names.get(name).copied();
         self.names.extend(

@@ -19,26 +19,22 @@ pub struct NameTally {
 }
 
 impl NameTally {
-    #[must_use]
-    pub fn of(at: Timestamp) -> Self {
+    pub fn one(at: Timestamp) -> Self {
         Self { count: 1, first_at: at, last_at: at }
     }
 
     /// So many fewer, wherever they were.
-    #[must_use]
     pub(super) fn fewer(events: u64) -> Self {
         Self { count: events.wrapping_neg(), ..Self::at_no_time(0) }
     }
 
     /// So many of which nobody knows when they were: whatever is added says that.
-    #[must_use]
     pub fn at_no_time(count: u64) -> Self {
         let [first_at, last_at] = [END_OF_TIME, 0].map(Timestamp::from_unix_millis);
         Self { count, first_at, last_at }
     }
 
     /// True if it counts something: not nothing, nor less than that, as where an event was removed before it was folded.
-    #[must_use]
     pub fn is_something(&self) -> bool {
         is_something(self.count)
     }
@@ -74,13 +70,11 @@ impl NameTally {
 pub type Day = u32;
 
 /// The day of an instant.
-#[must_use]
 pub fn day_of(at: Timestamp) -> Day {
     Day::try_from(at.unix_millis().div_euclid(DAY_MILLIS)).unwrap_or(0)
 }
 
 /// The first instant of a day.
-#[must_use]
 pub fn start_of(day: Day) -> Timestamp {
     Timestamp::from_unix_millis(i64::from(day) * DAY_MILLIS)
 }
@@ -105,12 +99,10 @@ impl Days {
     }
 
     /// How many events there are, modulo 2^64.
-    #[must_use]
     pub fn events(&self) -> u64 {
         self.0.values().fold(0, |sum, events| sum.wrapping_add(*events))
     }
 
-    /// Those days of which this is true.
     #[must_use]
     pub fn filtered(&self, mut is_wanted: impl FnMut(Day) -> bool) -> Self {
         Self(self.iter().filter(|(day, _)| is_wanted(*day)).collect())
@@ -127,13 +119,11 @@ impl Days {
     }
 
     /// How many days there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// True if there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -144,13 +134,11 @@ impl Days {
     }
 
     /// The latest day.
-    #[must_use]
     pub fn last(&self) -> Option<Day> {
         self.0.last_key_value().map(|(day, _)| *day)
     }
 
     /// How many events there were from one day to another, the second excluded.
-    #[must_use]
     pub fn counted(&self, from: Day, to: Day) -> u64 {
         if from >= to {
             return 0;

@@ -17,13 +17,11 @@ pub enum DecideError {
 
 impl DecideError {
     /// True if retries cannot help: a stored item has to be repaired.
-    #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Dynamo(error) if error.is_refusal())
     }
 
     /// True if it only ran out of time.
-    #[must_use]
     pub fn is_out_of_time(&self) -> bool {
         matches!(
             self,
@@ -33,7 +31,6 @@ impl DecideError {
     }
 
     /// A short fixed word for logs and metrics.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Dynamo(error) => error.reason(),

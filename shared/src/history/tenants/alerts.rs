@@ -87,7 +87,7 @@ pub struct Alerts {
 
 impl Alert {
     /// The alert of a rule that counts about a customer, for a period or for all time.
-    pub(super) fn of(
+    pub(super) fn new(
         rule: &RuleDefinition,
         (customer, life): (&Customer, u64),
         period: Option<Period>,
@@ -138,19 +138,16 @@ impl Alert {
     }
 
     /// The name of its period or its day.
-    #[must_use]
     pub fn when_name(&self) -> String {
         self.when.to_string()
     }
 
     /// True if it was decided for a day: it stays listed after a change of its definition.
-    #[must_use]
     pub fn is_daily(&self) -> bool {
         matches!(self.when, AlertWhen::Day(_))
     }
 
     /// True if it was given by this definition.
-    #[must_use]
     pub fn is_of(&self, rule: &RuleDefinition) -> bool {
         matches!(&self.source, AlertSource::Rule(id) if *id == rule.rule_id)
             && self.defined_at == rule.at
@@ -236,7 +233,6 @@ pub(super) fn id_of(
 }
 
 impl Alerts {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

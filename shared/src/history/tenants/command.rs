@@ -84,13 +84,11 @@ impl CommandPayload for CustomerUpdated {
 
 impl RuleChange {
     /// True if it defines what is decided by day.
-    #[must_use]
     pub fn is_daily(&self) -> bool {
         matches!(self.change.to, Some(When::Silent(_)))
     }
 
     /// True if it is this definition that it states.
-    #[must_use]
     pub fn defines(&self, rule: &RuleDefinition) -> bool {
         self.change.at == rule.at && self.change.to.as_ref() == Some(&rule.when)
     }
@@ -137,7 +135,6 @@ impl CommandPayload for RuleChange {
 
 impl ScoreChange {
     /// True if it defines what is decided by day.
-    #[must_use]
     pub fn is_daily(&self) -> bool {
         self.change.to.as_ref().is_some_and(|score| score.alert_below().is_some())
     }

@@ -7,7 +7,6 @@ use crate::platform::dynamo::{DynamoError, Query};
 use crate::platform::ledger::{Ledger, LedgerKey};
 use crate::platform::values::{CustomerId, Payload, TenantId, Timestamp};
 
-/// The payload of a customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerPayload {
     pub payload: Payload,
@@ -23,7 +22,6 @@ pub struct Customers {
 
 impl Customers {
     /// What is said of them in this ledger.
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

@@ -85,7 +85,6 @@ pub struct Rules {
 
 impl Rules {
     /// By the rules in this ledger, on the customers of these views.
-    #[must_use]
     pub fn new(ledger: &Ledger, views: &Views) -> Self {
         Self { ledger: ledger.clone(), summaries: Summaries::new(views), bus: Bus::off() }
     }
@@ -109,7 +108,7 @@ impl Rules {
         tenant: &TenantId,
         names: &BTreeSet<EventName>,
     ) -> Result<Vec<RuleDefinition>, DynamoError> {
-        let mut rules = Definitions::new(&self.ledger).of(tenant).await?.rules;
+        let mut rules = Definitions::new(&self.ledger).in_force(tenant).await?.rules;
         rules.retain(|rule| rule.counts_one_of(names));
         Ok(rules)
     }
@@ -187,7 +186,7 @@ impl Rules {
                 version: there.as_ref().map_or(0, |there| there.version) + 1,
             };
             let of =
-                |period: &&Option<Period>| Alert::of(rule, (&on.customer, on.life), **period, now);
+                |period: &&Option<Period>| Alert::new(rule, (&on.customer, on.life), **period, now);
             let alerts: Vec<_> = due.iter().map(of).collect();
             let new = alerts.iter().filter(|alert| !put_before.contains_key(&alert.alert_id));
             match self.put(rule, on, there.as_ref(), &next, new).await {
@@ -267,7 +266,7 @@ impl Rules {
         set: &AwardedAlerts,
     ) -> Result<Option<AwardedAlerts>, DecideError> {
         let (table, tenant) = (self.ledger.table(), &on.customer.tenant_id);
-        let of = |day: &u32| Alert::of(rule, (&on.customer, on.life), set.period(*day), rule.at);
+        let of = |day: &u32| Alert::new(rule, (&on.customer, on.life), set.period(*day), rule.at);
         let unsent: Vec<_> = set.unsent.iter().map(of).collect();
         let ids: Vec<_> = unsent.iter().map(|alert| alert.alert_id.clone()).collect();
         let put = Alerts::new(&self.ledger).put_before(tenant, &ids, on.life).await?;
@@ -313,7 +312,6 @@ impl Rules {
 
 impl Rules {
     /// The alerts of one rule for the counts of a customer, given or not.
-    #[must_use]
     pub fn asked(
         rule: &RuleDefinition,
         customer: &Customer,
@@ -408,11 +406,8 @@ fn reached(rule: &CountRule, summary: &CustomerSummary) -> Vec<Option<Period>> {
         None => vec![None],
         Some(_) => {
             let all = rule.within.periods(tally.first_at, tally.last_at).into_iter();
-            all.filter(|period| is_reached(rule, summary, *period)).map(Some).collect()
+            let count = |it: &Period| summary.counted(&rule.event, it.from(), it.to());
+            all.filter(|period| count(period) >= rule.count).map(Some).collect()
         }
     }
-}
-
-fn is_reached(rule: &CountRule, summary: &CustomerSummary, period: Period) -> bool {
-    summary.counted(&rule.event, period.from(), period.to()) >= rule.count
 }

@@ -44,7 +44,6 @@ impl<T: Display> DefinitionChange<T> {
     }
 
     /// True if another wins over it.
-    #[must_use]
     pub fn loses_against(&self, other: &Self) -> bool {
         self.rank() < other.rank()
     }
@@ -73,7 +72,6 @@ impl RuleDefinition {
     }
 
     /// True if it counts events of one of these names.
-    #[must_use]
     pub fn counts_one_of(&self, names: &BTreeSet<EventName>) -> bool {
         matches!(&self.when, When::Counted(it) if names.contains(&it.event))
     }
@@ -102,20 +100,17 @@ pub struct Definitions {
     ledger: Ledger,
 }
 
-/// A definition as it is on record.
 enum RecordedDefinition {
     Rule(RuleId, DefinitionChange<When>),
     Score(ScoreId, DefinitionChange<Score>),
 }
 
 impl Definitions {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }
 
-    /// The definitions of a tenant that are in force.
-    pub async fn of(&self, tenant: &TenantId) -> Result<InForce, DynamoError> {
+    pub async fn in_force(&self, tenant: &TenantId) -> Result<InForce, DynamoError> {
         let mut in_force = InForce::default();
         for row in self.rows(tenant).await? {
             match read(&row)? {
@@ -272,7 +267,6 @@ fn verdict<I: PartialEq, T: Display>(
     }
 }
 
-/// When a definition was recorded.
 fn recorded_at(row: &Row<'_>) -> Result<Timestamp, DynamoError> {
     row.parsed(RECORDED_AT, "an instant")
 }

@@ -160,13 +160,11 @@ keys! {
 }
 
 /// The prefix of the partitions of a tenant.
-#[must_use]
 pub fn of_tenant(tenant: &TenantId) -> String {
     format!("tenant#{tenant}#")
 }
 
 /// The instant and the id of the alert at a sort key.
-#[must_use]
 pub fn of_alert(sk: &str) -> Option<(Timestamp, AlertId)> {
     let (at, alert) = sk.split_once('#')?;
     let at = Some(at).filter(|at| at.len() == TIMESTAMP_LENGTH)?;
@@ -174,19 +172,16 @@ pub fn of_alert(sk: &str) -> Option<(Timestamp, AlertId)> {
 }
 
 /// What is said of a customer.
-#[must_use]
 pub fn customer(Customer { tenant_id, customer_id }: &Customer) -> LedgerKey {
     payload(tenant_id, customer_id)
 }
 
 /// In which periods a rule has given alerts about a customer.
-#[must_use]
 pub fn decided(Customer { tenant_id, customer_id }: &Customer, rule: &RuleId) -> LedgerKey {
     decided_periods(tenant_id, customer_id, rule)
 }
 
 /// What was decided last of a customer, by day.
-#[must_use]
 pub fn daily_decisions(Customer { tenant_id, customer_id }: &Customer) -> LedgerKey {
     decided_daily(tenant_id, customer_id)
 }

@@ -27,7 +27,6 @@ pub enum When {
 /// A number of events of one name within a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountRule {
-    /// The name of the events.
     pub event: EventName,
     /// The number of events that gives an alert, from 1.
     pub count: u64,
@@ -46,7 +45,6 @@ pub enum Within {
 
 impl When {
     /// Reads JSON. `None` if it is of no form, or of both.
-    #[must_use]
     pub fn parse(json: &str) -> Option<Self> {
         let object = Object::read(json, &[&["event", "count", "within", "silent_days"]]).ok()?;
         let (event, count) = (object.value("event").ok()?, object.value("count").ok()?);

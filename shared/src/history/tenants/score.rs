@@ -89,35 +89,31 @@ impl Score {
     }
 
     /// Reads what [`Display`](fmt::Display) writes.
-    #[must_use]
     pub(super) fn stored(json: &str) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Stored<'a> {
+        struct StoredFormula<'a> {
             base: i64,
             #[serde(borrow)]
             measures: &'a serde_json::value::RawValue,
             alert_below: Option<u8>,
         }
-        let it: Stored<'_> = serde_json::from_str(json).ok()?;
+        let it: StoredFormula<'_> = serde_json::from_str(json).ok()?;
         let below = it.alert_below.map(|below| below.to_string());
         Self::parse(&it.base.to_string(), it.measures.get(), below.as_deref()).ok()
     }
 
     /// Below which value there is an alert, if there is any.
-    #[must_use]
     pub fn alert_below(&self) -> Option<u8> {
         self.alert_below
     }
 
     /// What it comes to on a UTC day, that day included as far as it goes.
-    #[must_use]
     pub fn value(&self, summary: &CustomerSummary, today: Period) -> u8 {
         let measured: i64 = self.measures.iter().map(|it| it.value(summary, today)).sum();
         u8::try_from((self.base + measured).clamp(0, 100)).unwrap_or(0)
     }
 
     /// How many days its measures look at, at most: 1 to 90.
-    #[must_use]
     pub fn days(&self) -> u16 {
         self.measures.iter().map(|it| it.days).max().unwrap_or(1)
     }

@@ -4,20 +4,17 @@
 use ring::digest::{SHA256, digest};
 
 /// The SHA-256 of some bytes, in 64 hexadecimal digits.
-#[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
 }
 
 /// The first 48 bits of a text's SHA-256: where few bytes stand for it, and two texts with the same ones do no harm.
-#[must_use]
 pub fn fingerprint(text: &str) -> u64 {
     let digest = digest(&SHA256, text.as_bytes());
     digest.as_ref().iter().take(6).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
 }
 
 /// Bytes in lower-case hexadecimal digits.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(2 * bytes.len());

@@ -72,7 +72,7 @@ impl Seal {
     }
 
     /// The seal of bytes that come in pieces. Where one ends and the next begins is not sealed.
-    pub(crate) fn of(&self, pieces: &[&[u8]]) -> [u8; SEAL_LENGTH] {
+    pub(crate) fn sign(&self, pieces: &[&[u8]]) -> [u8; SEAL_LENGTH] {
         truncated(&self.mac, pieces)
     }
 
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_seal_is_of_one_purpose_and_one_secret() {
         let seal = |purpose, secret: u8| Seal::new(purpose, &secrets(secret));
-        let own = seal("a", 1).of(&[b"wo", b"rds"]);
+        let own = seal("a", 1).sign(&[b"wo", b"rds"]);
         assert!(seal("a", 1).fits(&[b"words"], &own));
         let both = secrets(2).also_opening(&[1; 32]).expect("long enough");
         assert!(Seal::new("a", &both).fits(&[b"words"], &own));
@@ -131,7 +131,7 @@ mod tests {
     /// Cursors and internal commands that are out were sealed like this.
     #[test]
     fn seals_never_change() {
-        let seal = Seal::new("nagare cursor", &secrets(7)).of(&[b"words"]);
+        let seal = Seal::new("nagare cursor", &secrets(7)).sign(&[b"words"]);
         assert_eq!(crate::platform::crypto::hash::hex(&seal), "de719c889059fdc5618ef5d8b0bc27f9");
     }
 

@@ -59,14 +59,12 @@ pub const REASONS: [&str; 26] = [
 ];
 
 /// The reason if it is known, otherwise `other`: text of a stranger stays out of logs and metrics.
-#[must_use]
 pub fn known_reason(text: &str) -> &'static str {
     REASONS.into_iter().find(|reason| *reason == text).unwrap_or("other")
 }
 
 /// True for a text that can be a reason: 1 to 40 characters of `a-z -`. Every reason becomes a metric of its own, so arbitrary text in
 /// [`REASON`] is not accepted.
-#[must_use]
 pub fn is_reason(text: &str) -> bool {
     (1..=40).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
 }
@@ -75,7 +73,6 @@ pub fn is_reason(text: &str) -> bool {
 pub const MAX_DETAIL_BYTES: usize = 2_000;
 
 /// Cuts a text to [`MAX_DETAIL_BYTES`], with `…` at the end.
-#[must_use]
 pub fn cut(mut text: String) -> String {
     const MARK: char = '…';
     if text.len() > MAX_DETAIL_BYTES {
@@ -86,7 +83,6 @@ pub fn cut(mut text: String) -> String {
 }
 
 /// True if a body and these string attributes fit into one message. A body of the greatest length travels without them.
-#[must_use]
 pub fn fits(body: &str, attributes: &[(&str, String)]) -> bool {
     queue::bytes(body, attributes) <= queue::MAX_BYTES
 }

@@ -33,7 +33,6 @@ pub enum Evidence {
 
 impl Evidence {
     /// The word that is stored.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Redrive => "redrive",
@@ -42,7 +41,6 @@ impl Evidence {
     }
 
     /// Parses a stored word.
-    #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         [Self::Redrive, Self::Seal].into_iter().find(|evidence| evidence.word() == word)
     }
@@ -54,13 +52,11 @@ pub struct LetterSeal(Seal);
 
 impl LetterSeal {
     /// A seal with the secrets that the functions share.
-    #[must_use]
     pub fn new(secrets: &Secrets) -> Self {
         Self(Seal::new(PURPOSE, secrets))
     }
 
     /// The attributes of a letter, sealed with its body.
-    #[must_use]
     pub fn sealed(
         &self,
         body: &str,
@@ -69,13 +65,12 @@ impl LetterSeal {
         let value = |name: &'static str| {
             attributes.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str())
         };
-        let seal = self.with_pieces(body, value, |pieces| hex(&self.0.of(pieces)));
+        let seal = self.with_pieces(body, value, |pieces| hex(&self.0.sign(pieces)));
         attributes.push((SEAL, seal));
         attributes
     }
 
     /// True if the attributes have a valid seal of the body and of themselves.
-    #[must_use]
     pub fn fits<'a>(
         &self,
         body: &'a str,

@@ -7,30 +7,17 @@ use futures::{Stream, TryStreamExt, stream};
 
 use super::store::{LETTER, read_letter};
 use super::{DeadLetter, DeadLetters};
-use crate::platform::dynamo::item::{number, text};
+use crate::platform::dynamo::item::text;
 use crate::platform::dynamo::{DynamoError, Page, Query};
 
 /// The attributes of a letter, without and with its body.
 const HEAD: &str =
     "id, #part, message_id, reason, detail, evidence, receive_count, sent_at, stored_at, #group";
-const WITH_BODY: &str = "id, #part, message_id, reason, detail, evidence, receive_count, sent_at, \
-                         stored_at, #group, body";
 
 impl DeadLetters {
     /// Lists all letters, without their bodies and in no order.
     pub fn all(&self) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
         self.listed(Query { projection: Some(HEAD), ..letters() })
-    }
-
-    /// Lists the letters whose bodies are shorter than `bytes`, with their bodies and in no order.
-    pub fn all_shorter_than(
-        &self,
-        bytes: usize,
-    ) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
-        let mut query = Query { projection: Some(WITH_BODY), ..letters() };
-        query.filter = Some("#part = :letter AND size(body) < :bytes");
-        query.values.push((":bytes", number(bytes)));
-        self.listed(query)
     }
 
     /// Lists the ids of the letters that no operator has looked at, in no order.

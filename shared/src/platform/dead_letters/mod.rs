@@ -35,8 +35,6 @@ pub struct DeadLetters {
 }
 
 impl DeadLetters {
-    /// The letters in this table.
-    #[must_use]
     pub fn new(table: Table) -> Self {
         Self { table }
     }

@@ -72,7 +72,6 @@ pub struct DeadLetter {
 
 impl DeadLetter {
     /// True if its source is known.
-    #[must_use]
     pub fn is_verified(&self) -> bool {
         self.evidence.is_some()
     }

@@ -30,7 +30,6 @@ struct Info {
 
 impl StreamBatch {
     /// Reads a body, if it is one of these.
-    #[must_use]
     pub fn read(body: &str) -> Option<Self> {
         serde_json::from_str(body).ok()
     }

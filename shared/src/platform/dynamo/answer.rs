@@ -72,7 +72,6 @@ impl From<Answered> for AttributeValue {
 }
 
 /// The JSON of an item that [`AnsweredItem`] reads. Names are sorted, so an item always has the same text.
-#[must_use]
 pub fn to_json(item: &Item) -> Value {
     item.iter().map(|(name, value)| (name.clone(), json!(WrittenValue(value)))).collect()
 }

@@ -40,7 +40,6 @@ pub trait BatchItem<'a>: Copy {
 pub struct Attributes<'o>(&'o mut String);
 
 impl Attributes<'_> {
-    /// A string.
     #[inline]
     pub fn text(&mut self, name: &'static str, value: &str) {
         self.name(name);

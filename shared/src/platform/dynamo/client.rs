@@ -45,7 +45,6 @@ pub fn sdk_config_over(https: SharedHttpClient) -> BoxFuture<'static, SdkConfig>
 }
 
 /// The timeouts of every attempt of such a client.
-#[must_use]
 pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -74,7 +73,6 @@ pub struct Dynamo {
 
 impl Dynamo {
     /// Over a client made from [`sdk_config`] (or a test's).
-    #[must_use]
     pub fn new(client: Client) -> Self {
         let (template, usage) = (Arc::default(), UsageCounter::default());
         let (limits, leases, patience) = (Limits::DYNAMODB, Leases::default(), PATIENCE);
@@ -100,18 +98,15 @@ impl Dynamo {
     }
 
     /// The limits of items and requests.
-    #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
     /// The leases of work that uses this client.
-    #[must_use]
     pub fn leases(&self) -> &Leases {
         &self.leases
     }
 
-    #[must_use]
     pub fn table(&self, name: &str) -> Table {
         Table::new(self.clone(), name)
     }
@@ -129,13 +124,11 @@ impl Dynamo {
     }
 
     /// The deadline of a call that begins now.
-    #[must_use]
     pub fn deadline(&self) -> Deadline {
         self.deadline.unwrap_or_else(|| Deadline::after(self.patience))
     }
 
     /// The usage of this client and its clones since it was made [for its work](Self::for_work).
-    #[must_use]
     pub fn usage(&self) -> Usage {
         self.usage.read()
     }

@@ -50,7 +50,6 @@ pub enum DynamoError {
 impl DynamoError {
     /// True if the same call may succeed a moment later. Other failures need a repair or another invocation, so an immediate
     /// retry would only be a hot loop.
-    #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Throttled | Self::Contended | Self::Unavailable(_))
     }
@@ -60,20 +59,17 @@ impl DynamoError {
     ///
     /// Only this method and [`is_retryable`](Self::is_retryable) classify failures. What is neither waits for somebody to repair
     /// the table or the role, or for another invocation.
-    #[must_use]
     pub fn is_refusal(&self) -> bool {
         !self.is_retryable()
             && !matches!(self, Self::TableMissing(_) | Self::Denied(_) | Self::DeadlineExceeded(_))
     }
 
     /// True if the only problem is time.
-    #[must_use]
     pub fn is_slowness(&self) -> bool {
         matches!(self, Self::Throttled | Self::Contended | Self::DeadlineExceeded(_))
     }
 
     /// The error with the message of DynamoDB, which may quote the request: not for logs.
-    #[must_use]
     pub fn unredacted(&self) -> String {
         match self {
             Self::Rejected { message, .. } => format!("{self}: {message}"),
@@ -82,7 +78,6 @@ impl DynamoError {
     }
 
     /// A short fixed word for metrics and dead letters.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Throttled => "throttled",

@@ -31,29 +31,24 @@ impl Key {
     }
 }
 
-#[must_use]
 pub fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }
 
-#[must_use]
 pub fn number(value: impl std::fmt::Display) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
 /// A boolean.
-#[must_use]
 pub fn truth(value: bool) -> AttributeValue {
     AttributeValue::Bool(value)
 }
 
-#[must_use]
 pub fn list(values: Vec<AttributeValue>) -> AttributeValue {
     AttributeValue::L(values)
 }
 
 /// The error of a malformed attribute.
-#[must_use]
 pub fn corrupt(table: &str, item: &str, attribute: &str, expected: &'static str) -> DynamoError {
     DynamoError::Corrupt {
         location: format!("table {table}, item {item}, attribute {attribute}"),
@@ -70,7 +65,6 @@ pub struct Row<'a> {
 
 impl Row<'_> {
     /// The error of a malformed attribute.
-    #[must_use]
     pub fn corrupt(&self, attribute: &str, expected: &'static str) -> DynamoError {
         let key = |name| self.item.get(name).and_then(|v| v.as_s().ok()).map_or("", String::as_str);
         let keys = ["pk", "sk", "id", "part"].map(key).join(" ");

@@ -56,21 +56,13 @@ impl Limits {
     };
 
     /// The most items that Nagare puts into one transaction.
-    #[must_use]
     pub const fn max_transaction_items(&self) -> usize {
         self.transaction_items / 2
     }
 
     /// The most bytes that Nagare puts into one transaction.
-    #[must_use]
     pub const fn max_transaction_bytes(&self) -> usize {
         self.transaction_bytes / 2
-    }
-
-    /// The most bytes of an expression.
-    #[must_use]
-    pub const fn max_expression_bytes(&self) -> usize {
-        self.expression_bytes / 2
     }
 }
 
@@ -82,13 +74,11 @@ impl Default for Limits {
 
 /// The size of an item as DynamoDB counts it: names and values, and a few bytes for each list, map and element. A number counts
 /// as its digits, which is never less.
-#[must_use]
 pub fn item_bytes(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
 }
 
 /// The size of a value, counted like [`item_bytes`].
-#[must_use]
 pub fn value_bytes(value: &AttributeValue) -> usize {
     let texts = |texts: &[String]| texts.iter().map(String::len).sum();
     match value {

@@ -66,13 +66,11 @@ pub struct PacedTable {
 
 impl PacedTable {
     /// A table with a pace of its own, which is still to be found out.
-    #[must_use]
     pub fn new(table: Table) -> Self {
         Self::with_in_flight(table, IN_FLIGHT)
     }
 
     /// Like [`Self::new`], with at most this many write calls in flight.
-    #[must_use]
     pub fn with_in_flight(table: Table, most_in_flight: usize) -> Self {
         Self {
             table,
@@ -106,11 +104,10 @@ impl PacedTable {
     /// and do not affect the pace of the table.
     #[must_use]
     pub fn for_partition(&self, key: &str) -> Self {
-        let pacer = self.partition_pacers.of(key, self.most_in_flight);
+        let pacer = self.partition_pacers.pacer(key, self.most_in_flight);
         Self { pacer, share: FairShare::default(), ..self.clone() }
     }
 
-    #[must_use]
     pub fn table(&self) -> &Table {
         &self.table
     }
@@ -225,9 +222,13 @@ impl PacedTable {
             };
             if failure.is_none() && attempt == Attempt::Apart {
                 apart += 1;
-                self.note_hot(&left, apart);
+                // A single refusal may be chance.
+                if apart > 1 {
+                    left.iter().for_each(|write| self.pacer.found_hot(write.key().0));
+                }
             }
-            attempt = self.next_attempt(left.len());
+            let few = left.len() <= FEW && self.pacer.has_many_partitions();
+            attempt = if few { Attempt::Apart } else { Attempt::Again };
             let progress = left.len() < before;
             if progress {
                 backoff.reset();
@@ -253,18 +254,6 @@ impl PacedTable {
     ) -> Result<Ticket<'_>, DynamoError> {
         let call = Call { items, priority: self.priority, share: &self.share, attempt };
         Ok(self.pacer.admit(call, deadline).await?)
-    }
-
-    fn next_attempt(&self, left: usize) -> Attempt {
-        let few = left <= FEW && self.pacer.has_many_partitions();
-        if few { Attempt::Apart } else { Attempt::Again }
-    }
-
-    /// Notes hot partitions from the second refusal on, because a single refusal may be chance.
-    fn note_hot<'a, I: BatchItem<'a>>(&self, left: &[I], times: u32) {
-        if times > 1 {
-            left.iter().for_each(|write| self.pacer.found_hot(write.key().0));
-        }
     }
 
     /// Sends a batch. Returns the items that the table did not take.
@@ -318,7 +307,7 @@ fn are_distinct<'a, I: BatchItem<'a>>(writes: &[I]) -> bool {
 struct PartitionPacers(Mutex<HashMap<String, WeakPacer>>);
 
 impl PartitionPacers {
-    fn of(&self, key: &str, most_in_flight: usize) -> Pacer {
+    fn pacer(&self, key: &str, most_in_flight: usize) -> Pacer {
         let mut pacers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pacer) = pacers.get(key).and_then(WeakPacer::upgrade) {
             return pacer;

@@ -35,12 +35,6 @@ pub struct Query<'a> {
     pub segment: Option<(i32, i32)>,
 }
 
-impl Query<'_> {
-    fn is_consistent(&self) -> bool {
-        self.index.is_none() && !self.eventual
-    }
-}
-
 /// The result of one call.
 #[derive(Debug)]
 pub struct Page<'a> {
@@ -69,14 +63,14 @@ impl Table {
                 None => ("Scan", None),
             };
             let (segment, segments) = query.segment.unzip();
-            let body = Request::of(self.name())
+            let body = Request::to_table(self.name())
                 .maybe("IndexName", query.index)
                 .maybe("KeyConditionExpression", query.keys)
                 .maybe("FilterExpression", query.filter)
                 .maybe("ProjectionExpression", query.projection)
                 .placeholders(query.names.iter().copied(), pairs(&query.values))
                 .maybe("ExclusiveStartKey", query.start.as_ref().map(WrittenValue))
-                .maybe("ConsistentRead", query.is_consistent().then_some(true))
+                .maybe("ConsistentRead", (query.index.is_none() && !query.eventual).then_some(true))
                 .maybe("ScanIndexForward", order)
                 .maybe("Limit", query.limit)
                 .maybe("Segment", segment)

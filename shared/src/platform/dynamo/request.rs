@@ -26,7 +26,7 @@ pub(super) struct Request {
 
 impl Request {
     /// About one table.
-    pub(super) fn of(table: &str) -> Self {
+    pub(super) fn to_table(table: &str) -> Self {
         let mut request = Self { body: Vec::with_capacity(BYTES), failure: None };
         request.body.push(b'{');
         request.member("TableName", table);
@@ -153,7 +153,7 @@ fn part(item: &TransactWriteItem) -> Result<(&'static str, Request), DynamoError
             let names = $part.expression_attribute_names().into_iter().flatten();
             let values = $part.expression_attribute_values().into_iter().flatten();
             let failure = $part.return_values_on_condition_check_failure();
-            Request::of($part.table_name())
+            Request::to_table($part.table_name())
                 .maybe("ReturnValuesOnConditionCheckFailure", failure.map(|what| what.as_str()))
                 .placeholders(
                     names.map(|(placeholder, name)| (placeholder.as_str(), name.as_str())),

@@ -33,7 +33,6 @@ pub struct Condition<'a> {
 
 impl<'a> Condition<'a> {
     /// A condition expression without values.
-    #[must_use]
     pub fn new(expression: &'a str) -> Self {
         Self { expression, names: Vec::new(), values: Vec::new() }
     }
@@ -73,25 +72,21 @@ impl Table {
         Self { dynamo: dynamo.clone(), name: Arc::clone(&self.name) }
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The limits of items and requests.
-    #[must_use]
     pub fn limits(&self) -> &Limits {
         self.dynamo.limits()
     }
 
     /// The client of the table.
-    #[must_use]
     pub fn dynamo(&self) -> &Dynamo {
         &self.dynamo
     }
 
     /// The deadline of a call that begins now.
-    #[must_use]
     pub fn deadline(&self) -> Deadline {
         self.dynamo.deadline()
     }
@@ -103,13 +98,10 @@ impl Table {
     }
 
     /// The SDK's client, for calls that are made nowhere else.
-    #[must_use]
     pub fn client(&self) -> &Client {
         &self.dynamo.client
     }
 
-    /// An item of this table.
-    #[must_use]
     pub fn row(&self, item: Item) -> Row<'_> {
         Row { table: &self.name, item }
     }
@@ -167,7 +159,8 @@ impl Table {
             item: Option<AnsweredItem>,
         }
         Box::pin(async move {
-            let get = Request::of(self.name()).key(&key).with("ConsistentRead", true).body()?;
+            let get =
+                Request::to_table(self.name()).key(&key).with("ConsistentRead", true).body()?;
             let answer = self.call("GetItem", get, |answer| read_answer::<Answer>(answer)).await?;
             Ok(answer.item.map(|item| self.row(item.into())))
         })
@@ -180,7 +173,7 @@ impl Table {
     /// [`DynamoError`]; it may have been written.
     pub fn put(&self, item: Item) -> Calling<'_, ()> {
         Box::pin(async move {
-            let put = Request::of(self.name()).item(&item).body()?;
+            let put = Request::to_table(self.name()).item(&item).body()?;
             self.attempt(|| self.write_once("PutItem", &put)).await
         })
     }
@@ -191,7 +184,7 @@ impl Table {
     /// [`DynamoError`]; it may have been written.
     pub fn put_if<'a>(&'a self, item: Item, condition: Condition<'a>) -> Calling<'a, Put> {
         Box::pin(async move {
-            let put = Request::of(self.name()).item(&item).under(&condition).body()?;
+            let put = Request::to_table(self.name()).item(&item).under(&condition).body()?;
             self.attempt(|| async { put_of(self.write_once("PutItem", &put).await) }).await
         })
     }
@@ -207,7 +200,7 @@ impl Table {
         condition: Condition<'a>,
     ) -> Calling<'a, Option<Put>> {
         Box::pin(async move {
-            let put = Request::of(self.name()).item(&item).under(&condition).body()?;
+            let put = Request::to_table(self.name()).item(&item).under(&condition).body()?;
             self.attempt(|| async {
                 match self.write_once("PutItem", &put).await {
                     Err(failed) if failed.is_hot_partition() => {
@@ -227,7 +220,7 @@ impl Table {
     /// [`DynamoError`]; it may have been deleted.
     pub fn delete<'a>(&'a self, key: Item, condition: Option<Condition<'a>>) -> Calling<'a, bool> {
         Box::pin(async move {
-            let delete = Request::of(self.name()).key(&key);
+            let delete = Request::to_table(self.name()).key(&key);
             let delete = match &condition {
                 Some(condition) => delete.under(condition),
                 None => delete,

@@ -51,7 +51,7 @@ impl Table {
         update: Update<'_>,
         answer: ReturnValue,
     ) -> Result<Changed, DynamoError> {
-        let change = Request::of(self.name())
+        let change = Request::to_table(self.name())
             .key(&key)
             .with("UpdateExpression", update.expression)
             .maybe("ConditionExpression", update.condition)

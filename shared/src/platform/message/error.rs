@@ -59,7 +59,6 @@ pub enum MemberError {
 
 impl CommandError {
     /// The error of a type that is none of those that are expected.
-    #[must_use]
     pub fn unknown_type(found: &str, expected: String) -> Self {
         // Enough of it to recognise it by.
         let found = match found.char_indices().nth(80) {
@@ -70,7 +69,6 @@ impl CommandError {
     }
 
     /// The error with what was found where that may be anything: for who sent it, and not for logs.
-    #[must_use]
     pub fn unredacted(&self) -> String {
         match self {
             Self::UnknownType { found, .. } => format!("{self}, got {found:?}"),
@@ -79,7 +77,6 @@ impl CommandError {
     }
 
     /// The member that is wrong, if one is.
-    #[must_use]
     pub fn member(&self) -> Option<&'static str> {
         match self {
             Self::NotAnObject(_) => None,
@@ -89,7 +86,6 @@ impl CommandError {
     }
 
     /// A short fixed word for metrics and dead letters.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotAnObject(_) => "not-json",

@@ -24,7 +24,6 @@ macro_rules! subject {
                 }
             }
 
-            /// Those that are ids of people.
             pub fn people(&self) -> impl Iterator<Item = &str> {
                 [$(self.$person.as_deref(),)*].into_iter().flatten()
             }

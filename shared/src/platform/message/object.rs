@@ -44,7 +44,6 @@ impl<'a> Object<'a> {
     }
 
     /// Reads the objects of a list; `None` if it is not a list of objects.
-    #[must_use]
     pub fn list(json: &'a str, names: MemberNames) -> Option<Vec<Self>> {
         let list: Vec<&RawValue> = serde_json::from_str(json).ok()?;
         list.into_iter().map(|object| Self::read(object.get(), names).ok()).collect()

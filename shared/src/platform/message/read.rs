@@ -38,7 +38,6 @@ impl<'a> Members<'a> {
     }
 
     /// The instant at which the body is read.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
     }

@@ -38,12 +38,10 @@ pub struct Body(String);
 
 impl Body {
     /// The body of a command of this type, without any other member.
-    #[must_use]
     pub fn new(type_name: &str) -> Self {
         Self(format!("{{\"{TYPE}\":\"{type_name}\""))
     }
 
-    /// Writes a member that is a string.
     #[must_use]
     pub fn text(mut self, member: &'static str, value: &impl Plain) -> Self {
         let _ = write!(self.0, ",\"{member}\":\"{value}\"");

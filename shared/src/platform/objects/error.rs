@@ -25,13 +25,11 @@ pub enum ObjectError {
 
 impl ObjectError {
     /// True if the same call may succeed a moment later.
-    #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Throttled | Self::Unavailable(_))
     }
 
     /// A short fixed word for metrics.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Throttled => "throttled",

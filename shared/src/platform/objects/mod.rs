@@ -41,8 +41,6 @@ struct Bucket {
 }
 
 impl Objects {
-    /// The objects of a bucket.
-    #[must_use]
     pub fn new(services: &Services, bucket: &str) -> Self {
         let s3 = SignedHttp::new(SERVICE, services);
         let base = s3.address(Some(bucket));

@@ -77,13 +77,10 @@ type EventGroup = BTreeMap<u64, OutboundEvent>;
 
 impl Bus {
     /// No bus: nothing is sent.
-    #[must_use]
     pub fn off() -> Self {
         Self(None)
     }
 
-    /// The bus of this name.
-    #[must_use]
     pub fn new(services: &Services, name: &str, clock: Clock) -> Self {
         let http = SignedHttp::new(SERVICE, services);
         let url = format!("{}/", http.address(None));
@@ -103,13 +100,11 @@ impl Bus {
     }
 
     /// True if events are sent, so that what they need has to be read.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
     /// Events that were refused permanently since the last call.
-    #[must_use]
     pub fn take_refused(&self) -> u64 {
         self.0.as_ref().map_or(0, |inner| inner.to.refused.swap(0, Ordering::Relaxed))
     }

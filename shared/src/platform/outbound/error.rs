@@ -29,13 +29,11 @@ pub enum BusError {
 
 impl BusError {
     /// True if the same call may succeed a moment later.
-    #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Throttled | Self::Unavailable(_))
     }
 
     /// A short fixed word for metrics and dead letters.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Throttled | Self::Unavailable(_) => "bus-unavailable",

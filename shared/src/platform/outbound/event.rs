@@ -111,19 +111,16 @@ impl OutboundEvent {
         Ok(Self { kind: happened.kind(), id, detail, recorded_at })
     }
 
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
     /// The id that stays, however often it is sent.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// The detail, in JSON.
-    #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }

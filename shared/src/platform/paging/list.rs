@@ -13,31 +13,26 @@ pub struct List {
 }
 
 impl List {
-    #[must_use]
     pub fn timeline(viewer: &ViewerId) -> Self {
         Self::named(viewer.to_string(), seen_sets(viewer))
     }
 
     /// Another list of a kind about a person. No id contains `#`, so no two lists have one name.
-    #[must_use]
     pub fn about(kind: &'static str, person: impl Display) -> Self {
         Self::named(format!("{kind}#{person}"), seen_sets(person))
     }
 
     /// A list that is not about one person: its unique name, which has a `#`, and the partition with what its clients have seen.
-    #[must_use]
     pub fn named(name: String, seen_sets: String) -> Self {
         Self { name, seen_sets }
     }
 
     /// The name that its cursors are sealed with.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The partition of the ledger with what its clients have seen.
-    #[must_use]
     pub fn seen_sets(&self) -> &str {
         &self.seen_sets
     }

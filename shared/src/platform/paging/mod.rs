@@ -24,6 +24,6 @@ pub use cursor::{
 };
 pub use fingerprint::Salt;
 pub use list::List;
-pub use row_chunk::{RowChunk, merged};
+pub use row_chunk::{RowChunk, Slice, merged};
 pub use seen::{INLINE, MOST, NewSet, Seen, SeenCapacity, SeenSet};
 pub use seen_sets::{SeenSets, seen_sets};

@@ -15,20 +15,29 @@ pub struct RowChunk<R> {
     pub next: Option<String>,
 }
 
+/// The rows of a list to read.
+#[derive(Debug, Clone, Copy)]
+pub struct Slice<'a> {
+    pub span: Span,
+    /// The stored key to read after.
+    pub after: Option<&'a str>,
+    /// The most rows to read.
+    pub limit: usize,
+}
+
 impl<R> RowChunk<R> {
-    /// Reads at most `limit` rows of a span of a list, after a stored key if one is given. The list is a partition of the ledger with
-    /// sort keys of activities. Leaves out rows for which `row` returns nothing.
+    /// Reads a slice of a list. The list is a partition of the ledger with sort keys of activities. Leaves out rows for which `row`
+    /// returns nothing.
     ///
     /// # Errors
     /// [`DynamoError`], or that of `row`.
     pub async fn read(
         ledger: &Ledger,
         pk: &str,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
         row: fn(&Row<'_>) -> Result<Option<R>, DynamoError>,
     ) -> Result<Self, DynamoError> {
+        let Slice { span, after, limit } = slice;
         let Some(keys) = span.keys(after) else {
             return Ok(Self { rows: Vec::new(), read: 0, next: None });
         };
@@ -57,7 +66,6 @@ impl<R> RowChunk<R> {
 /// Merges chunks of several lists. A repeated key is left out: it is the same row, listed twice.
 ///
 /// The result ends at the nearest key at which a chunk ends, because that list may have more rows after it.
-#[must_use]
 pub fn merged<R>(
     chunks: Vec<RowChunk<R>>,
     order: Order,

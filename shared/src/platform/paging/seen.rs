@@ -115,7 +115,6 @@ pub struct SeenSet {
     is_old: bool,
 }
 
-/// A set as it is stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Stored<'a> {
     pub bytes: &'a [u8],
@@ -143,7 +142,6 @@ fn read_all(bytes: &[u8], newest: Timestamp) -> Option<impl Iterator<Item = Fing
 
 impl Seen {
     /// Nothing shown up to an instant.
-    #[must_use]
     pub fn until(newest: Timestamp, salt: Salt) -> Self {
         Self { newest, salt, stored: None, since: None, recent: BTreeSet::new() }
     }
@@ -155,25 +153,21 @@ impl Seen {
     }
 
     /// The start of the window.
-    #[must_use]
     pub fn window(&self) -> Timestamp {
         self.since.unwrap_or_else(|| minutes_before(self.newest, WINDOW))
     }
 
     /// The number of entries of the window that were probably shown.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.stored.map_or(0, |stored| usize::from(stored.count)) + self.recent.len()
     }
 
     /// True if part of it is in the ledger.
-    #[must_use]
     pub fn is_stored(&self) -> bool {
         self.stored.is_some()
     }
 
     /// All of it, given the stored set; `None` if that is gone.
-    #[must_use]
     pub fn with_stored(&self, stored: Option<Stored<'_>>) -> SeenSet {
         let all = || -> Option<HashSet<_>> {
             let mut all: HashSet<_> = self.recent.iter().copied().collect();
@@ -235,7 +229,7 @@ impl Seen {
         }
         // The count never overflows: the item would be too large.
         let count = u16::try_from(all.len()).unwrap_or(u16::MAX);
-        let new = NewSet::of(&all, newest);
+        let new = NewSet::new(&all, newest);
         (Self { stored: Some(StoredSet { id: new.id, count }), ..after }, Some(new))
     }
 
@@ -259,7 +253,6 @@ impl Seen {
 
 impl SeenSet {
     /// True if an activity was shown, or counts as shown because the stored set is gone.
-    #[must_use]
     pub fn holds(&self, key: &SortKey) -> bool {
         match &self.fingerprints {
             Some(all) => all.contains(&Fingerprint::of(self.salt, key).beside(self.newest)),
@@ -268,14 +261,13 @@ impl SeenSet {
     }
 
     /// The instant up to which everything counts as shown, because the stored set is gone.
-    #[must_use]
     pub fn lost_until(&self) -> Option<Timestamp> {
         self.fingerprints.is_none().then_some(self.newest)
     }
 }
 
 impl NewSet {
-    fn of(all: &BTreeSet<Fingerprint>, newest: Timestamp) -> Self {
+    fn new(all: &BTreeSet<Fingerprint>, newest: Timestamp) -> Self {
         let mut bytes = newest.unix_millis().to_be_bytes().to_vec();
         bytes.extend(all.iter().flat_map(|fingerprint| fingerprint.bytes(newest)));
         Self { id: first(digest(&SHA256, &bytes).as_ref()), bytes }

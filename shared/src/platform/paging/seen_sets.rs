@@ -36,7 +36,6 @@ keys! {stored
 }
 
 /// The partition with what clients have seen of lists about one person.
-#[must_use]
 pub fn seen_sets(person: impl Display) -> String {
     format!("{PERSON}{person}#seen")
 }
@@ -50,7 +49,6 @@ fn key(list: &List, id: &[u8]) -> LedgerKey {
 pub struct SeenSets(Ledger);
 
 impl SeenSets {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self(ledger.clone())
     }

@@ -21,7 +21,6 @@ use crate::platform::values::Timestamp;
 
 const PREFIX: &str = "barrier#";
 const BARRIER: &str = "barrier";
-/// Rows of one barrier.
 const ROWS: u64 = 4096;
 /// Rows and view expire after a day, as their changes do.
 const KEPT: Duration = Duration::from_secs(86_400);
@@ -79,19 +78,16 @@ impl Barrier {
     }
 
     /// The key of its view, which counts its folded rows.
-    #[must_use]
     pub fn view(&self) -> Key {
         Key { pk: format!("{PREFIX}{}", self.0), sk: BARRIER.to_owned() }
     }
 
     /// True if a key of the views is that of a barrier.
-    #[must_use]
     pub fn is_view(key: &Key) -> bool {
         key.sk == BARRIER && key.pk.strip_prefix(PREFIX).is_some_and(|id| !id.contains('#'))
     }
 
     /// The barrier that a key of the facts is a row of.
-    #[must_use]
     pub fn of_key(key: &Key) -> Option<Self> {
         let (id, n) = key.pk.strip_prefix(PREFIX).filter(|_| key.sk == BARRIER)?.split_once('#')?;
         n.parse::<u64>().ok().map(|_| Self(id.to_owned()))

@@ -33,7 +33,6 @@ pub struct DerivedItem {
 
 impl DerivedItem {
     /// A running total with these numbers, to be written as they are.
-    #[must_use]
     pub fn total(key: Key, numbers: Vec<(&'static str, i64)>) -> Self {
         Self { key, numbers, texts: Vec::new(), goes_on: false }
     }

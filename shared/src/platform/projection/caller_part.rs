@@ -143,7 +143,6 @@ pub enum Late {
 
 impl Late {
     /// Whether a change of the stream may be late.
-    #[must_use]
     pub fn of(change: &Change) -> Self {
         if change.redriven.is_some() { Self::Maybe } else { Self::No }
     }
@@ -183,7 +182,6 @@ impl<T> Default for Recent<T> {
 
 impl<T: CountedValue> Recent<T> {
     /// The list of a view whose people are unknown.
-    #[must_use]
     pub fn unknown() -> Self {
         Self { others: Others::Unknown, ..Self::default() }
     }
@@ -200,7 +198,6 @@ impl<T: CountedValue> Recent<T> {
     }
 
     /// What is stored with this version of the view.
-    #[must_use]
     pub fn write(&self, version: u64) -> AttributeValue {
         let mut packer = Packer::default();
         packer.number(version);
@@ -282,7 +279,6 @@ impl<T: CountedValue> Recent<T> {
     }
 
     /// True if people have to leave the list at once.
-    #[must_use]
     pub fn is_long(&self) -> bool {
         self.people.len() > LONG
     }
@@ -295,14 +291,12 @@ impl<T: CountedValue> Recent<T> {
     }
 
     /// True if nothing was noted of anybody.
-    #[must_use]
     pub fn is_untouched(&self) -> bool {
         self.people.is_empty() && self.others == Others::Nobody && !self.is_noted
     }
 
     /// What was counted of somebody.
-    #[must_use]
-    pub fn of(&self, viewer: &ViewerId) -> Own<T> {
+    pub fn own(&self, viewer: &ViewerId) -> Own<T> {
         let who = fingerprint(viewer.as_str());
         match self.people.iter().find(|(there, _)| *there == who) {
             Some((_, counted)) => counted.map_or(Own::Unknown, Own::Counted),
@@ -319,14 +313,12 @@ impl<T: CountedValue> Recent<T> {
     }
 
     /// The key of the note of somebody, beside the view with this key.
-    #[must_use]
     pub fn note_of(&self, view: &Key, viewer: &ViewerId) -> Key {
         note_key(view, self.notes, fingerprint(viewer.as_str()))
     }
 
     /// What the note of somebody who is not listed says, for a view of this version; `None` if the
     /// view is older than the note.
-    #[must_use]
     pub fn noted(&self, note: Option<&Note>, version: u64) -> Option<Own<T>> {
         let Some(note) = note else { return Some(self.unnoted()) };
         if note.version > version {
@@ -375,7 +367,6 @@ keys! {stored
 }
 
 /// True if the row of a caller may not be folded yet.
-#[must_use]
 pub fn is_in_doubt(recorded_at: Option<Timestamp>, now: Timestamp) -> bool {
     recorded_at.is_some_and(|recorded_at| now.since(recorded_at) < IN_DOUBT)
 }

@@ -29,7 +29,6 @@ pub struct Change {
 
 impl Change {
     /// True unless the change comes back for another view.
-    #[must_use]
     pub fn concerns(&self, view: &Key) -> bool {
         self.redriven.as_ref().is_none_or(|redriven| redriven.view == *view)
     }
@@ -40,8 +39,6 @@ impl Change {
 pub struct Shard(pub(super) [u8; 8]);
 
 impl Shard {
-    /// The shard with this id.
-    #[must_use]
     pub fn of(id: &str) -> Self {
         let digest = ring::digest::digest(&ring::digest::SHA256, id.as_bytes());
         let mut first = [0; 8];
@@ -50,7 +47,6 @@ impl Shard {
     }
 
     /// The part that a shard belongs to, for a view that is spread over `parts` parts by shard.
-    #[must_use]
     pub fn part(self, parts: u8) -> u8 {
         self.0[7] % parts.max(1)
     }

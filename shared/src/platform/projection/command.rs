@@ -41,7 +41,6 @@ struct JsonKey {
 
 impl UnfoldedChange {
     /// The command for a change that a view could not fold.
-    #[must_use]
     pub fn of(change: &Change, shard: Shard, view: Key) -> Self {
         Self {
             key: change.key.clone(),
@@ -55,7 +54,6 @@ impl UnfoldedChange {
     }
 
     /// A unique id.
-    #[must_use]
     pub fn id(&self) -> String {
         let Key { pk, sk } = &self.view;
         let view = sha256(format!("{pk}\0{sk}").as_bytes());

@@ -26,24 +26,20 @@ const HOUR: i64 = 3_600_000;
 
 impl HighWaterMarks {
     /// True if a change is above the mark of its shard, so it was not folded.
-    #[must_use]
     pub fn is_new(&self, shard: Shard, sequence: Sequence) -> bool {
         self.marks.get(&shard).is_none_or(|(mark, _)| *mark < sequence)
     }
 
     /// True if it has a mark of this shard.
-    #[must_use]
     pub fn knows(&self, shard: Shard) -> bool {
         self.marks.contains_key(&shard)
     }
 
-    /// The shards of which it has marks.
     pub fn shards(&self) -> impl ExactSizeIterator<Item = Shard> {
         self.marks.keys().copied()
     }
 
     /// True if marks were dropped in favour of checkpoints.
-    #[must_use]
     pub fn is_pruned(&self) -> bool {
         self.pruned.is_some()
     }
@@ -87,13 +83,11 @@ impl HighWaterMarks {
     }
 
     /// True if nothing was folded within the time that marks are kept.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.marks.is_empty() && self.pruned.is_none()
     }
 
     /// As it is stored.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.marks.len() * ENTRY + PRUNED);
         for (shard, (sequence, hour)) in &self.marks {
@@ -106,7 +100,6 @@ impl HighWaterMarks {
     }
 
     /// Reads what was stored; `None` if it is malformed.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (bytes, pruned) = match bytes.len() % ENTRY {
             PRUNED => {

@@ -67,7 +67,6 @@ pub async fn bring_back(
 }
 
 /// The key of the row that changed, if `key` is that of a row that brings a change back.
-#[must_use]
 pub fn brought_back(key: &Key) -> Option<Key> {
     let (sk, _id) = key.sk.rsplit_once('#')?;
     Some(Key { pk: key.pk.strip_prefix(PREFIX)?.to_owned(), sk: sk.to_owned() })

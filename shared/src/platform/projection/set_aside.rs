@@ -37,31 +37,26 @@ const RUN: usize = 8 + 2 * Sequence::BYTES;
 
 impl SetAside {
     /// True if nothing is noted.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// True if there is no room for further notes.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.len() >= MAX_RUNS
     }
 
     /// True if there are more notes than there is room for.
-    #[must_use]
     pub fn is_overfull(&self) -> bool {
         self.0.len() > MAX_RUNS
     }
 
     /// True if this change of a shard is noted.
-    #[must_use]
     pub fn has(&self, shard: Shard, sequence: Sequence) -> bool {
         self.0.iter().any(|run| run.shard == shard && (run.first..=run.last).contains(&sequence))
     }
 
     /// The noted ones of these changes of a shard.
-    #[must_use]
     pub fn among(&self, shard: Shard, changes: &[&Change]) -> Vec<Sequence> {
         let sequences = changes.iter().map(|change| change.sequence);
         sequences.filter(|sequence| self.has(shard, *sequence)).collect()
@@ -100,7 +95,6 @@ impl SetAside {
     }
 
     /// As it is stored.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.0.len() * RUN);
         for Run { shard, first, last } in &self.0 {
@@ -112,7 +106,6 @@ impl SetAside {
     }
 
     /// Reads what was stored; `None` if it is malformed.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let runs = bytes.chunks(RUN).map(|run| {
             let (shard, run) = run.split_first_chunk::<8>()?;

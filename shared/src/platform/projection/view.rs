@@ -26,7 +26,6 @@ pub(crate) const VERSION: &str = "version";
 /// The attributes of every view.
 const OURS: [&str; 8] = ["pk", "sk", MARKS, SET_ASIDE, OWED, VERSION, FORGET_AT, RECENT];
 
-/// The state of a view.
 pub trait State: Default {
     /// The attributes of the state. Unknown attributes are of a later version, and are kept.
     const ATTRIBUTES: &'static [&'static str];
@@ -125,7 +124,6 @@ pub type Refused = BTreeMap<Sequence, String>;
 
 impl Unfolded {
     /// All changes, for a view whose marks cannot be read. Nothing can be noted there.
-    #[must_use]
     pub fn all(changes: &[&Change], why: &str) -> Vec<Self> {
         let unfolded = changes.iter().map(|change| {
             let (sequence, why) = (change.sequence, why.to_owned());
@@ -208,19 +206,16 @@ impl<S: State> View<S> {
     }
 
     /// True if its state cannot be read.
-    #[must_use]
     pub fn is_unreadable(&self) -> bool {
         self.unreadable.is_some()
     }
 
     /// True if it has been written.
-    #[must_use]
     pub fn is_there(&self) -> bool {
         self.version > 0
     }
 
     /// The version: two readings with the same version are the same view.
-    #[must_use]
     pub fn version(&self) -> i64 {
         self.version
     }
@@ -242,7 +237,6 @@ impl<S: State> View<S> {
     }
 
     /// True if it goes.
-    #[must_use]
     pub fn is_going(&self) -> bool {
         self.forget_at.is_some()
     }
@@ -273,7 +267,6 @@ impl<S: State> View<S> {
     }
 
     /// The write of this view, conditional on nobody having written it since it was read.
-    #[must_use]
     pub fn write(&self, key: Key) -> Write {
         let bytes = |bytes| AttributeValue::B(Blob::new(bytes));
         let mut item = self.unknown.clone();
@@ -300,7 +293,6 @@ impl<S: State> View<S> {
     }
 
     /// Refused changes of a shard, among these, whose letters may not have been sent.
-    #[must_use]
     pub fn owed(&self, shard: Shard, changes: &[&Change]) -> Vec<Sequence> {
         self.owed.among(shard, changes)
     }
@@ -327,7 +319,6 @@ impl<S: State> View<S> {
     }
 
     /// The number of leading changes of a shard that are folded or set aside already.
-    #[must_use]
     pub fn passed(&self, shard: Shard, changes: &[&Change]) -> usize {
         changes.partition_point(|change| !self.marks.is_new(shard, change.sequence))
     }

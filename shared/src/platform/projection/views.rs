@@ -17,7 +17,6 @@ const UNCHANGED: &str = "version = :seen";
 
 impl Write {
     /// Its size in bytes, as DynamoDB counts it.
-    #[must_use]
     pub fn weight(&self) -> usize {
         match self {
             Self::View { item, .. } | Self::Put(item) => item_bytes(item),
@@ -42,8 +41,6 @@ pub enum Write {
 pub struct Views(Table);
 
 impl Views {
-    /// The views in this table.
-    #[must_use]
     pub fn new(table: Table) -> Self {
         Self(table)
     }
@@ -54,12 +51,10 @@ impl Views {
         Self(self.0.over(dynamo))
     }
 
-    #[must_use]
     pub fn table(&self) -> &Table {
         &self.0
     }
 
-    /// The view at a key.
     pub async fn read<S: State>(&self, key: Key, read: Reader<S>) -> Result<View<S>, DynamoError> {
         let row = self.0.get(key.into_item()).await?;
         row.as_ref().map_or_else(|| Ok(View::default()), read)

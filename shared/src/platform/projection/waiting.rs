@@ -51,7 +51,6 @@ impl Waiting {
     }
 
     /// True if no change waits in a block.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first == self.next
     }
@@ -63,7 +62,6 @@ impl Waiting {
     }
 
     /// True if the block with this sort key is not needed: it was folded, or [never will be](Self::without_blocks).
-    #[must_use]
     pub fn is_past(&self, block: &str) -> bool {
         is_block(block) && *block < *sort_key(self.first)
     }
@@ -81,7 +79,6 @@ impl Waiting {
     }
 
     /// The oldest blocks, up to the limit of a transaction.
-    #[must_use]
     pub fn needed_blocks(&self) -> Option<BlockRange> {
         let last = self.next.checked_sub(1).filter(|_| !self.is_empty())?;
         let (first, last) = (sort_key(self.first), sort_key(last));
@@ -139,7 +136,6 @@ impl Waiting {
 }
 
 /// True for the sort key of a block with changes that wait.
-#[must_use]
 pub fn is_block(sort_key: &str) -> bool {
     sort_key.starts_with(WAITING)
 }
@@ -203,7 +199,6 @@ fn read_change(value: &AttributeValue, table: &str) -> Option<Change> {
 }
 
 /// The approximate size of a change, in bytes.
-#[must_use]
 pub fn weight(change: &Change) -> usize {
     let images = [&change.before, &change.after].into_iter().flatten();
     128 + images.map(item_bytes).sum::<usize>()

@@ -39,13 +39,11 @@ pub enum SendError {
 impl SendError {
     /// True if the same call may succeed a moment later. Other failures need a repair or another invocation, so an immediate retry
     /// would only be a hot loop.
-    #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Throttled | Self::Unavailable(_))
     }
 
     /// The error with the message of SQS, which may quote what was sent: not for logs.
-    #[must_use]
     pub fn unredacted(&self) -> String {
         match self {
             Self::Refused { message, .. } if !message.is_empty() => format!("{self}: {message}"),
@@ -54,7 +52,6 @@ impl SendError {
     }
 
     /// A short fixed word for metrics and dead letters.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Throttled | Self::Unavailable(_) => "queue-unavailable",
@@ -151,7 +148,6 @@ impl From<BuildError> for SendError {
 
 impl SendError {
     /// The request cannot be built.
-    #[must_use]
     pub fn not_built(why: &str) -> Self {
         Self::Refused { code: "request not built".to_owned(), message: why.to_owned() }
     }

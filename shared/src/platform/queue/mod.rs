@@ -80,7 +80,6 @@ impl Message {
     }
 
     /// Its size for [`MAX_BYTES`].
-    #[must_use]
     pub fn bytes(&self) -> usize {
         bytes(&self.body, &self.attributes)
     }
@@ -120,12 +119,10 @@ impl Sender {
 
     /// The number of calls of this sender and its clones that failed with a retryable error since it was [metered](Self::metered).
     /// They were retried if there was time.
-    #[must_use]
     pub fn retries(&self) -> u64 {
         self.retries.load(Ordering::Relaxed)
     }
 
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -31,19 +31,16 @@ struct ClockReading {
 }
 
 impl Clock {
-    #[must_use]
     pub fn system() -> Self {
         Self::default()
     }
 
     /// A clock that is stopped at `now` until it is [set](Self::set).
-    #[must_use]
     pub fn manual(now: Timestamp) -> Self {
         Self(Source::Manual(Arc::new(AtomicI64::new(now.unix_millis()))))
     }
 
     /// A clock that starts at `now` and runs. It is monotonic, whatever happens to the system's clock.
-    #[must_use]
     pub fn starting_at(now: Timestamp) -> Self {
         let reading = ClockReading { millis: now.unix_millis(), as_of: Instant::now() };
         Self(Source::Ticking(Arc::new(Mutex::new(reading))))
@@ -63,12 +60,10 @@ impl Clock {
     }
 
     /// True if it was set and [runs](Self::starting_at).
-    #[must_use]
     pub fn is_set(&self) -> bool {
         matches!(self.0, Source::Ticking(_))
     }
 
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         let millis = match &self.0 {
             Source::System => system_millis(),

@@ -23,7 +23,6 @@ pub struct DeadlineExceeded;
 
 impl Deadline {
     /// A deadline this far from now.
-    #[must_use]
     pub fn after(duration: Duration) -> Self {
         Self(Instant::now() + duration)
     }
@@ -33,7 +32,6 @@ impl Deadline {
     ///
     /// Lambda never invokes a function after its deadline. Some emulators pass an instant long past (`cargo lambda watch`: ten minutes after
     /// the start of 1970). Then the deadline is half a minute from now.
-    #[must_use]
     pub fn of_invocation(end: u64, now: Timestamp) -> Self {
         let end = i64::try_from(end).unwrap_or(i64::MAX);
         match u64::try_from(end.saturating_sub(now.unix_millis())) {
@@ -43,13 +41,11 @@ impl Deadline {
     }
 
     /// The time left; zero once it has passed.
-    #[must_use]
     pub fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
 
     /// True once no time is left.
-    #[must_use]
     pub fn has_passed(self) -> bool {
         self.remaining().is_zero()
     }

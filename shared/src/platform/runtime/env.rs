@@ -29,7 +29,7 @@ pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
 pub const ONLY_SHARD: &str = "NAGARE_ONLY_SHARD";
 /// Days an activity stays in timelines.
 pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
-/// The days after which a viewer who has not read is parked; 0 or unset: never.
+/// The days after which a viewer who has not read is idle; 0 or unset: never.
 pub const IDLE_DAYS: &str = "NAGARE_IDLE_DAYS";
 /// Days a notification is kept after it was read.
 pub const READ_NOTIFICATION_DAYS: &str = "NAGARE_READ_NOTIFICATION_DAYS";
@@ -139,7 +139,6 @@ macro_rules! variables {
         pub use $crate::platform::runtime::env::{$($name),*};
 
         /// All that the function reads.
-        #[must_use]
         pub fn all() -> Vec<&'static str> {
             use $crate::platform::runtime::env::Names;
             [$crate::platform::runtime::env::COMMON.names(), $($name.names(),)*].concat()
@@ -164,7 +163,6 @@ pub enum EnvError {
 }
 
 /// Reads a variable of the process if it is set.
-#[must_use]
 #[allow(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn optional(name: &'static str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -179,13 +177,11 @@ pub enum Variables {
 }
 
 impl Variables {
-    #[must_use]
     pub fn given(values: impl IntoIterator<Item = (&'static str, String)>) -> Self {
         Self::Given(Arc::new(values.into_iter().collect()))
     }
 
     /// A variable if it is set.
-    #[must_use]
     pub fn optional(&self, name: &'static str) -> Option<String> {
         match self {
             Self::Process => optional(name),
@@ -250,7 +246,6 @@ impl Variables {
     }
 
     /// The name of this deployment; `local` if unset.
-    #[must_use]
     pub fn stage(&self) -> String {
         self.optional(STAGE).unwrap_or_else(|| "local".to_owned())
     }

@@ -44,7 +44,6 @@ pub struct Place<K: Hash + Eq, W, O, S> {
 
 impl<K: Hash + Eq + Clone, W: Clone, O, S: Default> GroupCommit<K, W, O, S> {
     /// Waits in the group of a row.
-    #[must_use]
     pub fn join(&self, key: K, work: W) -> Place<K, W, O, S> {
         let group = Arc::clone(self.0.lock().entry(key.clone()).or_default());
         let told = group.wait(work.clone());

@@ -24,7 +24,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The number of holds in a long hold.
 const LONG: u32 = 7;
 
 /// The time that writers wait, and within which the reads of a page have to fall.
@@ -43,18 +42,14 @@ impl Hold {
     pub const NONE: Self = Self(Duration::ZERO);
 
     /// A hold of this length, which has to be the same for writers and readers.
-    #[must_use]
     pub const fn new(length: Duration) -> Self {
         Self(length)
     }
 
-    /// Its length.
-    #[must_use]
     pub const fn length(self) -> Duration {
         self.0
     }
 
-    /// A long hold.
     #[must_use]
     pub const fn long(self) -> Self {
         Self(self.0.saturating_mul(LONG))
@@ -69,13 +64,11 @@ impl Hold {
 
     /// True if all reads since an instant that are answered by now fall within one hold. A tenth of it is reserved for clocks of different
     /// rates.
-    #[must_use]
     pub fn covers(self, begun: Instant) -> bool {
         self.spans(begun.elapsed())
     }
 
     /// True if a length of time is within one hold, likewise.
-    #[must_use]
     pub fn spans(self, length: Duration) -> bool {
         length < self.0 / 10 * 9
     }

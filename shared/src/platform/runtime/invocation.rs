@@ -28,7 +28,6 @@ pub struct Invocation {
 impl Invocation {
     /// The invocation with this id, and with the header that Lambda hands over for X-Ray, if it does. What has not the form
     /// of an id is left out: lines carry nothing that a sender is free to write.
-    #[must_use]
     pub fn new(request_id: &str, trace_header: Option<&str>) -> Self {
         let request_id = Some(request_id).filter(|id| is_id(id)).map(ToOwned::to_owned);
         let trace_id = trace_header.and_then(root).map(ToOwned::to_owned);

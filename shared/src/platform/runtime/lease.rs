@@ -19,13 +19,11 @@ pub struct Leases(Clock);
 
 impl Leases {
     /// Leases by another clock than the system's.
-    #[must_use]
     pub fn by(clock: Clock) -> Self {
         Self(clock)
     }
 
     /// The end of a lease of work with this deadline, in unix milliseconds.
-    #[must_use]
     pub fn until(&self, deadline: Deadline) -> i64 {
         let left = deadline.remaining() + SLACK;
         let millis = i64::try_from(left.as_millis()).unwrap_or(i64::MAX);
@@ -33,7 +31,6 @@ impl Leases {
     }
 
     /// The time until the end of a lease; zero if it is over.
-    #[must_use]
     pub fn remaining(&self, until: i64) -> Duration {
         let left = until.saturating_sub(self.0.now().unix_millis());
         Duration::from_millis(u64::try_from(left).unwrap_or(0))

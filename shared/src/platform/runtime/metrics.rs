@@ -37,7 +37,6 @@ pub trait Record: Serialize {
 /// The metrics of a record, for what has to name them too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MetricNames {
-    /// The metrics.
     pub metrics: Vec<String>,
     /// The texts by which they are told apart.
     pub texts: Vec<String>,
@@ -47,7 +46,6 @@ pub struct MetricNames {
 
 impl MetricNames {
     /// Those of records of this kind, of which nothing is left out for being nothing.
-    #[must_use]
     pub fn of<R: Record + Default>() -> Self {
         let members = serde_json::to_value(R::default()).ok();
         let members = members.as_ref().and_then(Value::as_object).into_iter().flatten();
@@ -115,13 +113,11 @@ pub struct Metrics {
 
 impl Metrics {
     /// Counts for a stage on this output: standard output in a Lambda.
-    #[must_use]
     pub fn to(output: impl Write + Send + 'static, stage: &str) -> Self {
         Self { stage: stage.into(), output: Some(Arc::new(Mutex::new(output))) }
     }
 
     /// Discards all records, for stacks without CloudWatch.
-    #[must_use]
     pub fn off() -> Self {
         Self { stage: "".into(), output: None }
     }

@@ -27,14 +27,12 @@ const PART: u32 = 5;
 /// 250 ms to 5 s.
 ///
 /// What has five seconds is tried again after one; what has half a minute or more, after five.
-#[must_use]
 pub fn attempt(deadline: Deadline) -> Deadline {
     let part = deadline.remaining() / PART;
     deadline.within(part.clamp(SHORTEST_ATTEMPT, LONGEST_ATTEMPT))
 }
 
 /// The same for an attempt that moves an object of tens of megabytes: up to a minute.
-#[must_use]
 pub fn transfer(deadline: Deadline) -> Deadline {
     let part = deadline.remaining() / PART;
     deadline.within(part.clamp(SHORTEST_ATTEMPT, LONGEST_TRANSFER))

@@ -25,7 +25,6 @@ pub fn init_json() {
 }
 
 /// A subscriber that writes JSON lines to `output`.
-#[must_use]
 pub fn json_lines<W>(output: W) -> impl Subscriber + Send + Sync
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
@@ -50,7 +49,6 @@ impl<F> WithInvocation<F> {
     }
 
     /// Lines for people, as coloured as their format says.
-    #[must_use]
     pub fn text(format: F) -> Self {
         Self { format, is_json: false }
     }
@@ -87,7 +85,6 @@ where
 }
 
 /// The filter of lines: that of the environment, or else everything of at least this level.
-#[must_use]
 pub fn filter(otherwise: LevelFilter) -> Targets {
     let asked = env::optional(env::LOG).and_then(|targets| targets.parse().ok());
     asked.unwrap_or_else(|| Targets::new().with_default(otherwise))

@@ -23,7 +23,6 @@ pub enum SignedError {
 
 impl SignedError {
     /// An answer that ends early, or is none of this service.
-    #[must_use]
     pub fn unreadable() -> Self {
         Self::Unavailable("the answer could not be read".to_owned())
     }

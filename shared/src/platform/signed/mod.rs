@@ -92,8 +92,7 @@ pub struct Services {
 }
 
 impl Services {
-    #[must_use]
-    pub fn of(config: &SdkConfig) -> Self {
+    pub fn from_config(config: &SdkConfig) -> Self {
         Self {
             connector: None,
             credentials: config.credentials_provider(),
@@ -103,7 +102,6 @@ impl Services {
     }
 
     /// Behind a connector, by a key that is its own secret.
-    #[must_use]
     pub fn behind(connector: SharedHttpConnector, key: &str, region: &str) -> Self {
         let keys = Credentials::new(key, key, None, None, "given");
         let credentials = Some(SharedCredentialsProvider::new(keys));
@@ -120,7 +118,6 @@ impl Services {
 
 impl SignedHttp {
     /// A service by the name that signatures have.
-    #[must_use]
     pub fn new(service: &'static str, services: &Services) -> Self {
         let Services { connector, credentials, region, endpoint } = services.clone();
         Self {
@@ -132,7 +129,6 @@ impl SignedHttp {
     }
 
     /// The address of the service, or of a bucket in it, without a slash at the end.
-    #[must_use]
     pub fn address(&self, bucket: Option<&str>) -> String {
         let (service, region) = (self.signer.service(), self.signer.region());
         match (&self.endpoint, bucket) {

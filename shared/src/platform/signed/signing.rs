@@ -152,7 +152,6 @@ fn not_built(error: impl std::error::Error) -> SignedError {
 }
 
 /// A path as S3 signs it: everything is escaped but what RFC 3986 reserves for nothing, and slashes.
-#[must_use]
 pub fn escaped(path: &str) -> String {
     let mut escaped = String::with_capacity(path.len() + 16);
     for byte in path.bytes() {

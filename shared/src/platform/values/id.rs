@@ -1,9 +1,7 @@
 //! Identifiers. Each kind of id is a type of its own, so that an actor cannot be passed for an
 //! activity, and none can exist that docs/PRODUCERS.md would reject.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use super::text_value::text_value;
 
 /// The longest id, in characters (all of them ASCII, so also in bytes).
 pub const MAX_ID_LENGTH: usize = 128;
@@ -37,7 +35,6 @@ pub enum IdError {
 /// True for the characters of ids. They include those of identity providers (`auth0|5f7c`,
 /// `anna+live@example.org`). `#` is not among them, because keys are joined with it, and neither is
 /// `~`, which sorts after all of them.
-#[must_use]
 pub const fn is_id_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '@' | '-' | '|' | '+')
 }
@@ -70,10 +67,10 @@ fn check(text: &str, most: usize) -> Result<(), IdError> {
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident($most:expr);)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        text_value! {
+            $(#[$doc])*
+            $name, IdError
+        }
 
         impl $name {
             /// Takes a text that obeys the rules of ids.
@@ -84,38 +81,6 @@ macro_rules! ids {
                 let text = text.into();
                 check(&text, $most)?;
                 Ok(Self(text))
-            }
-
-            /// The id as text.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-            fn try_from(text: String) -> Result<Self, IdError> {
-                Self::new(text)
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = IdError;
-            fn from_str(text: &str) -> Result<Self, IdError> {
-                Self::new(text)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
             }
         }
     )*};
@@ -149,7 +114,6 @@ ids! {
 }
 
 impl AlertId {
-    #[must_use]
     pub fn of_digest(digest: u128) -> Self {
         Self(format!("{digest:032x}"))
     }

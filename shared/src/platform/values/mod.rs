@@ -9,6 +9,7 @@ mod retention;
 mod sort_key;
 mod span;
 mod spread;
+mod text_value;
 mod timestamp;
 mod word;
 

@@ -14,13 +14,11 @@ pub struct OriginError;
 
 impl Origin {
     /// Of a command that came without a message, or with one whose id is none.
-    #[must_use]
     pub fn unknown() -> Self {
         Self("unknown".to_owned())
     }
 
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -42,7 +40,6 @@ impl fmt::Display for Origin {
 }
 
 /// True for a text that can be the id of a message: 1 to 128 characters of `A-Z a-z 0-9 -`.
-#[must_use]
 pub fn is_message_id(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }

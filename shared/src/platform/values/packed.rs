@@ -40,13 +40,11 @@ pub struct Unpacker<'a>(&'a [u8]);
 
 impl<'a> Unpacker<'a> {
     /// Begins with the first value.
-    #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
     /// True after the last value.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

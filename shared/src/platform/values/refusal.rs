@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The reason of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RefusalReason(&'static str);
 
@@ -31,20 +30,17 @@ impl RefusalReason {
     ];
 
     /// The refusal with this reason; `None` if the reason is a fault.
-    #[must_use]
-    pub fn of(reason: &str) -> Option<Self> {
+    pub fn parse(reason: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.0 == reason)
     }
 
     /// The word.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.0
     }
 
     /// True if no later time, state or version changes the refusal. Another version may know a type or a form, an instant ahead
     /// comes nearer, definitions are deleted, and the event history is turned on.
-    #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self.0, "conflict" | "too-many-votes" | "event-too-late" | "event-conflict")
     }
@@ -60,6 +56,6 @@ impl FromStr for RefusalReason {
     type Err = RefusalReasonError;
 
     fn from_str(text: &str) -> Result<Self, RefusalReasonError> {
-        Self::of(text).ok_or(RefusalReasonError)
+        Self::parse(text).ok_or(RefusalReasonError)
     }
 }

@@ -16,7 +16,6 @@ pub struct Retention {
 
 impl Retention {
     /// Retention of N days.
-    #[must_use]
     pub fn days(days: u32) -> Self {
         Self { millis: i64::from(days) * 86_400_000 }
     }
@@ -28,21 +27,18 @@ impl Retention {
     }
 
     /// True while an activity published at `published_at` is shown at `now`.
-    #[must_use]
     pub fn holds(self, published_at: Timestamp, now: Timestamp) -> bool {
         published_at >= self.start(now)
     }
 
     /// When the table may drop the entry, in whole unix seconds as DynamoDB's TTL wants it.
     /// Rounded up, so that nothing is dropped while it is still shown.
-    #[must_use]
     pub fn expires_at(self, published_at: Timestamp) -> i64 {
         let end = published_at.unix_millis().saturating_add(self.millis);
         end.div_euclid(1000) + 1
     }
 
     /// The same as a [`Duration`].
-    #[must_use]
     pub fn as_duration(self) -> Duration {
         Duration::from_millis(self.millis.unsigned_abs())
     }

@@ -34,7 +34,6 @@ pub struct SpanKeys {
 
 impl Span {
     /// All of a list.
-    #[must_use]
     pub fn all(order: Order) -> Self {
         Self { from: Timestamp::FIRST, to: None, order }
     }
@@ -43,7 +42,6 @@ impl Span {
     ///
     /// DynamoDB refuses a start key outside the condition. One that lies outside (retention has passed by it, say) has
     /// either all of the span beyond it or nothing.
-    #[must_use]
     pub fn keys(&self, after: Option<&str>) -> Option<SpanKeys> {
         let first = self.from.to_string();
         // `~` sorts after every character of a key, so nothing in the last millisecond is missed.

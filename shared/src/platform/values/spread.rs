@@ -1,7 +1,6 @@
 //! Spreading ids over partitions and ranges.
 
 /// Spreads ids over 65,536 values: FNV-1a, folded to 16 bits. Part of stored keys, so it can never change.
-#[must_use]
 pub fn spread(id: &str) -> u16 {
     let hash = id
         .bytes()

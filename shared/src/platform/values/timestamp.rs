@@ -38,7 +38,6 @@ impl Timestamp {
 
     /// The instant `millis` milliseconds after 1970-01-01 UTC, or the nearest one that four digits
     /// of year can say.
-    #[must_use]
     pub const fn from_unix_millis(millis: i64) -> Self {
         Self(if millis < MIN {
             MIN
@@ -50,7 +49,6 @@ impl Timestamp {
     }
 
     /// Milliseconds since 1970-01-01 UTC.
-    #[must_use]
     pub fn unix_millis(self) -> i64 {
         self.0
     }
@@ -100,7 +98,6 @@ impl Timestamp {
     }
 
     /// The time since another instant; none if that is later.
-    #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
@@ -112,7 +109,6 @@ impl Timestamp {
     }
 
     /// The instant that is so much later, in unix seconds, as DynamoDB's TTL reads them.
-    #[must_use]
     pub fn unix_seconds_after(self, time: Duration) -> i64 {
         let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         self.0.div_euclid(1000).saturating_add(seconds)

@@ -1,8 +1,6 @@
 //! Words: of which sort an activity is, and what happened to a customer.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use super::text_value::text_value;
 
 /// The longest kind, in characters.
 pub const MAX_KIND_LENGTH: usize = 32;
@@ -11,10 +9,10 @@ pub const MAX_EVENT_NAME_LENGTH: usize = 64;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident($most:expr), $(#[$error_doc:meta])* $error:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        text_value! {
+            $(#[$doc])*
+            $name, $error
+        }
 
         $(#[$error_doc])*
         #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,38 +30,6 @@ macro_rules! words {
                     |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-');
                 let is_word = (1..=$most).contains(&text.len()) && text.chars().all(known);
                 if is_word { Ok(Self(text)) } else { Err($error) }
-            }
-
-            /// The word as text.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = $error;
-            fn try_from(text: String) -> Result<Self, $error> {
-                Self::new(text)
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = $error;
-            fn from_str(text: &str) -> Result<Self, $error> {
-                Self::new(text)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(word: $name) -> Self {
-                word.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
             }
         }
     )*};

@@ -79,7 +79,6 @@ impl Drop for ChangeTicket<'_> {
 
 impl ChangeLog {
     /// A change log that raises the number of copies, if there are fewer.
-    #[must_use]
     pub fn new(copies: Copies) -> Self {
         Self(Arc::new(ChangeLogInner { copies, ..ChangeLogInner::default() }))
     }

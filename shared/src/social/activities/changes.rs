@@ -64,7 +64,6 @@ impl Copies {
     pub const ONE: Self = Self(1);
 
     /// As a number.
-    #[must_use]
     pub fn get(self) -> usize {
         self.0
     }
@@ -95,13 +94,11 @@ pub struct ActivityFingerprint(u64);
 
 impl ActivityFingerprint {
     /// The fingerprint of an activity of one actor.
-    #[must_use]
     pub fn of(key: &ActivityKey) -> Self {
         Self::of_text(&format!("{}#{}", key.activity_id, key.actor_id))
     }
 
     /// The fingerprint for the lists by kind of an actor, if rows leave them. No activity has an empty id.
-    #[must_use]
     pub fn of_lists(actor: &ActorId) -> Self {
         Self::of_text(&format!("#{actor}"))
     }
@@ -158,7 +155,6 @@ impl Changes {
     }
 
     /// The number of copies, by the first of them; one if it does not say.
-    #[must_use]
     pub fn copies(&self) -> Copies {
         self.copies.unwrap_or(Copies(1))
     }
@@ -169,7 +165,6 @@ impl Changes {
     }
 
     /// The changes since an earlier reading of the same copy; `None` if they are unknown.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<&[ActivityFingerprint]> {
         if earlier.epoch.is_none() {
             // The first append creates the item. A reader that saw no item has missed all appends.

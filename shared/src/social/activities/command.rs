@@ -60,13 +60,11 @@ command! {
 
 impl Publish {
     /// The key of the record of the activity.
-    #[must_use]
     pub fn key(&self) -> ActivityKey {
         ActivityKey { activity_id: self.activity_id.clone(), actor_id: self.actor_id.clone() }
     }
 
     /// The activity's sort key in every timeline.
-    #[must_use]
     pub fn sort_key(&self) -> SortKey {
         SortKey { published_at: self.published_at, activity_id: self.activity_id.clone() }
     }

@@ -72,13 +72,11 @@ keys! {
 }
 
 /// The key of an activity record.
-#[must_use]
 pub fn record(key: &ActivityKey) -> LedgerKey {
     record_of(&key.activity_id, &key.actor_id)
 }
 
 /// The sort key of the record of an activity of one actor.
-#[must_use]
 pub fn record_sort_key(actor: &ActorId) -> String {
     format!("actor#{actor}")
 }

@@ -51,7 +51,6 @@ pub struct Activities {
 }
 
 impl Activities {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone(), log: ChangeLog::default(), hold: Hold::default() }
     }

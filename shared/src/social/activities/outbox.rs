@@ -27,7 +27,6 @@ pub struct OutboxPage {
     pub more: bool,
 }
 
-/// A query of one outbox.
 struct OutboxQuery<'a> {
     actor: &'a ActorId,
     first: String,

@@ -6,21 +6,18 @@ use super::outbox::outbox_row;
 use super::{Activities, keys};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::Row;
-use crate::platform::paging::{RowChunk, merged};
-use crate::platform::values::{ActorId, Kind, SortKey, Span};
+use crate::platform::paging::{RowChunk, Slice, merged};
+use crate::platform::values::{ActorId, Kind, SortKey};
 
 impl Activities {
-    /// Reads at most `limit` rows of an actor's outbox in a span, after a stored sort key if one is given. Leaves out rows that are
-    /// marked as deleted.
+    /// Reads a slice of an actor's outbox. Leaves out rows that are marked as deleted.
     pub async fn published_by(
         &self,
         actor: &ActorId,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
     ) -> Result<RowChunk<SortKey>, DynamoError> {
         let pk = keys::outbox(actor);
-        RowChunk::read(&self.ledger, &pk, span, after, limit, published_row).await
+        RowChunk::read(&self.ledger, &pk, slice, published_row).await
     }
 
     /// Reads rows of activities that may be of these kinds; the records decide. One Query for each kind, all at once.
@@ -28,15 +25,13 @@ impl Activities {
         &self,
         actor: &ActorId,
         kinds: impl IntoIterator<Item = &Kind>,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
     ) -> Result<RowChunk<SortKey>, DynamoError> {
         let lists = kinds.into_iter().map(|kind| async move {
             let pk = keys::of_kind(actor, kind);
-            RowChunk::read(&self.ledger, &pk, span, after, limit, kind_row).await
+            RowChunk::read(&self.ledger, &pk, slice, kind_row).await
         });
-        Ok(merged(try_join_all(lists).await?, span.order, ToString::to_string))
+        Ok(merged(try_join_all(lists).await?, slice.span.order, ToString::to_string))
     }
 }
 

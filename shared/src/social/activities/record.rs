@@ -84,7 +84,6 @@ impl ActivityRecord {
     }
 
     /// The content that readers are shown; `None` before the publish and after a delete.
-    #[must_use]
     pub fn visible(&self) -> Option<Published> {
         let published = self.published.as_ref().filter(|_| !self.deleted)?;
         Some(Published {
@@ -104,7 +103,6 @@ fn keep_latest<T: Ord>(current: &mut Option<Edit<T>>, edit: Option<Edit<T>>) {
 
 impl Published {
     /// The sort key, in every timeline, of the activity that `key` names.
-    #[must_use]
     pub fn sort_key(&self, key: &ActivityKey) -> SortKey {
         SortKey { published_at: self.at, activity_id: key.activity_id.clone() }
     }

@@ -83,7 +83,6 @@ impl ReadingInstant {
 
 impl LogReading {
     /// Which copy is to be read.
-    #[must_use]
     pub fn copy(&self) -> usize {
         self.copy
     }
@@ -103,7 +102,6 @@ impl Default for RecordCache {
 
 impl RecordCache {
     /// Room for this many bytes of records, and none yet.
-    #[must_use]
     pub fn new(room: usize) -> Self {
         let records = LruCache::unbounded();
         let inner = RecordCacheInner { copy: 0, seen: None, seen_at: None, records, bytes: 0 };
@@ -117,7 +115,6 @@ impl RecordCache {
     }
 
     /// Begins a reading of the change log.
-    #[must_use]
     pub fn begin(&self) -> LogReading {
         let inner = self.inner.lock();
         LogReading { copy: inner.copy, seen: inner.seen.clone(), at: ReadingInstant::now() }
@@ -149,7 +146,10 @@ impl RecordCache {
                 }
                 // Requests of one process may take in their readings in another order than they made them.
                 None if goes_on && seen.since(changes).is_some() => return,
-                _ => inner.forget_all(),
+                _ => {
+                    inner.records.clear();
+                    inner.bytes = 0;
+                }
             }
         }
         (inner.seen, inner.seen_at) = (Some(Arc::new(changes.clone())), Some(*at));
@@ -157,7 +157,6 @@ impl RecordCache {
 
     /// The content of an activity, if its record is kept. It is right at the moment of the latest reading that
     /// was [observed](Self::observe).
-    #[must_use]
     pub fn get(&self, key: &ActivityKey) -> Option<Published> {
         let mut inner = self.inner.lock();
         let kept = inner.records.get(&ActivityFingerprint::of(key)).filter(|kept| kept.key == *key);
@@ -189,11 +188,6 @@ impl RecordCacheInner {
         if let Some(gone) = self.records.pop(&fingerprint) {
             self.bytes -= gone.bytes();
         }
-    }
-
-    fn forget_all(&mut self) {
-        self.records.clear();
-        self.bytes = 0;
     }
 }
 

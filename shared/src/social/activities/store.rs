@@ -136,7 +136,7 @@ impl Activities {
     /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one
     /// that changes nothing: the delivery that merged it may have died before it told them.
     ///
-    /// Of what is published, [lists by kind](super::kinds) are kept. What changes its kind leaves a list only once readers can
+    /// Of what is published, lists by kind are kept. What changes its kind leaves a list only once readers can
     /// know, and a hold later.
     ///
     /// # Errors

@@ -16,7 +16,6 @@ pub struct BattleOpened {
     pub actor_id: ActorId,
     /// How much damage the boss withstands: 1 to [`MAX_HP`].
     pub hp: u64,
-    /// When it was opened.
     pub at: Timestamp,
     /// What the product keeps there.
     pub payload: Payload,

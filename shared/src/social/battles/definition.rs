@@ -77,7 +77,6 @@ impl Hit {
         })
     }
 
-    #[must_use]
     pub fn write(&self) -> Item {
         let mut item = Item::from([
             ("damage".to_owned(), number(self.damage)),

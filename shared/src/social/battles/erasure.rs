@@ -32,7 +32,6 @@ pub fn forget_in_log(block: &mut Row<'_>, viewer: &ViewerId) -> Result<bool, Dyn
 }
 
 /// Removes the name of a viewer from a change that waits for a battle.
-#[must_use]
 pub fn without_name(mut change: Change, viewer: &ViewerId) -> Change {
     if let Some(BattleRow::Hit(..)) = BattleRow::of(&change.key) {
         for image in [&mut change.before, &mut change.after].into_iter().flatten() {

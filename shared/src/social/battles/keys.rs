@@ -96,25 +96,21 @@ keys! {
 }
 
 /// The sort key of an item about the hits from the nth on, counted from 0.
-#[must_use]
 pub fn landed(first: u64) -> String {
     format!("{first:020}")
 }
 
 /// The sort key of a block of the log that begins with the nth hit.
-#[must_use]
 pub fn log(first: u64) -> String {
     format!("{LOG}{first:020}")
 }
 
 impl BattleRow {
     /// Parses a key of the facts.
-    #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         of_fact(&key.pk, &key.sk)
     }
 
-    #[must_use]
     pub fn battle(&self) -> &BattleId {
         match self {
             Self::Opened(battle) | Self::Hit(battle, _) => battle,
@@ -123,19 +119,16 @@ impl BattleRow {
 }
 
 /// True for the sort key of a block of the log.
-#[must_use]
 pub fn is_log(sort_key: &str) -> bool {
     sort_key.starts_with(LOG)
 }
 
 /// The number of the first hit of the block of the log with this sort key.
-#[must_use]
 pub fn first_of_log(sort_key: &str) -> Option<u64> {
     sort_key.strip_prefix(LOG)?.parse().ok()
 }
 
 /// The battle whose own partition of the views has this key.
-#[must_use]
 pub fn of_view(key: &Key) -> Option<BattleId> {
     match BattleView::of(key)? {
         BattleView::Itself(battle) => Some(battle),
@@ -155,7 +148,6 @@ pub enum BattleView {
 
 impl BattleView {
     /// Parses a key of the views.
-    #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         if let Some(of) = key.pk.strip_prefix(HITS) {
             let (battle, hit) = of.split_once('#')?;

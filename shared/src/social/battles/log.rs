@@ -24,7 +24,6 @@ impl From<&Hit> for Landed {
 }
 
 /// As they are stored.
-#[must_use]
 pub fn pack(hits: &[Landed]) -> Vec<u8> {
     let mut packer = Packer::default();
     for Landed { hit_id, viewer_id, damage } in hits {
@@ -54,7 +53,6 @@ fn weight(Landed { hit_id, viewer_id, .. }: &Landed) -> usize {
 }
 
 /// What [`pack`] has written.
-#[must_use]
 pub fn unpack(bytes: &[u8]) -> Option<Vec<Landed>> {
     let (mut unpacker, mut hits) = (Unpacker::new(bytes), Vec::new());
     while !unpacker.is_empty() {

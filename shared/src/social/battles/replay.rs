@@ -58,8 +58,7 @@ pub struct Replay {
 
 impl Replay {
     /// Replays the blocks of the log, each with the number of its first hit, and then checks all hits on record. `stored` is the view, for hits whose records have expired.
-    #[must_use]
-    pub fn of(
+    pub fn run(
         definition: BattleDefinition,
         blocks: &[(u64, Vec<Landed>)],
         on_record: &HashMap<HitId, Hit>,
@@ -122,7 +121,6 @@ impl Replay {
         self.last = Some(Hit { hit_id, viewer_id, damage, at });
     }
 
-    #[must_use]
     pub fn status(&self) -> BattleStatus {
         let BattleDefinition { actor_id, hp, .. } = &self.definition;
         let (hp_left, hits, last_hit) = (self.hp_left, self.hits, self.last.clone());
@@ -130,44 +128,37 @@ impl Replay {
     }
 
     /// The contradictions, with the hits that they are about.
-    #[must_use]
     pub fn contradictions(&self) -> &[(HitId, Contradiction)] {
         &self.contradictions
     }
 
     /// The totals of a viewer.
-    #[must_use]
     pub fn viewer_hits(&self, viewer: &ViewerId) -> ViewerHits {
         let last = self.by_viewer.get(viewer).and_then(BTreeMap::last_key_value);
         last.map_or_else(ViewerHits::default, |(_, total)| *total)
     }
 
     /// True if there are no contradictions.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         self.contradictions.is_empty()
     }
 
     /// True if the only contradictions are hits on record that are not in the log.
-    #[must_use]
     pub fn only_lacks_hits(&self) -> bool {
         self.contradictions.iter().all(|(_, what)| *what == Contradiction::NeverLanded)
     }
 
     /// The viewers whose hits have landed, with their totals.
-    #[must_use]
     pub fn by_viewer(&self) -> &BTreeMap<ViewerId, Totals> {
         &self.by_viewer
     }
 
     /// The number of each hit that has landed.
-    #[must_use]
     pub fn numbers(&self) -> &BTreeMap<HitId, u64> {
         &self.numbers
     }
 
     /// The items with the totals of a viewer.
-    #[must_use]
     pub fn items(&self, battle: &BattleId, viewer: &ViewerId) -> Vec<DerivedItem> {
         let totals = self.by_viewer.get(viewer).into_iter().flatten();
         totals.map(|(first, total)| total.total(battle, viewer, *first)).collect()
@@ -200,7 +191,7 @@ mod tests {
         let blocks =
             blocks.iter().map(|(first, hits)| (*first, hits.iter().map(Landed::from).collect()));
         let on_record = on_record.iter().map(|hit| (hit.hit_id.clone(), hit.clone())).collect();
-        Replay::of(definition, &blocks.collect::<Vec<_>>(), &on_record, &BattleState::default())
+        Replay::run(definition, &blocks.collect::<Vec<_>>(), &on_record, &BattleState::default())
     }
 
     fn contradictions(replay: &Replay) -> Vec<(&str, Contradiction)> {

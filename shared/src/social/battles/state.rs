@@ -67,7 +67,6 @@ struct Boss {
 
 impl BattleState {
     /// What readers are shown, once it is open: the state after the last write whose items are complete.
-    #[must_use]
     pub fn shown(&self) -> Option<Shown> {
         let boss = self.boss.as_ref()?;
         let before = self.before.as_ref().filter(|_| !self.pending.is_empty());
@@ -79,7 +78,6 @@ impl BattleState {
     }
 
     /// The latest hit that landed. Once no hit points are left it stays the last.
-    #[must_use]
     pub fn last_hit(&self) -> Option<&Hit> {
         self.last_hit.as_ref()
     }
@@ -94,13 +92,11 @@ impl BattleState {
     }
 
     /// True if all derived items are written.
-    #[must_use]
     pub fn is_all_written(&self) -> bool {
         self.pending.is_empty()
     }
 
     /// Its state, once it is open.
-    #[must_use]
     pub fn status(&self) -> Option<BattleStatus> {
         let Boss { actor_id, hp, hp_left } = self.boss.clone()?;
         let (hits, last_hit) = (self.hits, self.last_hit.clone());

@@ -38,7 +38,6 @@ pub struct Battles {
 
 impl Battles {
     /// Those among these facts and views.
-    #[must_use]
     pub fn new(facts: &Facts, views: &Views) -> Self {
         Self { facts: facts.clone(), views: views.clone() }
     }
@@ -98,7 +97,7 @@ impl Battles {
     ) -> Result<ViewerHits, DynamoError> {
         let key = keys::viewer_hits(battle, viewer, &hits);
         let numbers = self.views.total_before(&key, &NUMBERS).await?;
-        Ok(ViewerHits::of(&numbers))
+        Ok(ViewerHits::from_numbers(&numbers))
     }
 
     /// A hit, and its outcome: two parallel reads, and then one.

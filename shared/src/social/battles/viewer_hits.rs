@@ -31,7 +31,7 @@ const NUMBER: &str = "number";
 
 impl ViewerHits {
     /// From numbers in the order of [`NUMBERS`].
-    pub(super) fn of(numbers: &[i64]) -> Self {
+    pub(super) fn from_numbers(numbers: &[i64]) -> Self {
         let number = |index| numbers.get(index).map_or(0, |number: &i64| number.unsigned_abs());
         Self { hits: number(0), damage: number(1) }
     }
@@ -73,8 +73,6 @@ pub fn read_number(row: &Row<'_>) -> Result<u64, DynamoError> {
     row.count(NUMBER)
 }
 
-/// The item with the number of a hit.
-#[must_use]
 pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> DerivedItem {
     DerivedItem {
         key: keys::numbered(battle, hit),

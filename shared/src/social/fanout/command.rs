@@ -16,7 +16,6 @@ pub struct FanOutSegment {
 
 impl FanOutSegment {
     /// The activity record that this command is about, and the activity's sort key in every timeline.
-    #[must_use]
     pub fn target(&self) -> (ActivityKey, SortKey) {
         let (activity_id, published_at) = (self.activity_id.clone(), self.published_at);
         let sort_key = SortKey { published_at, activity_id: activity_id.clone() };

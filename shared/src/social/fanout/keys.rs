@@ -85,20 +85,17 @@ keys! {
 }
 
 /// The prefix of the sort keys of everything about one actor in such a partition.
-#[must_use]
 pub fn of_actor(actor: &ActorId) -> String {
     format!("actor#{actor}#")
 }
 
 /// The key of the plan of a fan-out. The sort keys of its segments begin with the plan's.
-#[must_use]
 pub fn plan(key: &ActivityKey, kind: FanOutKind) -> LedgerKey {
     let sk = format!("{}{}", of_actor(&key.actor_id), kind.name());
     LedgerKey { pk: fan_outs(&key.activity_id), sk }
 }
 
 /// The key of the progress of a segment, or of its recheck.
-#[must_use]
 pub fn segment(
     key: &ActivityKey,
     kind: FanOutKind,

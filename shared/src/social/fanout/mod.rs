@@ -93,7 +93,6 @@ pub struct FanOuts {
 }
 
 impl FanOuts {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

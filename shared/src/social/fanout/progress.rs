@@ -54,19 +54,16 @@ pub struct FanOut {
 }
 
 impl FanOut {
-    #[must_use]
     pub fn written(&self) -> u64 {
         self.begun.iter().map(|(_, progress)| progress.written).sum()
     }
 
-    #[must_use]
     pub fn segments_left(&self) -> usize {
         let done = self.begun.iter().filter(|(_, progress)| progress.done).count();
         self.segments.saturating_sub(done)
     }
 }
 
-/// An item that expires.
 fn expiring<const N: usize>(attributes: [(&str, AttributeValue); N], now: Timestamp) -> Item {
     let mut item: Item =
         attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();

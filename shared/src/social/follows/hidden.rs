@@ -38,13 +38,13 @@
 //! read edges as well. An unfollow is then hidden by its edge. A follow without room even then puts its mark
 //! [into the edge](super::EdgeState): the put that lets entries in also hides them.
 //!
-//! The item also says until when its viewer counts as reading ([`parking`](super::parking)), which marks have nothing to do with. It is
+//! The item also says until when its viewer counts as reading ([`idle_viewers`](super::idle_viewers)), which marks have nothing to do with. It is
 //! written as a whole, including those and unknown attributes, so no expression grows with the number of marks.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use super::{EdgeState, FollowChange, Presence};
+use super::{EdgeState, FollowChange, IdleState};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::{Item, Row, number, text};
 use crate::platform::ledger::FORGET_AT;
@@ -79,7 +79,7 @@ pub struct HiddenActors {
     edges_until: Option<i64>,
     /// How often an actor was shown again.
     shows: i64,
-    presence: Presence,
+    idle_state: IdleState,
     /// A text that differs after each change; `None` before the first.
     pub(super) at: Option<String>,
 }
@@ -107,25 +107,22 @@ impl HiddenActors {
             joining,
             edges_until: until.transpose()?,
             shows: if row.item.contains_key(SHOWS) { row.number(SHOWS)? } else { 0 },
-            presence: Presence::read(row)?,
+            idle_state: IdleState::read(row)?,
             at: row.optional_text("at")?.map(ToOwned::to_owned),
         })
     }
 
     /// Until when the viewer counts as reading.
-    #[must_use]
-    pub fn presence(&self) -> &Presence {
-        &self.presence
+    pub fn idle_state(&self) -> &IdleState {
+        &self.idle_state
     }
 
     /// True if entries of the actor are not to be shown.
-    #[must_use]
     pub fn hides(&self, actor: &ActorId) -> bool {
         self.left.contains_key(actor) || self.joining.contains_key(actor)
     }
 
     /// True if edges have to be read as well.
-    #[must_use]
     pub fn asks_edges(&self, now: Timestamp) -> bool {
         self.edges_until.is_some_and(|until| now.unix_millis() / 1000 < until)
     }
@@ -134,7 +131,6 @@ impl HiddenActors {
     ///
     /// An actor who was hidden and no longer is was shown once. Further shows are of actors who were hidden and shown in between. The
     /// item does not tell changes of edges.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<HiddenChange> {
         if self.at == earlier.at {
             return Some(HiddenChange::default());
@@ -237,8 +233,8 @@ impl HiddenActors {
         };
         let edges_until = self.edges_until.filter(|until| *until > now);
         let (left, joining) = (young(&self.left), young(&self.joining));
-        let presence = self.presence.clone();
-        Self { left, joining, edges_until, shows: self.shows, presence, at: None }
+        let idle_state = self.idle_state.clone();
+        Self { left, joining, edges_until, shows: self.shows, idle_state, at: None }
     }
 
     /// Replaces marks of unfollows by reading edges.
@@ -283,7 +279,6 @@ pub struct HiddenChange {
 
 impl HiddenChange {
     /// True if it is about this actor.
-    #[must_use]
     pub fn is_about(&self, actor: &ActorId) -> bool {
         [&self.joining, &self.left, &self.shown].iter().any(|actors| actors.contains(actor))
     }
@@ -315,7 +310,6 @@ impl HiddenMark {
 }
 
 /// The names of the attributes that hide an actor.
-#[must_use]
 pub fn marks_of(actor: &ActorId) -> [String; 2] {
     [LEFT, JOINING].map(|mark| format!("{mark}{actor}"))
 }

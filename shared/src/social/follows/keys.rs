@@ -57,8 +57,6 @@ keys! {
 }
 
 /// The key of an edge.
-
-#[must_use]
 pub fn edge(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
     LedgerKey { pk: followers(followee), sk: edge_sort_key(follower) }
 }
@@ -72,7 +70,6 @@ pub(super) fn edge_sort_key(follower: &ViewerId) -> String {
 }
 
 /// The follower in the sort key of an edge.
-#[must_use]
 pub fn follower_of(edge_sk: &str) -> Option<ViewerId> {
     let (hash, id) = edge_sk.split_once('#')?;
     let follower = ViewerId::new(id).ok()?;
@@ -80,7 +77,6 @@ pub fn follower_of(edge_sk: &str) -> Option<ViewerId> {
 }
 
 /// Follower and followee of the edge with this key.
-#[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<(ViewerId, ActorId)> {
     Some((follower_of(sk)?, ActorId::new(pk.strip_prefix("followers#")?).ok()?))
 }
@@ -102,7 +98,6 @@ impl FollowerRange {
     pub const ALL: Self = Self { first: 0, last: u16::MAX };
 
     /// Cuts all followers into N ranges (at least one, at most 65,536) of much the same size.
-    #[must_use]
     pub fn split(parts: usize) -> Vec<Self> {
         let parts = u32::try_from(parts).unwrap_or(u32::MAX).clamp(1, 0x1_0000);
         let start = |n: u32| u64::from(n) * 0x1_0000 / u64::from(parts);
@@ -120,7 +115,6 @@ impl FollowerRange {
     }
 
     /// The share of it up to and including a sort key, from 0 to 1.
-    #[must_use]
     pub fn share_up_to(self, sort_key: &str) -> f64 {
         let hash =
             sort_key.split_once('#').and_then(|(hash, _)| u16::from_str_radix(hash, 16).ok());
@@ -129,7 +123,6 @@ impl FollowerRange {
     }
 
     /// The number of hashes in it, of 65,536.
-    #[must_use]
     pub fn width(self) -> u32 {
         u32::from(self.last) - u32::from(self.first) + 1
     }

@@ -209,7 +209,6 @@ impl EdgeState {
     }
 
     /// True if the viewer is shown the actor.
-    #[must_use]
     pub fn shows(self) -> bool {
         self.state.on && !self.is_joining
     }

@@ -36,7 +36,6 @@ impl LikeCount {
     }
 
     /// The likes that there are.
-    #[must_use]
     pub fn count(&self) -> u64 {
         u64::try_from(self.count).unwrap_or(0)
     }
@@ -58,14 +57,13 @@ impl LikeCount {
 }
 
 impl LikeCounts {
-    #[must_use]
     pub fn new(views: &Views) -> Self {
         Self { views: views.clone() }
     }
 
     /// The counts of these activities, which must differ, at most
     /// [`BATCH_GET`](crate::platform::dynamo::BATCH_GET). Leaves out activities that nobody ever liked.
-    pub async fn of(
+    pub async fn read(
         &self,
         activities: &[ActivityId],
     ) -> Result<HashMap<ActivityId, LikeCount>, DynamoError> {
@@ -85,7 +83,7 @@ impl LikeCounts {
         for _ in 0..ATTEMPTS {
             let mut in_doubt = HashMap::new();
             for (activity, count) in &counts {
-                let (row, counted) = (rows.get(activity), count.recent.of(viewer));
+                let (row, counted) = (rows.get(activity), count.recent.own(viewer));
                 let is_in_doubt = row.is_some_and(|row| is_in_doubt(row.recorded_at, now));
                 if counted == Own::Noted && is_in_doubt {
                     let key = count.recent.note_of(&keys::count(activity), viewer);
@@ -109,7 +107,7 @@ impl LikeCounts {
             if older.is_empty() {
                 break;
             }
-            counts = self.of(&older).await?;
+            counts = self.read(&older).await?;
         }
         Ok(summaries)
     }

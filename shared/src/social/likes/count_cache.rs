@@ -57,7 +57,6 @@ impl Default for LikeCountCache {
 
 impl LikeCountCache {
     /// A cache whose counts are shown for this long; zero disables it.
-    #[must_use]
     pub fn keeping_for(kept_for: Duration) -> Self {
         Self { kept_for, counts: Mutex::new(LruCache::unbounded()) }
     }

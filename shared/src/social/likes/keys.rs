@@ -46,7 +46,6 @@ keys! {
 }
 
 /// The activity whose count has this key.
-#[must_use]
 pub fn counted(key: &Key) -> Option<ActivityId> {
     let activity = key.pk.strip_prefix("activity#").filter(|_| key.sk == "likes")?;
     ActivityId::new(activity).ok()

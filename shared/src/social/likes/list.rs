@@ -55,7 +55,6 @@ pub struct Entries {
 }
 
 impl LikeList {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

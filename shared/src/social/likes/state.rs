@@ -7,7 +7,6 @@ use crate::platform::dynamo::item::Row;
 use crate::platform::register::{Register, RegisterAttributes};
 use crate::platform::values::Timestamp;
 
-/// The attributes of the state of a like.
 pub(super) const LIKE: RegisterAttributes = RegisterAttributes { on: "liked", at: "changed_at" };
 
 /// The attribute with the instant at which the command that won was recorded.
@@ -43,7 +42,6 @@ impl RecordedLike {
     }
 
     /// True if an entry of the list at this instant is in force, or was until the like moved.
-    #[must_use]
     pub fn lists(&self, entry: Timestamp) -> bool {
         let until = self.state.changed_at;
         self.liked_since.is_some_and(|since| (since..=until).contains(&entry))

@@ -31,7 +31,6 @@ pub struct Like {
 }
 
 impl Likes {
-    #[must_use]
     pub fn new(facts: &Facts) -> Self {
         Self { facts: facts.clone() }
     }

@@ -48,7 +48,6 @@ pub struct LikeGroup {
 }
 
 impl LikeGroup {
-    #[must_use]
     pub fn one(liker: Liker) -> Self {
         Self { count: 1, erased: 0, first_at: liker.at, last_at: liker.at, latest: vec![liker] }
     }
@@ -64,7 +63,6 @@ impl LikeGroup {
     }
 
     /// The number of places: viewers, and those who were erased.
-    #[must_use]
     pub fn places(&self) -> u64 {
         self.count + self.erased
     }
@@ -136,7 +134,6 @@ impl LikeGroup {
     }
 
     /// As it is stored.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut packer = Packer::default();
         self.pack(&mut packer);
@@ -144,7 +141,6 @@ impl LikeGroup {
     }
 
     /// Reads what was stored; `None` if it is malformed.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut unpacker = Unpacker::new(bytes);
         Self::unpack(&mut unpacker).filter(|_| unpacker.is_empty())
@@ -201,25 +197,20 @@ pub struct Unread(Vec<LikeGroup>);
 
 impl Unread {
     /// The number of viewers.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().map(|group| group.count).sum()
     }
 
-    /// The number of places.
-    #[must_use]
     pub fn places(&self) -> u64 {
         self.0.iter().map(LikeGroup::places).sum()
     }
 
     /// The number of places of erased viewers.
-    #[must_use]
     pub fn erased(&self) -> u64 {
         self.0.iter().map(|group| group.erased).sum()
     }
 
     /// All of them as one group; `None` if there are none.
-    #[must_use]
     pub fn all(&self) -> Option<LikeGroup> {
         self.0.iter().cloned().reduce(|mut all, group| {
             all.join(group);
@@ -320,7 +311,6 @@ impl Unread {
     }
 
     /// As it is stored.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut packer = Packer::default();
         self.0.iter().for_each(|group| group.pack(&mut packer));
@@ -328,7 +318,6 @@ impl Unread {
     }
 
     /// Reads what was stored; `None` if it is malformed.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (mut unpacker, mut groups) = (Unpacker::new(bytes), Vec::new());
         while !unpacker.is_empty() {

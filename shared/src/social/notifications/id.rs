@@ -17,7 +17,6 @@ pub struct NotificationId {
 
 impl NotificationId {
     /// Parses an id; `None` if it is malformed.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (behind, activity) = text.strip_prefix(KIND)?.strip_prefix(':')?.split_once(':')?;
         let id =

@@ -22,7 +22,6 @@ pub struct LikesListing {
     pub last_at: Timestamp,
 }
 
-/// A notification that is unread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadNotification {
     pub position: NotificationKey,
@@ -31,7 +30,6 @@ pub struct UnreadNotification {
 
 impl UnreadNotification {
     /// Its item, if it is not listed in the inbox.
-    #[must_use]
     pub fn write(&self, viewer: &ViewerId) -> Item {
         let mut item = self.position.key(viewer).into_item();
         item.insert("count".to_owned(), number(self.count));
@@ -59,13 +57,11 @@ pub struct Inbox {
 
 impl Inbox {
     /// How many likes are unread.
-    #[must_use]
     pub fn unread(&self) -> u64 {
         self.unread
     }
 
     /// An inbox with these listings, the latest at the end.
-    #[must_use]
     pub fn recounted(listings: &[(ActivityId, LikesListing)]) -> Self {
         let mut inbox = Self::default();
         listings
@@ -85,7 +81,6 @@ impl Inbox {
     }
 
     /// Notifications that were moved to items since the inbox was read, and items to delete.
-    #[must_use]
     pub fn spills(&self) -> &BTreeMap<NotificationKey, Option<UnreadNotification>> {
         &self.spills
     }

@@ -65,13 +65,11 @@ keys! {
 }
 
 /// True for the key of such a note.
-#[must_use]
 pub fn is_all_mark(key: &Key) -> bool {
     key.pk.starts_with("read#") && key.sk.starts_with("all#")
 }
 
 /// True for the key of an inbox, among the views.
-#[must_use]
 pub fn is_inbox(key: &Key) -> bool {
     matches!(of_view(key), Some((_, None)))
 }
@@ -87,12 +85,10 @@ pub struct NotificationKey {
 }
 
 impl NotificationKey {
-    #[must_use]
     pub fn key(&self, viewer: &ViewerId) -> Key {
         Key { pk: of_viewer(viewer), sk: self.to_text() }
     }
 
-    #[must_use]
     pub fn to_text(&self) -> String {
         let Self { last_at, activity_id, behind } = self;
         match behind {
@@ -112,7 +108,6 @@ impl NotificationKey {
     }
 
     /// Parses a sort key; `None` if it is another one.
-    #[must_use]
     pub fn of_text(text: &str) -> Option<Self> {
         let mut parts = text.split('#');
         let last_at = Timestamp::parse(parts.next()?).ok()?;
@@ -124,7 +119,6 @@ impl NotificationKey {
 }
 
 /// Viewer and position of the notification with this key, among the views; without position for an inbox.
-#[must_use]
 pub fn of_view(key: &Key) -> Option<(ViewerId, Option<NotificationKey>)> {
     let viewer = ViewerId::new(key.pk.strip_prefix(NOTIFICATIONS)?).ok()?;
     match key.sk.as_str() {

@@ -56,7 +56,6 @@ impl ActivityLikes {
     /// far the actor has read. Facts do not have the order in which likes were counted, so it is
     /// the order of their instants. They do not have the places of erased likes and the last read
     /// notification either, so these stay as stored.
-    #[must_use]
     pub fn recounted(
         count: u64,
         likers: Vec<Liker>,
@@ -92,7 +91,6 @@ impl ActivityLikes {
     }
 
     /// The numbers that a recount has to reproduce.
-    #[must_use]
     pub fn numbers(&self) -> Numbers {
         let (read, unread) = match self.notifies() {
             true => (self.read - self.read_erased(), self.unread.count()),
@@ -102,26 +100,22 @@ impl ActivityLikes {
     }
 
     /// Who published it, once that is known.
-    #[must_use]
     pub fn actor(&self) -> Option<&ActorId> {
         self.actor.as_ref()
     }
 
     /// True if nobody ever liked it, so that no view is needed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         let has_numbers = self.counted.count != 0 || self.read > 0 || self.unread.places() > 0;
         !has_numbers && self.counted.recent.is_untouched()
     }
 
     /// True if it was deleted.
-    #[must_use]
     pub fn is_deleted(&self) -> bool {
         self.deleted
     }
 
     /// The number of places before the unread likes.
-    #[must_use]
     pub fn read_through(&self) -> u64 {
         self.read
     }
@@ -132,32 +126,27 @@ impl ActivityLikes {
     }
 
     /// The unread likes, if the actor is notified of any.
-    #[must_use]
     pub fn unread(&self) -> Option<LikeGroup> {
         let unread = self.notifies().then(|| self.unread.all()).flatten();
         unread.filter(|group| group.count > 0)
     }
 
     /// Its listing in its actor's inbox.
-    #[must_use]
     pub fn listing(&self) -> Option<LikesListing> {
         self.unread().map(|all| LikesListing { count: all.count, last_at: all.last_at })
     }
 
     /// The notification that was read last, unless all of its viewers were erased.
-    #[must_use]
     pub fn last_read(&self) -> Option<&ReadNotification> {
         self.last_read.as_ref().filter(|last| last.group.count > 0)
     }
 
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
-    #[must_use]
     pub fn moves(&self) -> &BTreeMap<NotificationKey, Option<ReadNotification>> {
         &self.moves
     }
 
     /// True if this viewer is known to be the actor.
-    #[must_use]
     pub fn is_by(&self, viewer: &ViewerId) -> bool {
         self.actor.as_ref().is_some_and(|actor| actor.as_str() == viewer.as_str())
     }

@@ -14,7 +14,6 @@ pub struct Mark {
     pub through: u64,
     /// The number of likes before the marked notification.
     pub behind: u64,
-    /// When it was marked.
     pub read_at: Timestamp,
 }
 
@@ -47,7 +46,6 @@ pub struct Marks {
 }
 
 impl Marks {
-    #[must_use]
     pub fn new(facts: &Facts) -> Self {
         Self { facts: facts.clone() }
     }

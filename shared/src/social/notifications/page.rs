@@ -35,7 +35,6 @@ pub struct Notification {
 
 impl Notification {
     /// Its position among those of its viewer.
-    #[must_use]
     pub fn position(&self) -> NotificationKey {
         NotificationKey {
             last_at: self.group.last_at,
@@ -73,7 +72,6 @@ pub struct Carried {
     pub activities: Vec<ActivityId>,
 }
 
-/// A query for notifications.
 #[derive(Debug, Clone)]
 pub struct NotificationsQuery {
     /// The most notifications.
@@ -144,7 +142,7 @@ impl Notifications {
         for _ in attempts {
             let reading = self.reading(viewer, wanted, now).await?;
             if !reading.has_moved {
-                return Ok(NotificationPage::of(reading, wanted.limit));
+                return Ok(NotificationPage::new(reading, wanted.limit));
             }
         }
         let mut reading = self.reading(viewer, wanted, now).await?;
@@ -152,7 +150,7 @@ impl Notifications {
             let meanwhile = self.read_meanwhile(viewer, &reading, now).await?;
             reading.items.extend(meanwhile);
         }
-        Ok(NotificationPage::of(reading, wanted.limit))
+        Ok(NotificationPage::new(reading, wanted.limit))
     }
 
     /// Reads a page once. Likes that come in between are counted and at their position, and the view of an activity has the
@@ -263,7 +261,7 @@ impl Notifications {
         let is_whole = range.last.is_none() || items.len() > *limit;
         let unread = i128::from(inbox.state.unread());
         let reading = NotificationReading { inbox, range, items, unread, views, has_moved: false };
-        Ok(is_whole.then(|| NotificationPage::of(reading, *limit)))
+        Ok(is_whole.then(|| NotificationPage::new(reading, *limit)))
     }
 
     /// The inbox, the first items, and the last position examined if there may be more.
@@ -419,7 +417,7 @@ fn shown_of(
 
 impl NotificationPage {
     /// The first of what was read, and where to continue if there are more.
-    fn of(reading: NotificationReading, limit: usize) -> Self {
+    fn new(reading: NotificationReading, limit: usize) -> Self {
         let NotificationReading { inbox, mut items, unread, .. } = reading;
         items.sort_by_key(|item| std::cmp::Reverse(item.position()));
         // One that has moved between two queries is in both.

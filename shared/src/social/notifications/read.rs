@@ -22,14 +22,12 @@ pub struct ReadNotification {
 
 impl ReadNotification {
     /// Its position among those of its viewer.
-    #[must_use]
     pub fn position(&self, activity: &ActivityId) -> NotificationKey {
         let (last_at, activity_id) = (self.group.last_at, activity.clone());
         NotificationKey { last_at, activity_id, behind: Some(self.behind) }
     }
 
     /// Its item, with its expiry.
-    #[must_use]
     pub fn write(&self, position: &NotificationKey, viewer: &ViewerId, kept: Retention) -> Item {
         let mut item = position.key(viewer).into_item();
         item.insert("read_at".to_owned(), text(self.read_at.to_string()));
@@ -55,7 +53,6 @@ impl ReadNotification {
     }
 
     /// Its form in the view of its activity.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut packer = Packer::default();
         packer.number(self.behind);
@@ -65,7 +62,6 @@ impl ReadNotification {
     }
 
     /// Reads it from the view of its activity; `None` if it is malformed.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut unpacker = Unpacker::new(bytes);
         let (behind, read_at) = (unpacker.number()?, unpacker.instant()?);

@@ -18,7 +18,6 @@ pub struct Notifications {
 
 impl Notifications {
     /// Those among these facts and views.
-    #[must_use]
     pub fn new(facts: &Facts, views: &Views) -> Self {
         Self { facts: facts.clone(), views: views.clone() }
     }

@@ -48,8 +48,7 @@ pub enum Cast {
 
 impl Cast {
     /// A vote for a choice, or a withdrawal.
-    #[must_use]
-    pub fn of(choice: Option<Choice>) -> Self {
+    pub fn new(choice: Option<Choice>) -> Self {
         choice.map_or(Self::Withdrawn, Self::For)
     }
 
@@ -95,7 +94,6 @@ impl VoteHistory {
     }
 
     /// The vote that counts between two instants, the second excluded, among these choices.
-    #[must_use]
     pub fn vote(&self, opens_at: Timestamp, end: Timestamp, choices: &[Choice]) -> Option<&Choice> {
         match self.between(opens_at, end, choices).next_back()? {
             (_, Cast::For(choice)) => Some(choice),
@@ -104,7 +102,6 @@ impl VoteHistory {
     }
 
     /// True if there is this vote at an instant.
-    #[must_use]
     pub fn has(&self, at: Timestamp, cast: &Cast) -> bool {
         self.0.binary_search_by(|(of, one)| (of, one).cmp(&(&at, cast))).is_ok()
     }
@@ -132,7 +129,6 @@ pub(super) fn max_bytes(limits: &Limits) -> usize {
     limits.row_bytes / 100 * 72
 }
 
-/// The bytes of the votes of a row.
 pub(super) fn bytes(row: &Item) -> usize {
     row.get(VOTES).map_or(0, value_bytes)
 }

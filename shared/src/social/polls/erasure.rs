@@ -13,14 +13,12 @@ use crate::platform::values::{Timestamp, ViewerId};
 pub struct Votes(pub Vec<String>);
 
 impl Votes {
-    #[must_use]
-    pub fn of(row: &Item) -> Self {
+    pub fn read(row: &Item) -> Self {
         let elements = row.get(VOTES).and_then(|votes| votes.as_ss().ok());
         Self(elements.cloned().unwrap_or_default())
     }
 
     /// The instant of the latest vote.
-    #[must_use]
     pub fn last(&self) -> Option<Timestamp> {
         self.0.iter().filter_map(|it| Some(vote_encoding::read(it)?.0)).max()
     }
@@ -30,7 +28,6 @@ impl Votes {
 /// change has nothing else.
 ///
 /// The votes are removed from both images of each change, so the remaining changes add up to the votes since.
-#[must_use]
 pub fn without_votes(
     mut change: Change,
     viewer: &ViewerId,
@@ -45,7 +42,7 @@ pub fn without_votes(
     let is_later = |at: Timestamp| until.is_some_and(|until| at > until);
     let mut says_something = false;
     for image in [&mut change.before, &mut change.after].into_iter().flatten() {
-        let Votes(mut elements) = Votes::of(image);
+        let Votes(mut elements) = Votes::read(image);
         elements.retain(|it| vote_encoding::read(it).is_some_and(|(at, _)| is_later(at)));
         says_something |= !elements.is_empty();
         match elements.is_empty() {

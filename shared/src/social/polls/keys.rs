@@ -86,12 +86,10 @@ keys! {
 
 impl PollRow {
     /// Parses a key of the facts.
-    #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         of_fact(&key.pk, &key.sk)
     }
 
-    #[must_use]
     pub fn poll(&self) -> &PollId {
         match self {
             Self::Opened(poll) | Self::End(poll, _) | Self::Vote(_, poll) => poll,
@@ -100,7 +98,6 @@ impl PollRow {
 }
 
 /// The poll whose partition of the views has this key.
-#[must_use]
 pub fn of_view(key: &Key) -> Option<PollId> {
     PollId::new(key.pk.strip_prefix(POLLS)?).ok()
 }

@@ -46,7 +46,7 @@ impl Polls {
     /// [`DynamoError`]; it may have been recorded.
     pub async fn vote(&self, vote: &Vote, now: Timestamp) -> Result<RecordedVote, DynamoError> {
         let key = keys::vote(&vote.viewer_id, &vote.poll_id);
-        let new = NewVote { at: vote.at, cast: Cast::of(vote.choice.clone()), now };
+        let new = NewVote { at: vote.at, cast: Cast::new(vote.choice.clone()), now };
         let mut place = self.queues.join(key.clone(), new);
         let turn = place.turn(self.facts.table().deadline()).await;
         let _turn = turn.map_err(|_| DynamoError::Throttled)?;
@@ -81,7 +81,7 @@ impl Polls {
         // Elements are in the order of time.
         while let Some(earliest) = fitting.first().and_then(|first| left.get(first)) {
             attempts.next().ok_or(DynamoError::Contended)?;
-            let add = Addition::of(&fitting);
+            let add = Addition::new(&fitting);
             let add = add.update([earliest.at, now], most);
             let row = match table.change(key.clone().into_item(), add).await? {
                 Changed::Done(_) => {
@@ -133,7 +133,7 @@ struct Addition<'a> {
 }
 
 impl<'a> Addition<'a> {
-    fn of(elements: &'a [String]) -> Self {
+    fn new(elements: &'a [String]) -> Self {
         let names: Vec<_> = (0..elements.len()).map(|index| format!(":e{index}")).collect();
         let absent = names.iter().map(|name| format!(" AND NOT contains(#votes, {name})"));
         let condition = "(attribute_not_exists(pk) OR #bytes <= :room) AND (attribute_not_exists(#erased) OR #erased < :earliest)";

@@ -74,7 +74,6 @@ pub struct Recount {
 
 impl Recount {
     /// Begins with the definition of the poll and its ends.
-    #[must_use]
     pub fn new(
         rules: PollRules,
         ends: impl IntoIterator<Item = (ActorId, Timestamp)>,
@@ -102,13 +101,11 @@ impl Recount {
         }
     }
 
-    #[must_use]
     pub fn sums(&self) -> Sums {
         self.rules.sums(self.end, self.sums.clone())
     }
 
     /// The digest of all events.
-    #[must_use]
     pub fn digest(&self) -> EventDigest {
         self.digest
     }

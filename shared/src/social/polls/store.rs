@@ -33,7 +33,6 @@ pub struct Polls {
 
 impl Polls {
     /// Those among these facts and views.
-    #[must_use]
     pub fn new(facts: &Facts, views: &Views) -> Self {
         Self { facts: facts.clone(), views: views.clone(), queues: VoteQueues::default() }
     }
@@ -95,7 +94,7 @@ impl Polls {
             let recorded_at = row.map(|row| row.optional(RECORDED_AT, "an instant")).transpose()?;
             let is_in_doubt = is_in_doubt(recorded_at.flatten(), now);
             for _ in 0..ATTEMPTS {
-                counted = view.state.recent().of(viewer);
+                counted = view.state.recent().own(viewer);
                 if counted != Own::Noted || !is_in_doubt {
                     break;
                 }

@@ -91,13 +91,11 @@ impl PollFact {
 
 impl PollTally {
     /// The first instant at which votes no longer count, once the poll is open.
-    #[must_use]
     pub fn end(&self) -> Option<Timestamp> {
         self.end
     }
 
     /// The sums by choice. `choices` is the number of choices.
-    #[must_use]
     pub fn votes(&self, choices: usize) -> Vec<u64> {
         let sums = self.sums.iter().map(|sum| u64::try_from(*sum).unwrap_or(0));
         sums.chain(std::iter::repeat(0)).take(choices).collect()
@@ -142,7 +140,6 @@ impl PollTally {
     }
 
     /// The number of the first block of events.
-    #[must_use]
     pub fn first_block(&self) -> u64 {
         self.first
     }
@@ -153,13 +150,11 @@ impl PollTally {
     }
 
     /// Its sums, once the poll is open.
-    #[must_use]
     pub fn sums(&self) -> Option<Sums> {
         Some(self.rules.as_ref()?.sums(self.end?, self.sums.clone()))
     }
 
     /// The digest of the events that are in no block.
-    #[must_use]
     pub fn digest(&self) -> EventDigest {
         let mut digest = EventDigest::default();
         self.latest.iter().for_each(|event| digest.add(*event));
@@ -167,20 +162,17 @@ impl PollTally {
     }
 
     /// The sort keys of the first block of events and the last one.
-    #[must_use]
     pub fn blocks_of_events(&self) -> Option<(String, String)> {
         let last = self.blocks.checked_sub(1).filter(|_| self.first < self.blocks)?;
         Some((sort_key(self.first), sort_key(last)))
     }
 
     /// True if it has unfinished work that no projector continues once all is folded.
-    #[must_use]
     pub fn is_stuck(&self) -> bool {
         self.rules.is_some() && (self.closing.is_some() || !self.waiting.is_empty())
     }
 
     /// True if the block with this sort key is not used, and never will be.
-    #[must_use]
     pub fn is_past(&self, block: &str) -> bool {
         match block.starts_with(EVENTS) {
             true => *block < *sort_key(self.first),
@@ -429,7 +421,6 @@ pub(super) fn block(view: &Key, number: u64, events: &[VoteEvent]) -> Item {
     block
 }
 
-/// The events in a block.
 pub(super) fn events_of(block: &Row<'_>) -> Result<Vec<VoteEvent>, DynamoError> {
     Ok(block.packed(EVENTS_OF, "events", sum_changes::unpack)?.unwrap_or_default())
 }

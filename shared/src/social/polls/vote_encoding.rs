@@ -45,7 +45,7 @@ mod tests {
         let choice = proptest::option::of("[A-Za-z0-9._:@|+-]{0,63}[A-Za-z0-9_:@|+-]");
         (millis, choice).prop_map(|(millis, choice)| {
             let choice = choice.map(|text| Choice::new(text).expect("a choice"));
-            (Timestamp::from_unix_millis(millis), Cast::of(choice))
+            (Timestamp::from_unix_millis(millis), Cast::new(choice))
         })
     }
 

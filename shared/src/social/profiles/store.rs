@@ -27,7 +27,6 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

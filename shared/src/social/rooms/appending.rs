@@ -76,7 +76,7 @@ impl Rooms {
             }
             backoff.wait(deadline).await.map_err(|_| DynamoError::Throttled)?;
         };
-        let places = (0..).map(|index| ArrivalPosition::of(number, index));
+        let places = (0..).map(|index| ArrivalPosition::new(number, index));
         let each = arrivals.iter().zip(places);
         try_join_all(each.map(|(it, position)| self.put_rows(it, position))).await?;
         *whole = Some(number);

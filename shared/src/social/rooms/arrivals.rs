@@ -51,18 +51,15 @@ impl ArrivalPosition {
     pub const NOTHING: Self = Self(MOST as u64 - 1);
 
     /// The position of a message, by its row and its index there.
-    #[must_use]
-    pub fn of(row: u64, index: usize) -> Self {
+    pub fn new(row: u64, index: usize) -> Self {
         Self((row << INDEX_BITS) | (index as u64 % MOST as u64))
     }
 
     /// The last position of a row.
-    #[must_use]
     pub fn end_of(row: u64) -> Self {
-        Self::of(row, MOST - 1)
+        Self::new(row, MOST - 1)
     }
 
-    #[must_use]
     pub fn row(self) -> u64 {
         self.0 >> INDEX_BITS
     }
@@ -95,13 +92,12 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    pub(super) fn of(post: &MessagePosted, shards: Shards) -> Self {
+    pub(super) fn new(post: &MessagePosted, shards: Shards) -> Self {
         let MessagePosted { key, at, payload, .. } = post.clone();
         Self { key, at, payload, shards }
     }
 
     /// The keys of its rows: in its room, and under its author.
-    #[must_use]
     pub fn rows(&self) -> [LedgerKey; 2] {
         keys::rows(&self.key, self.at, self.shards)
     }
@@ -143,7 +139,6 @@ pub struct ArrivalRow {
 
 impl ArrivalRow {
     /// Its size in bytes, or a little more.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let payloads = self.arrivals().map(|(_, it)| it.payload.as_json().len() + ENTRY_BYTES);
         ENTRY_BYTES + payloads.sum::<usize>()
@@ -153,7 +148,7 @@ impl ArrivalRow {
     pub fn arrivals(&self) -> impl Iterator<Item = (ArrivalPosition, &Arrival)> {
         let entries = self.entries.iter().enumerate();
         entries
-            .filter_map(|(n, entry)| Some((ArrivalPosition::of(self.number, n), entry.as_ref()?)))
+            .filter_map(|(n, entry)| Some((ArrivalPosition::new(self.number, n), entry.as_ref()?)))
     }
 
     /// Its messages, of one author if one is given.
@@ -166,7 +161,6 @@ impl ArrivalRow {
     }
 
     /// The number of items that tell what became of its messages, or of those of one author: one or two read units each.
-    #[must_use]
     pub fn looked_at(&self, author: Option<&ViewerId>) -> usize {
         self.arrivals_of(author).count() * lists(author)
     }
@@ -339,10 +333,10 @@ mod tests {
     /// Part of stored items and of cursors.
     #[test]
     fn places_are_in_the_order_of_rows_and_in_them() {
-        assert_eq!(ArrivalPosition::of(3, 5), ArrivalPosition(197));
+        assert_eq!(ArrivalPosition::new(3, 5), ArrivalPosition(197));
         assert_eq!((ArrivalPosition(197).row(), ArrivalPosition(197).index()), (3, 5));
-        assert!(ArrivalPosition::NOTHING < ArrivalPosition::of(1, 0));
-        assert_eq!(ArrivalPosition(ArrivalPosition::NOTHING.0 + 1), ArrivalPosition::of(1, 0));
-        assert_eq!(ArrivalPosition(ArrivalPosition::end_of(7).0 + 1), ArrivalPosition::of(8, 0));
+        assert!(ArrivalPosition::NOTHING < ArrivalPosition::new(1, 0));
+        assert_eq!(ArrivalPosition(ArrivalPosition::NOTHING.0 + 1), ArrivalPosition::new(1, 0));
+        assert_eq!(ArrivalPosition(ArrivalPosition::end_of(7).0 + 1), ArrivalPosition::new(8, 0));
     }
 }

@@ -60,7 +60,6 @@ impl MessageKey {
     }
 
     /// The sort key of the message, if it was said at this instant.
-    #[must_use]
     pub fn sort_key(&self, at: Timestamp) -> SortKey {
         SortKey { published_at: at, activity_id: ActivityId::from(self.message_id.clone()) }
     }
@@ -68,7 +67,6 @@ impl MessageKey {
 
 impl MessagePosted {
     /// The sort key of the message in the room.
-    #[must_use]
     pub fn sort_key(&self) -> SortKey {
         self.key.sort_key(self.at)
     }

@@ -36,7 +36,6 @@ pub enum RoomItem {
 
 impl RoomItem {
     /// Which message it is about, if it is about one.
-    #[must_use]
     pub fn message(&self) -> Option<(&RoomId, &MessageId)> {
         match self {
             Self::Room(_) | Self::Arrivals(_) => None,
@@ -129,34 +128,24 @@ keys! {
 }
 
 /// The key of the marker that an author has deleted a message.
-#[must_use]
 pub fn marker(key: &MessageKey) -> LedgerKey {
     marker_of(&key.room_id, &key.message_id, &key.author_id)
 }
 
-/// The sort key of every marker of an author.
-#[must_use]
-pub fn marker_sort_key(author: &ViewerId) -> String {
-    format!("deleted#{author}")
-}
-
 /// The keys of the two rows of a message: in its room, and under its author.
-#[must_use]
 pub fn rows(key: &MessageKey, at: Timestamp, shards: Shards) -> [LedgerKey; 2] {
     let (room, sort_key) = (&key.room_id, key.sort_key(at));
-    let shard = shards.of(&key.message_id);
+    let shard = shards.shard_of(&key.message_id);
     [row(room, &shard, &sort_key), authors_row(room, &key.author_id, &sort_key)]
 }
 
 /// The room of a membership, by its key.
-#[must_use]
 pub fn room_of_membership(pk: &str, sk: &str) -> Option<RoomId> {
     pk.strip_prefix(PERSON)?.strip_suffix("#rooms")?;
     RoomId::new(sk.strip_prefix(ROOM)?).ok()
 }
 
 /// The filter of a scan for all items of rooms, including memberships: of one room, or of all.
-#[must_use]
 pub fn items_of(room: Option<&RoomId>) -> Query<'static> {
     let prefix = room.map_or_else(String::new, |room| format!("{room}#"));
     let of = |start: &str| text(format!("{start}{prefix}"));
@@ -178,7 +167,6 @@ pub fn items_of(room: Option<&RoomId>) -> Query<'static> {
 }
 
 /// The filter of a scan for all claims, by which rooms with messages are found.
-#[must_use]
 pub fn claims() -> Query<'static> {
     Query {
         filter: Some("begins_with(pk, :message) AND sk = :claim"),

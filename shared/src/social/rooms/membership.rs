@@ -18,7 +18,6 @@ pub struct Entrance {
 
 impl Entrance {
     /// True if they may read the room.
-    #[must_use]
     pub fn is_open(self) -> bool {
         self.present || !self.room.private
     }

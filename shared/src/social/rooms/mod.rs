@@ -106,7 +106,6 @@ pub struct Rooms {
 }
 
 impl Rooms {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone(), queues: RoomQueues::default() }
     }

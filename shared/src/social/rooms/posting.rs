@@ -47,7 +47,7 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    fn of(post: &MessagePosted, shards: Shards) -> Self {
+    fn new(post: &MessagePosted, shards: Shards) -> Self {
         let MessagePosted { key, at, payload, private } = post;
         let (author_id, digest) = (key.author_id.clone(), Some(digest(payload)));
         Self { author_id, at: *at, shards, private: *private, erased: false, digest }
@@ -60,7 +60,6 @@ impl Claimed {
     }
 
     /// True if this is the payload that was posted.
-    #[must_use]
     pub fn says(&self, payload: &Payload) -> bool {
         self.digest == Some(digest(payload))
     }
@@ -92,7 +91,6 @@ impl Claimed {
     }
 
     /// The keys of its two rows: in its room, and under its author.
-    #[must_use]
     pub fn rows(&self, room: &RoomId, message: &MessageId) -> [LedgerKey; 2] {
         let (room_id, message_id) = (room.clone(), message.clone());
         let key = MessageKey { room_id, message_id, author_id: self.author_id.clone() };
@@ -120,7 +118,7 @@ impl Rooms {
                 there if !there.says(&post.payload) => return Ok(Posted::Repeated),
                 there => there,
             };
-            let arrival = Arrival::of(post, claimed.shards);
+            let arrival = Arrival::new(post, claimed.shards);
             let ([row, authors], marker) = (arrival.rows(), keys::marker(&post.key));
             let keys = vec![row.clone(), authors.clone(), marker.clone()];
             let there = self.items_at(keys).await?;
@@ -140,7 +138,7 @@ impl Rooms {
 
     /// Claims the id of a message. Returns the claim in force.
     async fn claim(&self, post: &MessagePosted, shards: Shards) -> Result<Claimed, DynamoError> {
-        let ours = Claimed::of(post, shards);
+        let ours = Claimed::new(post, shards);
         let key = keys::claim(&post.key.room_id, &post.key.message_id);
         // An existing claim stays as it is, even that of this post: it may be marked as expired.
         Ok(match self.ledger.put_if(key, ours.write(), absent()).await? {

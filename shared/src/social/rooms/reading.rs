@@ -6,7 +6,7 @@ use super::{ArrivalPosition, Rooms, Shards, keys};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::Row;
 use crate::platform::ledger::LedgerKey;
-use crate::platform::paging::{RowChunk, merged};
+use crate::platform::paging::{RowChunk, Slice, merged};
 use crate::platform::values::{Order, Payload, RoomId, SortKey, Span, ViewerId};
 
 /// The most rounds of calls for a page, plus one if its messages are read once more.
@@ -59,7 +59,6 @@ pub struct Effort {
 
 impl Effort {
     /// The budget of a page of `wanted` messages that spends `others` units on the last row of arrivals.
-    #[must_use]
     pub fn of_page(wanted: usize, others: usize) -> Self {
         let least = (wanted * (UNIT + ROW_BYTES)).div_ceil(UNIT);
         Self { rounds: ROUNDS, units: UNITS.saturating_sub(others), least }
@@ -113,7 +112,8 @@ impl Rooms {
             effort.rounds = effort.rounds.saturating_sub(1);
             let reads = behind.iter().map(|nth| {
                 let part = &parts[*nth];
-                self.partition(&part.pk, span, part.next.as_deref(), rows)
+                let slice = Slice { span, after: part.next.as_deref(), limit: rows };
+                RowChunk::read(&self.ledger, &part.pk, slice, message)
             });
             let read = try_join_all(reads).await?;
             behind.iter().zip(read).for_each(|(nth, chunk)| parts[*nth].append(chunk, until));
@@ -130,17 +130,6 @@ impl Rooms {
         let deleted = row.flag("deleted")?;
         Ok(Some(if deleted { StoredRow::Tombstone } else { StoredRow::Message }))
     }
-
-    /// One call of a query of a partition.
-    async fn partition(
-        &self,
-        pk: &str,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RowChunk<RoomMessage>, DynamoError> {
-        RowChunk::read(&self.ledger, pk, span, after, limit, message).await
-    }
 }
 
 /// What was read of a partition so far.
@@ -149,7 +138,6 @@ struct Part {
     pk: String,
     rows: Vec<RoomMessage>,
     read: usize,
-    /// The bytes that were read.
     bytes: usize,
     /// The key to continue after; `None` at the start.
     next: Option<String>,

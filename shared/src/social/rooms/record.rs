@@ -77,19 +77,15 @@ impl OnRecord {
     }
 
     /// The number of shards that it was spread over, if its id is claimed.
-    #[must_use]
     pub fn shards(&self) -> Option<Shards> {
         self.claim.as_ref().map(|claim| claim.shards)
     }
 
     /// True if the id of the message is claimed by a private message.
-    #[must_use]
     pub fn is_private(&self) -> bool {
         self.claim.as_ref().is_some_and(|claim| claim.private)
     }
 
-    /// What is wrong with the rows of the message.
-    #[must_use]
     pub fn wrong(&self, room: &RoomId, message: &MessageId) -> Vec<WrongRow> {
         let places = self.places(room, message);
         let wrong = |key: &LedgerKey, reason| WrongRow { key: key.clone(), reason };

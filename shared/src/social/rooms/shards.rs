@@ -24,14 +24,12 @@ impl Shards {
     pub const MOST: Self = Self(16);
 
     /// This number of shards, if it is valid.
-    #[must_use]
     pub fn new(count: u64) -> Option<Self> {
         let count = u16::try_from(count).ok().filter(|count| count.is_power_of_two());
         count.map(Self).filter(|shards| *shards <= Self::MOST)
     }
 
     /// How many there are.
-    #[must_use]
     pub fn count(self) -> u16 {
         self.0
     }
@@ -43,8 +41,7 @@ impl Shards {
     }
 
     /// The shard of a message. It is part of stored keys, so it must never change.
-    #[must_use]
-    pub fn of(self, message: &MessageId) -> u16 {
+    pub fn shard_of(self, message: &MessageId) -> u16 {
         spread(message.as_str()) % self.0
     }
 
@@ -131,7 +128,7 @@ mod tests {
     /// Part of stored keys.
     #[test]
     fn a_message_stays_where_it_is() {
-        let of = |id: &str| Shards::MOST.of(&MessageId::new(id).expect("an id"));
+        let of = |id: &str| Shards::MOST.shard_of(&MessageId::new(id).expect("an id"));
         assert_eq!(["m1", "m2", "bob", "x"].map(of), [5, 0, 2, 11]);
     }
 
@@ -142,7 +139,7 @@ mod tests {
             let mut found = vec![0_u32; usize::from(shards.count())];
             for number in 0..16_000 {
                 let id = MessageId::new(format!("chat-{number}")).expect("an id");
-                found[usize::from(shards.of(&id))] += 1;
+                found[usize::from(shards.shard_of(&id))] += 1;
             }
             let expected = 16_000 / u32::from(shards.count());
             assert!(found.iter().all(|n| n.abs_diff(expected) < expected / 10), "{found:?}");

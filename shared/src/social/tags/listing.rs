@@ -4,9 +4,9 @@ use super::{STATE, Tag, TagItem, Tags, keys};
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::{Item, Row, text};
 use crate::platform::ledger::LedgerKey;
-use crate::platform::paging::RowChunk;
+use crate::platform::paging::{RowChunk, Slice};
 use crate::platform::register::Register;
-use crate::platform::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
+use crate::platform::values::{ActorId, SortKey, Timestamp, ViewerId};
 
 /// The attribute that only the listing of a tagged person has.
 pub(super) const OF_TAG: [&str; 2] = [STATE.on, "actor_id"];
@@ -38,17 +38,14 @@ impl Tags {
         self.ledger.replace(key, item, &OF_TAG, Some(STATE.wins(*state))).await.map(|_| ())
     }
 
-    /// The activities of a span that somebody is tagged in, with their actors, after a stored key if one is given. One query
-    /// examines at most `limit` listings.
+    /// Reads a slice of the activities that a person is tagged in, with their actors.
     pub async fn listings(
         &self,
         person: &ViewerId,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
     ) -> Result<RowChunk<(SortKey, ActorId)>, DynamoError> {
         let pk = keys::of_person(person);
-        RowChunk::read(&self.ledger, &pk, span, after, limit, target).await
+        RowChunk::read(&self.ledger, &pk, slice, target).await
     }
 
     /// The listings of an activity for these people, in their order. They must differ, at most [`BATCH_GET`](crate::platform::dynamo::BATCH_GET).
@@ -93,7 +90,6 @@ fn target(row: &Row<'_>) -> Result<Option<(SortKey, ActorId)>, DynamoError> {
     Ok(actor_id.map(|actor| (sort_key, actor)))
 }
 
-/// The attributes of a listing with a state.
 pub(super) fn attributes(state: Register, actor: &ActorId, now: Timestamp) -> Item {
     if !state.on {
         return STATE.tombstone(state.changed_at, now);

@@ -69,7 +69,6 @@ pub struct Tags {
 }
 
 impl Tags {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
     }

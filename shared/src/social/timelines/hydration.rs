@@ -17,7 +17,7 @@ use crate::platform::ledger::LedgerKey;
 use crate::platform::values::{ActorId, SortKey, Timestamp, ViewerId};
 use crate::social::activities::changes::{ActivityFingerprint, Changes};
 use crate::social::activities::{self, ActivityKey, Published, RecordCache, read_record};
-use crate::social::follows::{self, EdgeState, HiddenActors, HiddenChange, Presence};
+use crate::social::follows::{self, EdgeState, HiddenActors, HiddenChange, IdleState};
 
 /// The result of one call for all entries of a viewer, or of any list: who is hidden, and which records have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,6 @@ pub struct Hydration {
     asks_edges: bool,
     /// The edges that were read; `None` for an actor without an edge.
     edges: HashMap<ActorId, Option<EdgeState>>,
-    /// The records that were read.
     records: HashMap<ActivityKey, ReadRecord>,
     /// The activities that others change while the page is read. Each reading reads them, at one moment.
     moving: HashSet<ActivityKey>,
@@ -54,19 +53,16 @@ enum LedgerRead {
 
 impl VisibilitySnapshot {
     /// The changes in who is hidden since an earlier snapshot; `None` if they are unknown.
-    #[must_use]
     pub fn hidden_since(&self, earlier: &Self) -> Option<HiddenChange> {
         self.hidden.since(&earlier.hidden)
     }
 
     /// Until when the viewer counts as reading.
-    #[must_use]
-    pub fn presence(&self) -> &Presence {
-        self.hidden.presence()
+    pub fn idle_state(&self) -> &IdleState {
+        self.hidden.idle_state()
     }
 
     /// The records that were changed since an earlier snapshot; `None` if they are unknown.
-    #[must_use]
     pub fn changes_since(&self, earlier: &Self) -> Option<&[ActivityFingerprint]> {
         self.changes.since(&earlier.changes)
     }
@@ -105,7 +101,6 @@ impl Hydration {
 
     /// True if the content of these rows is that of one moment of the latest reading of records. `changed` are the records changed
     /// from before the rows until after that reading. Edges are of no such moment.
-    #[must_use]
     pub fn is_of_one_reading(
         &self,
         rows: &[(SortKey, ActorId)],
@@ -146,7 +141,6 @@ impl Hydration {
 
     /// True if an activity may have been different when the rows of a page were read. `changed` are the records changed
     /// between the snapshots before and after the rows.
-    #[must_use]
     pub fn is_doubtful(
         &self,
         sort_key: &SortKey,
@@ -177,14 +171,12 @@ impl Hydration {
     }
 
     /// The edges that were read.
-    #[must_use]
     pub fn edges(&self) -> &HashMap<ActorId, Option<EdgeState>> {
         &self.edges
     }
 
     /// The content that the viewer is shown for an entry; `None` if the actor is hidden, if the activity was deleted, or
     /// if the entry is not where the activity's publish put it.
-    #[must_use]
     pub fn shown(&self, sort_key: &SortKey, actor: &ActorId) -> Option<&Published> {
         if self.hides(actor) || (self.asks_edges && !self.edges.contains_key(actor)) {
             return None;
@@ -194,7 +186,6 @@ impl Hydration {
     }
 
     /// True if the actor is known to be hidden from the viewer.
-    #[must_use]
     pub fn hides(&self, actor: &ActorId) -> bool {
         // Operators ask what belongs into the timeline, which includes what a follow is backfilling.
         let shows = |edge: EdgeState| match self.before {

@@ -5,7 +5,7 @@
 //! purge       deletes one actor's entries from one timeline
 //! reading     reads entries
 //! reconciling makes a timeline agree with an edge
-//! returning   completes the timeline of a viewer who was parked
+//! returning   completes the timeline of an idle viewer who returns
 //! hydration   what the ledger says about entries, which decides whether they are shown
 //! ```
 
@@ -21,7 +21,6 @@ pub use hydration::{Hydration, VisibilitySnapshot};
 pub use purge::Purge;
 pub use reading::{EntryRow, entry_key, entry_row};
 pub use reconciling::{Pair, Reconciler, StepEnd};
-pub use returning::Return;
 
 use crate::platform::dynamo::{Dynamo, DynamoError, PacedTable, Table, Written};
 use crate::platform::ledger::Ledger;
@@ -36,8 +35,6 @@ pub struct Timelines {
 }
 
 impl Timelines {
-    /// The timelines in this table.
-    #[must_use]
     pub fn new(table: PacedTable, ledger: &Ledger) -> Self {
         Self { table, ledger: ledger.clone() }
     }
@@ -67,7 +64,6 @@ impl Timelines {
         Self { table: self.table.for_partition(viewer.as_str()), ledger: self.ledger.clone() }
     }
 
-    #[must_use]
     pub fn table(&self) -> &Table {
         self.table.table()
     }

@@ -8,7 +8,8 @@ use futures::future::try_join_all;
 use super::Timelines;
 use crate::platform::dynamo::item::{Item, text};
 use crate::platform::dynamo::{BATCH_GET, DynamoError, Query};
-use crate::platform::values::{ActorId, Order, SortKey, Span, ViewerId};
+use crate::platform::paging::Slice;
+use crate::platform::values::{ActorId, Order, SortKey, ViewerId};
 
 /// An entry as stored. Anybody with write access to the table may have put it there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,6 @@ pub struct EntryRow {
 
 impl EntryRow {
     /// The activity that the entry points at; `None` if no writer can have written the entry.
-    #[must_use]
     pub fn target(&self) -> Option<(SortKey, ActorId)> {
         let sort_key = self.sort_key.parse::<SortKey>().ok()?;
         Some((sort_key, ActorId::new(self.actor_id.as_deref()?).ok()?))
@@ -31,15 +31,13 @@ impl EntryRow {
 }
 
 impl Timelines {
-    /// Reads at most `limit` entries of a span, after a stored sort key if one is given. Returns the sort key to
-    /// go on from if there may be more.
+    /// Reads a slice of a timeline. Returns the sort key to go on from if there may be more.
     pub async fn entries(
         &self,
         viewer: &ViewerId,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
+        slice: Slice<'_>,
     ) -> Result<(Vec<EntryRow>, Option<String>), DynamoError> {
+        let Slice { span, after, limit } = slice;
         let Some(keys) = span.keys(after) else { return Ok((vec![], None)) };
         let query = Query {
             keys: Some("viewer_id = :viewer AND sort_key BETWEEN :first AND :last"),
@@ -76,14 +74,11 @@ impl Timelines {
     }
 }
 
-#[must_use]
 pub fn entry_key(viewer: &ViewerId, sort_key: &str) -> Item {
     let viewer = ("viewer_id".to_owned(), text(viewer.as_str()));
     HashMap::from([viewer, ("sort_key".to_owned(), text(sort_key))])
 }
 
-/// An entry as it was read.
-#[must_use]
 pub fn entry_row(mut item: Item) -> EntryRow {
     let number = |value: &AttributeValue| value.as_n().ok()?.parse().ok();
     EntryRow {

@@ -41,7 +41,6 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    #[must_use]
     pub fn new(
         ledger: &Ledger,
         timelines: Timelines,

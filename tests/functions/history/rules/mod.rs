@@ -86,7 +86,7 @@ fn said(alerts: &[Value]) -> BTreeSet<String> {
 
 async fn in_force(world: &World) -> Vec<(String, String)> {
     let definitions = Definitions::new(&world.writer.ledger);
-    let rules = definitions.of(&customer("c").tenant_id).await.unwrap().rules;
+    let rules = definitions.in_force(&customer("c").tenant_id).await.unwrap().rules;
     rules.into_iter().map(|it| (it.rule_id.to_string(), it.when.to_string())).collect()
 }
 

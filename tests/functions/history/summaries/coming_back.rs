@@ -23,7 +23,7 @@ async fn folded(world: &World) -> u64 {
 }
 
 async fn liked(world: &World) -> u64 {
-    let counts = LikeCounts::new(&world.tables.views).of(&["live-1".parse().unwrap()]).await;
+    let counts = LikeCounts::new(&world.tables.views).read(&["live-1".parse().unwrap()]).await;
     counts.unwrap().into_values().next().unwrap_or_default().count()
 }
 

@@ -115,8 +115,8 @@ async fn nothing_that_follows_from_a_person_outlives_the_erasure() {
         world.writer.limits =
             FanOutLimits { page: 2, segment: 1, segments: 64, ..FanOutLimits::default() };
         world.reader.hold = Hold::NONE;
-        world.writer.parking = "30".parse().unwrap();
-        world.reader.parking = world.writer.parking.remembering_nothing();
+        world.writer.idle_viewers = "30".parse().unwrap();
+        world.reader.idle_viewers = world.writer.idle_viewers.remembering_nothing();
         world.set_clock(NOW);
         let mut commands = commands(&mut random);
         let poll = json!({"type": "poll.opened", "poll_id": "poll", "actor_id": "bob", "choices": ["red", "blue"],

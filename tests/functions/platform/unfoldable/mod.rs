@@ -70,7 +70,7 @@ fn repair_view(world: &World, activity: &str) {
 }
 
 async fn count(world: &World, activity: &str) -> u64 {
-    let counts = LikeCounts::new(&world.tables.views).of(&[activity.parse().unwrap()]).await;
+    let counts = LikeCounts::new(&world.tables.views).read(&[activity.parse().unwrap()]).await;
     counts.unwrap().into_values().next().unwrap_or_default().count()
 }
 

@@ -49,7 +49,7 @@ const DEATHS: usize = 400;
 /// Turns after which slow tables are slow no more. At their slowest they do not take in half of an invocation what all commands at work
 /// write before they are any further, so these would be handed on permanently.
 const SLOW_TURNS: u32 = 40_000;
-/// How long a reader is at work at most where viewers are parked: less than readers are ahead of writers there.
+/// How long a reader is at work at most where there are idle viewers: less than readers are ahead of writers there.
 const LONGEST_REQUEST: i64 = 2 * MINUTE;
 /// How far time goes in a run, beyond its start.
 const LONGEST: i64 = 2 * DAY;
@@ -86,8 +86,8 @@ pub(crate) fn with(seed: u64, history: &[Sent], leaving: Option<Leaving>) -> Res
     (world.writer.hold, world.reader.hold) = (fault_plan.hold, fault_plan.hold);
     let seal = world.reader.requests.seal.clone().holding(fault_plan.inline);
     (world.reader.requests.seal, world.history_reader.requests.seal) = (seal.clone(), seal);
-    (world.writer.parking, world.reader.parking) =
-        (fault_plan.parking.clone(), fault_plan.parking.remembering_nothing());
+    (world.writer.idle_viewers, world.reader.idle_viewers) =
+        (fault_plan.idle_viewers.clone(), fault_plan.idle_viewers.remembering_nothing());
     if fault_plan.small_segments {
         world.writer.limits =
             FanOutLimits { page: 2, segment: 1, segments: 64, ..world.writer.limits };
@@ -114,12 +114,12 @@ pub(crate) fn with(seed: u64, history: &[Sent], leaving: Option<Leaving>) -> Res
         if let Some(leaving) = leaving {
             // Copies may have given up since.
             leaving.erase_letters(&world).await?;
-            let has_left_entries = run.fault_plan.parking.is_on() && run.deaths_of_readers > 0;
+            let has_left_entries = run.fault_plan.idle_viewers.is_on() && run.deaths_of_readers > 0;
             leaving.check_left(&world, has_left_entries)?;
         }
         let mut observed = observed.take();
         // A reader that died while it completed a timeline may have left an entry there that nobody is shown.
-        observed.may_have_left = run.fault_plan.parking.is_on() && run.deaths_of_readers > 0;
+        observed.may_have_left = run.fault_plan.idle_viewers.is_on() && run.deaths_of_readers > 0;
         let reference = match leaving {
             Some(leaving) => leaving.reference(&run.history),
             None => Reference::of(&run.history),
@@ -355,7 +355,7 @@ impl<'a> Run<'a> {
         let step = self.random.choice([1, 1_000, minutes * MINUTE, minutes * MINUTE]).unwrap();
         let mut then = (now + step).min(START + LONGEST);
         let oldest = self.readers.iter().map(|reading| reading.since).min();
-        if let Some(since) = oldest.filter(|_| self.fault_plan.parking.is_on()) {
+        if let Some(since) = oldest.filter(|_| self.fault_plan.idle_viewers.is_on()) {
             then = then.min(since + LONGEST_REQUEST).max(now);
         }
         self.world.clock.set(Timestamp::from_unix_millis(then));

@@ -95,7 +95,7 @@ impl Audit {
         let facts = remote.facts()?;
         let views = ViewsAuditor::new(&facts, &remote.views()?, clock::clock());
         let (viewers, audited) = match self.sample {
-            Some(size) => (auditor.sample(size).await?, Sample::of(&facts, &ledger, size).await?),
+            Some(size) => (auditor.sample(size).await?, Sample::draw(&facts, &ledger, size).await?),
             None => self.named(),
         };
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;

@@ -21,7 +21,7 @@ impl Audit {
         let auditor = EventsAuditor::new(remote.events()?, archives, remote.objects()?);
         let found = auditor.differences(&scope).await?;
         let printed = self.add(&found, ended);
-        let found = SummariesAuditor::of(remote)?.differences(&scope, false).await?;
+        let found = SummariesAuditor::over(remote)?.differences(&scope, false).await?;
         Ok(printed.and(self.add(&found, ended)))
     }
 }

@@ -59,7 +59,7 @@ impl ListLetters {
     /// Prints a line for each letter.
     async fn each(&self, letters: &DeadLetters, refusals: &Refusals) -> Result<(), Failure> {
         let limit = self.limit.or((!self.json).then_some(READABLE));
-        let (mut latest, mut found, mut groups) = (Latest::of(limit), 0, Groups::default());
+        let (mut latest, mut found, mut groups) = (Latest::new(limit), 0, Groups::default());
         each_letter(letters, |letter| {
             groups.add(&letter);
             if self.reason.as_ref().is_none_or(|reason| reason.selects(&letter)) {
@@ -147,14 +147,14 @@ fn count(groups: &mut BTreeMap<&'static str, Group>, letter: DeadLetter) {
 
 /// Refusals of a reason that are counted without a letter, if there are any.
 fn without_letter(counts: &RefusalCounts, reason: &str) -> Option<u64> {
-    let count = RefusalReason::of(reason).and_then(|reason| counts.get(&reason));
+    let count = RefusalReason::parse(reason).and_then(|reason| counts.get(&reason));
     count.map(|count| count.without_letter).filter(|count| *count > 0)
 }
 
 /// The same in words.
 fn more(counts: &RefusalCounts, reason: &str) -> String {
     let of = |more| {
-        let refused = RefusalReason::of(reason).and_then(|reason| counts.get(&reason));
+        let refused = RefusalReason::parse(reason).and_then(|reason| counts.get(&reason));
         let refused = refused.map_or(0, |count| count.refused);
         format!("  and {more} without a letter, {refused} refused in {LISTED_DAYS} days")
     };

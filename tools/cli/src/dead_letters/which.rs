@@ -78,7 +78,7 @@ impl Which {
         if !self.is_selection() {
             return Ok(self.ids.clone());
         }
-        let (mut latest, mut groups) = (Latest::of(self.limit), Groups::default());
+        let (mut latest, mut groups) = (Latest::new(self.limit), Groups::default());
         let mut found = false;
         each_letter(letters, |letter| {
             groups.add(&letter);
@@ -106,7 +106,7 @@ pub(super) struct Latest<T> {
 }
 
 impl<T> Latest<T> {
-    pub(super) fn of(limit: Option<NonZeroUsize>) -> Self {
+    pub(super) fn new(limit: Option<NonZeroUsize>) -> Self {
         Self { limit: limit.map(NonZeroUsize::get), kept: Vec::new() }
     }
 
@@ -144,7 +144,7 @@ mod tests {
             (NonZeroUsize::new(3), vec![8, 9, 9]),
             (NonZeroUsize::new(99), vec![1, 2, 3, 5, 7, 8, 9, 9]),
         ] {
-            let mut latest = Latest::of(limit);
+            let mut latest = Latest::new(limit);
             for number in numbers {
                 latest.add(Timestamp::from_unix_millis(number), "id".to_owned(), number);
                 assert!(limit.is_none_or(|limit| latest.kept.len() <= 2 * limit.get()));

@@ -50,7 +50,7 @@ impl Lines {
     ///
     /// # Errors
     /// [`Failure::Usage`] if it cannot be read, or is of a kind that is not read.
-    pub(crate) fn of(name: String, input: impl Read + Send + 'static) -> Result<Self, Failure> {
+    pub(crate) fn open(name: String, input: impl Read + Send + 'static) -> Result<Self, Failure> {
         let failed = |e: io::Error| broken(&name, &e);
         let (start, input) = begun(Box::new(input), GZIP.len()).map_err(failed)?;
         let input: Box<dyn Read + Send> = match start == GZIP {
@@ -187,7 +187,7 @@ mod tests {
 
     /// The good lines, and what is said of the others.
     fn read(input: impl Read + Send + 'static) -> (Vec<(u64, String)>, Vec<String>) {
-        let lines = match Lines::of("f".to_owned(), input) {
+        let lines = match Lines::open("f".to_owned(), input) {
             Ok(lines) => lines,
             Err(failure) => return (Vec::new(), vec![failure.to_string()]),
         };

@@ -93,7 +93,7 @@ impl Input {
         let to = copy.reopen().map_err(|e| no_copy(&name, &e, Some(&copy)))?;
         let failed = Arc::new(Mutex::new(None));
         let copied = Copied { from, to, failed: Arc::clone(&failed) };
-        let read = Lines::of(name.clone(), copied).and_then(|mut lines| {
+        let read = Lines::open(name.clone(), copied).and_then(|mut lines| {
             let broken = lines.find_map(|line| match line {
                 Err(RowError::File(failure)) => Some(failure),
                 _ => None,
@@ -117,7 +117,7 @@ impl Input {
             Self::File(path) => path,
         };
         let file = File::open(path).map_err(|e| unreadable(&self.to_string(), &e))?;
-        Lines::of(self.to_string(), file)
+        Lines::open(self.to_string(), file)
     }
 
     /// Its rows as CSV, from the first on.
@@ -125,7 +125,7 @@ impl Input {
     /// # Errors
     /// [`Failure::Usage`] if it cannot be read, or has no such header.
     pub(crate) fn table(&self, columns: Columns) -> Result<Table, Failure> {
-        Table::of(self.lines()?, columns)
+        Table::open(self.lines()?, columns)
     }
 
     /// Reads all rows before anything is sent, and reports each bad one. Returns the number of the

@@ -54,13 +54,13 @@ impl Table {
     ///
     /// # Errors
     /// [`Failure::Usage`] says which column is missing or given twice, and what was found instead.
-    pub(crate) fn of(mut lines: Lines, columns: Columns) -> Result<Self, Failure> {
+    pub(crate) fn open(mut lines: Lines, columns: Columns) -> Result<Self, Failure> {
         let name = lines.name().to_owned();
         let first = lines.next().transpose().map_err(|error| error.of(&name))?;
         let Line { number, text } = first.unwrap_or(Line { number: 1, text: String::new() });
         let failed = |problem: String| Failure::Usage(format!("{name}: line {number}: {problem}"));
         let found = SEPARATORS.into_iter().find_map(|separator| {
-            let header = Fields::of(&text, separator).collect::<Result<Vec<_>, _>>().ok()?;
+            let header = Fields::split(&text, separator).collect::<Result<Vec<_>, _>>().ok()?;
             let has = |wanted: &&str| header.iter().any(|name| name == wanted);
             columns.required.iter().all(has).then_some((separator, header))
         });
@@ -80,7 +80,7 @@ impl Table {
 
     fn row(&self, Line { number, text }: &Line) -> Result<Row, RowError> {
         let (mut fields, mut width) = (vec![String::new(); self.places.len()], 0);
-        for field in Fields::of(text, self.separator) {
+        for field in Fields::split(text, self.separator) {
             let field = field.map_err(|Unclosed { character }| {
                 let problem = "the quote is not closed; a quoted field ends in its own row";
                 RowError::line(*number, format!("character {character}: {problem}"))
@@ -167,7 +167,7 @@ struct Unclosed {
 }
 
 impl<'t> Fields<'t> {
-    fn of(text: &'t str, separator: char) -> Self {
+    fn split(text: &'t str, separator: char) -> Self {
         Self { text, at: Some(0), separator }
     }
 
@@ -221,8 +221,8 @@ mod tests {
 
     /// Each row's fields, or what is wrong with it.
     fn check(text: &str, expected: Result<&[&str], &str>) {
-        let lines = Lines::of("f".to_owned(), Cursor::new(text.to_owned())).unwrap();
-        let rows = Table::of(lines, COLUMNS).map(|rows| {
+        let lines = Lines::open("f".to_owned(), Cursor::new(text.to_owned())).unwrap();
+        let rows = Table::open(lines, COLUMNS).map(|rows| {
             let said = |row: Result<Row, RowError>| match row {
                 Ok(row) => format!("{}:{}", row.number, row.fields.join("|")),
                 Err(error) => error.of(&"f").to_string(),

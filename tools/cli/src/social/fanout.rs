@@ -57,7 +57,7 @@ impl Fanout {
         let mut at_first = None;
         loop {
             let Some(fan_out) = fan_outs.fan_out(key, kind).await? else { return Ok(None) };
-            let mut report = Report::of(&key.activity_id, kind, &fan_out);
+            let mut report = Report::new(&key.activity_id, kind, &fan_out);
             let before = *at_first.get_or_insert(report.delivered);
             let seconds = begun.elapsed().as_secs_f64();
             if seconds > 0.0 {

@@ -107,7 +107,7 @@ impl FollowReading {
 pub fn follows_in(
     input: impl Read + Send + 'static,
 ) -> Result<impl Iterator<Item = Result<(ViewerId, ActorId), Failure>>, Failure> {
-    let rows = Table::of(Lines::of("the input".to_owned(), input)?, COLUMNS)?;
+    let rows = Table::open(Lines::open("the input".to_owned(), input)?, COLUMNS)?;
     Ok(rows.map(|row| row.and_then(|row| edge(&row)).map_err(|error| error.of(&"the input"))))
 }
 

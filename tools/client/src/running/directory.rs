@@ -49,9 +49,6 @@ impl From<OwnError> for DirectoryError {
 }
 
 /// Where the logs of detached stacks are kept; created if it is missing.
-///
-/// # Errors
-/// [`DirectoryError`]
 pub fn logs() -> Result<OwnDir, DirectoryError> {
     Ok(OwnDir::open(&state()?.join("logs"))?)
 }

@@ -30,7 +30,6 @@ pub struct Note {
 
 impl Note {
     /// The note of a stack in this process.
-    #[must_use]
     pub fn new(port: u16, environment: &[(&str, String)]) -> Self {
         let environment =
             environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
@@ -39,20 +38,17 @@ impl Note {
     }
 
     /// The process.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
     /// One of the variables.
-    #[must_use]
     pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.environment.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str())
     }
 
     /// True if the stack's API, tables or queues are at this port.
-    #[must_use]
     pub fn listens_on(&self, port: u16) -> bool {
         let url = format!("http://127.0.0.1:{port}");
         let after = |value: &str| value.strip_prefix(&url).map(|rest| rest.bytes().next());

@@ -201,7 +201,7 @@ pub(super) async fn send(State(console): Here, Posted { fields, .. }: Posted) ->
     let back = back.filter(|back| back.bytes().all(|byte| byte.is_ascii_graphic()));
     let to = match back {
         Some(back) => format!("{PATH}{back}&sent={}", sent.message_id),
-        None => named::of("command", &sent.message_id),
+        None => named::path_of("command", &sent.message_id),
     };
     Redirect::to(&to).into_response()
 }

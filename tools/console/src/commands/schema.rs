@@ -52,7 +52,6 @@ pub(super) struct Member {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A text as it is.
     Text,
     Instant,
     /// A whole number.

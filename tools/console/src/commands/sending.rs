@@ -56,7 +56,7 @@ fn activity(command: &Command) -> Option<ActivityId> {
 async fn follow(sent: Arc<Sent>, command: Option<Command>, remote: Remote) {
     let looking = async {
         let learn = |known| _ = sent.known.send_replace(known);
-        let effects = match Effects::of(&remote) {
+        let effects = match Effects::new(&remote) {
             Ok(effects) => effects,
             Err(failure) => return learn(Known::OnItsWay(Some(failure.to_string()))),
         };

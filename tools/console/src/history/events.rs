@@ -50,7 +50,7 @@ async fn shown(console: &Console) -> Markup {
 
 /// Customers to look at. Where none is known, how one becomes known.
 async fn suggested(console: &Console) -> Markup {
-    let customers = Suggestions::of(console).await.customers;
+    let customers = Suggestions::read(console).await.customers;
     html! {
         (suggestions::customers_of(&customers))
         @if customers.is_empty() {
@@ -107,7 +107,7 @@ async fn read(
     let with = |name, value| named::address("history", &[of[0], of[1], (name, value)]);
     Ok(html! {
         (cost::shown(&paid, OF_HISTORY))
-        p { a href=(tenants::customer(tenant, customer)) { "What it comes to" } ", of " a href=(named::of("tenant", tenant)) { (tenant) } }
+        p { a href=(tenants::customer(tenant, customer)) { "What it comes to" } ", of " a href=(named::path_of("tenant", tenant)) { (tenant) } }
         @if items(&body).is_empty() { p role="status" { "Nothing is recorded here." } }
         ol class="entries" aria-label=(format!("Events of {customer}")) {
             @for item in items(&body) { (event(item)) }

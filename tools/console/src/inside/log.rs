@@ -45,10 +45,10 @@ pub(crate) async fn view(State(console): Here, fields: Fields) -> Page {
 
 /// What lines may be about, where nothing narrows them yet.
 async fn suggested(console: &Console, fields: &Fields) -> Markup {
-    if !fields.of(&FILTERS).is_empty() {
+    if !fields.given(&FILTERS).is_empty() {
         return html! {};
     }
-    let known = Suggestions::of(console).await;
+    let known = Suggestions::read(console).await;
     let kinds = [
         ("People: ", &*known.people, "person"),
         ("Activities: ", &known.activities, "about"),
@@ -178,7 +178,7 @@ fn choice(name: &str, label: &str, values: &[&str], fields: &Fields) -> Markup {
 fn section(fields: &Fields, excerpt: &Excerpt) -> Markup {
     let is_newest = fields.get("before").is_none();
     let is_paused = fields.get("paused").is_some();
-    let narrowed = fields.of(&FILTERS);
+    let narrowed = fields.given(&FILTERS);
     let with = |view, name, value: &str| {
         let query: Vec<_> = narrowed.iter().copied().chain([(name, value)]).collect();
         named::path(view, &query)

@@ -9,7 +9,7 @@ const TAGS: &str = "50";
 
 pub(crate) async fn view(State(console): Here, LooksAs(looks): LooksAs, fields: Fields) -> Page {
     let Some(id) = fields.get("id") else {
-        let suggested = Suggestions::of(&console).await;
+        let suggested = Suggestions::read(&console).await;
         let content = html! {
             p { "What was published, who likes it and who is tagged in it." }
             (layout::chooser("activity", "an activity", ("id", "Activity"), None, "Show"))
@@ -85,7 +85,7 @@ pub(crate) fn row(item: &Value) -> Markup {
     html! {
         li {
             (named::person(text(item, "actor_id"))) " "
-            a href=(named::of("activity", text(item, "activity_id"))) { (title(item)) }
+            a href=(named::path_of("activity", text(item, "activity_id"))) { (title(item)) }
             " " (layout::kind(item)) " "
             span class="quiet" { (named::when(text(item, "published_at"))) }
         }

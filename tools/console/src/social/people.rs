@@ -23,7 +23,7 @@ const SECTIONS: [(&str, &str); 7] = [
 const LIMIT: &str = "20";
 
 pub(crate) async fn choose(State(console): Here) -> Page {
-    let suggested = Suggestions::of(&console).await;
+    let suggested = Suggestions::read(&console).await;
     let content = html! {
         p { "Who they are, what they see and are told, whom they follow and who follows them." }
         (layout::chooser("person", "a person", ("id", "Person"), None, "Show"))
@@ -103,7 +103,7 @@ async fn list(
         "followers" => &["v1", "actors", id, "followers"],
         _ => return Err(Failure::Usage("There is no such section.".to_owned())),
     };
-    let mut query = fields.of(&["cursor"]);
+    let mut query = fields.given(&["cursor"]);
     query.push(("limit", LIMIT));
     let page = console.reads.get(path, &query).await?.body;
     Ok(html! {
@@ -145,7 +145,7 @@ fn notification(item: &Value) -> Markup {
         li {
             @for name in &names { (named::person(name)) " " }
             @if others > 0 { "and " (layout::counted(others, "other", "others")) " " }
-            "liked " a href=(named::of("activity", activity)) { (activity) } " "
+            "liked " a href=(named::path_of("activity", activity)) { (activity) } " "
             span class="quiet" { (named::when(text(item, "last_at"))) }
             @if text(item, "state") == "unread" { " " span class="tag unread" { "unread" } }
         }
@@ -185,7 +185,7 @@ pub(crate) async fn bell(State(console): Here, LooksAs(looks): LooksAs) -> Page 
 /// Looks as somebody from now on: a cookie of this browser, and nothing that is stored in the stack.
 pub(crate) async fn look_as(State(_): Here, Wanted(fields): Wanted) -> Response {
     let id = fields.get("id");
-    let to = id.map_or_else(|| format!("{PATH}people"), |id| named::of("person", id));
+    let to = id.map_or_else(|| format!("{PATH}people"), |id| named::path_of("person", id));
     let mut answer = Redirect::to(&to).into_response();
     if let Ok(cookie) = HeaderValue::try_from(looking::cookie(id)) {
         answer.headers_mut().append(SET_COOKIE, cookie);

@@ -11,7 +11,7 @@ const OF_ROOM: &str = "A query of each shard of the room, half a unit or one for
 
 pub(crate) async fn view(State(console): Here, LooksAs(looks): LooksAs, fields: Fields) -> Page {
     let Some(id) = fields.get("id") else {
-        let suggested = Suggestions::of(&console).await;
+        let suggested = Suggestions::read(&console).await;
         let content = html! {
             p { "Where people talk. A room is there as soon as somebody says something in it; one that somebody has joined is for its members alone." }
             (layout::chooser("room", "a room", ("id", "Room"), None, "Show"))

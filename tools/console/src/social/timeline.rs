@@ -16,7 +16,7 @@ const PARAMETERS: [&str; 4] = ["cursor", "order", "from", "to"];
 pub(crate) async fn view(State(console): Here, fields: Fields) -> Page {
     let (title, content) = match fields.get("viewer") {
         None => {
-            let followers = Suggestions::of(&console).await.followers;
+            let followers = Suggestions::read(&console).await.followers;
             let content = html! {
                 p { "What somebody sees who follows others: choose a viewer." }
                 (chooser(None))
@@ -36,7 +36,7 @@ async fn read(console: &Console, viewer: &str, fields: &Fields) -> Markup {
     }
     query.push(("viewer", viewer));
     // A viewer's own likes are told to whom the reader takes for them.
-    let Read { body, cost: paid } = match of(console, viewer, &query).await {
+    let Read { body, cost: paid } = match read_page(console, viewer, &query).await {
         Ok(read) => read,
         Err(failure) => return html! { (chooser(Some(viewer))) (layout::problem(&failure)) },
     };
@@ -65,14 +65,18 @@ fn here(viewer: &str) -> String {
     named::address("timeline", &[("viewer", viewer)])
 }
 
-async fn of(console: &Console, viewer: &str, query: &[(&str, &str)]) -> Result<Read, Failure> {
+async fn read_page(
+    console: &Console,
+    viewer: &str,
+    query: &[(&str, &str)],
+) -> Result<Read, Failure> {
     console.reads.get(&["v1", "timelines", viewer], query).await
 }
 
 /// The first activities of a viewer's timeline, which move by themselves.
 pub(crate) async fn live(console: &Console, viewer: &str) -> Markup {
     let query = [("limit", "3"), ("include", "likes"), ("viewer", viewer)];
-    layout::or_problem(of(console, viewer, &query).await.map(|Read { body, cost: paid }| {
+    layout::or_problem(read_page(console, viewer, &query).await.map(|Read { body, cost: paid }| {
         html! { (cost::shown(&paid, cost::OF_TIMELINE)) (entries(console, viewer, &body, true)) }
     }))
 }
@@ -92,7 +96,7 @@ fn entries(console: &Console, viewer: &str, page: &Value, is_first: bool) -> Mar
 /// What has come in since: on top of what is shown.
 pub(crate) async fn newer(State(console): Here, fields: Fields) -> Page {
     let [viewer, cursor] = ["viewer", "cursor"].map(|name| fields.get(name).unwrap_or_default());
-    let content = match of(&console, viewer, &[("cursor", cursor), ("limit", "100")]).await {
+    let content = match read_page(&console, viewer, &[("cursor", cursor), ("limit", "100")]).await {
         Ok(Read { body, .. }) => html! {
             (poller(viewer, body["newer_cursor"].as_str().unwrap_or(cursor)))
             @if !items(&body).is_empty() {
@@ -141,7 +145,7 @@ fn entry(console: &Console, viewer: &str, item: &Value) -> Markup {
             (layout::entry_head(item))
             (payload::shown(&item["payload"]))
             div class="row quiet" {
-                a href=(named::of("activity", activity)) { (activity) }
+                a href=(named::path_of("activity", activity)) { (activity) }
                 @if let Some(count) = item["likes"]["count"].as_u64() { span { (layout::counted(count, "like", "likes")) } }
                 (layout::command(console, (None, None), &given, button))
             }

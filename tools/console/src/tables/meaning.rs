@@ -31,7 +31,6 @@ pub(super) enum Table {
     Facts,
     Views,
     DeadLetters,
-    /// The events of a period.
     Events(Period),
 }
 

@@ -38,7 +38,7 @@ struct Look {
 
 impl Look {
     /// As a form says it: by key, or by what is looked for and an id.
-    fn of(fields: &Fields) -> Result<Option<Self>, Failure> {
+    fn parse(fields: &Fields) -> Result<Option<Self>, Failure> {
         if let (Some(shelf), Some(id)) = (fields.get("what"), fields.get("id")) {
             let shelf = SHELVES.into_iter().find(|(name, ..)| *name == shelf);
             let none = || Failure::Usage("There is no such place.".to_owned());
@@ -108,7 +108,7 @@ impl Look {
 }
 
 pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
-    let shown = match Look::of(&fields) {
+    let shown = match Look::parse(&fields) {
         Ok(None) => suggested(&console).await,
         Ok(Some(look)) => layout::or_problem(found(&console, &look, &fields).await),
         Err(failure) => layout::problem(&failure),
@@ -124,7 +124,7 @@ pub(super) async fn view(State(console): Here, fields: Fields) -> Page {
 
 /// What is known, at one place where something of it is stored.
 async fn suggested(console: &Console) -> Markup {
-    let known = Suggestions::of(console).await;
+    let known = Suggestions::read(console).await;
     let kinds = [
         ("Timelines: ", &*known.followers, meaning::TIMELINE),
         ("Followers: ", &known.people, meaning::FOLLOWERS),
@@ -220,7 +220,7 @@ async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup
 pub(super) async fn export(State(console): Here, Wanted(fields): Wanted) -> Response {
     // The first page is read before the answer begins, so that what is not permitted is said as usual.
     let first = async {
-        let look = Look::of(&fields)?;
+        let look = Look::parse(&fields)?;
         let none = || Failure::Usage("Choose a table to export.".to_owned());
         let look = look.ok_or_else(none)?;
         let first = look.page(&console, EXPORT, None).await?;

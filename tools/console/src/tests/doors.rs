@@ -91,7 +91,7 @@ async fn what_comes_from_another_site_is_asked_to_be_opened_again() {
 async fn a_console_that_only_looks_has_no_client_that_writes() {
     let stack = Stack::start(StackConfig::default()).await.unwrap();
     let note = Note::new(stack.port(), stack.environment());
-    let remote = Remote::of(Target::Local(note)).await.unwrap();
+    let remote = Remote::connect(Target::Local(note)).await.unwrap();
     for (mode, may_write) in [(Mode::Write, true), (Mode::ReadOnly, false)] {
         let Console { remote, .. } = Console::new(remote.clone(), mode, Access::Open).unwrap();
         let named = |name| remote.target().required(name).unwrap();

@@ -78,7 +78,7 @@ impl Fixture {
         let config = StackConfig { telemetry: telemetry.clone(), ..StackConfig::default() };
         let stack = Stack::start(config).await.unwrap();
         let note = Note::new(stack.port(), stack.environment());
-        let console = console(Remote::of(Target::Local(note)).await.unwrap());
+        let console = console(Remote::connect(Target::Local(note)).await.unwrap());
         let (token, door) = (console.token.clone(), console.access.address(""));
         let (telemetry, router, cookie) = (telemetry.clone(), console.router(), String::new());
         let console = Self { stack, telemetry, router, door, cookie, token };

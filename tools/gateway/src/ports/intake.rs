@@ -46,7 +46,7 @@ pub enum Refused {
 
 impl Intake {
     /// Takes bodies of at most `largest` bytes.
-    pub fn of(largest: usize) -> Self {
+    pub fn up_to(largest: usize) -> Self {
         Self::bounded(largest, ROOM, PATIENCE)
     }
 
@@ -60,9 +60,6 @@ impl Intake {
     }
 
     /// Reads a body to its end.
-    ///
-    /// # Errors
-    /// [`Refused`]
     pub async fn read(&self, body: Body) -> Result<Taken, Refused> {
         let read = tokio::time::timeout(self.patience, self.collect(body)).await;
         read.unwrap_or(Err(Refused::TooSlow))

@@ -9,7 +9,6 @@ use tokio::net::TcpListener;
 #[derive(Debug, thiserror::Error)]
 #[error("port {port} on 127.0.0.1 cannot be listened on ({source}); choose another with --port")]
 pub struct PortError {
-    /// The port.
     pub port: u16,
     /// The cause.
     pub source: io::Error,
@@ -25,13 +24,10 @@ pub async fn listen(port: u16) -> Result<TcpListener, PortError> {
 }
 
 /// The address of a listener, as clients write it.
-#[must_use]
 pub fn url(listener: &TcpListener) -> String {
     format!("http://127.0.0.1:{}", port_of(listener))
 }
 
-/// The port of a listener.
-#[must_use]
 pub fn port_of(listener: &TcpListener) -> u16 {
     listener.local_addr().map_or(0, |address| address.port())
 }

@@ -59,7 +59,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// The defaults, with this many connections.
-    pub fn of(connections: usize) -> Self {
+    pub fn with_connections(connections: usize) -> Self {
         Self { connections, head: Duration::from_secs(20), read_ahead: 64 * 1024 }
     }
 }

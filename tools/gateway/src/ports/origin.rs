@@ -27,7 +27,6 @@ pub struct Pages {
 
 impl Pages {
     /// Answers loopback pages, and these pages of other machines.
-    #[must_use]
     pub fn listed(listed: Cors) -> Self {
         Self { listed, guarded: None }
     }

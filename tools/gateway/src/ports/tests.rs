@@ -39,7 +39,7 @@ impl Port {
     }
 
     async fn ordinary() -> Self {
-        Self::open(Bounds::of(16), Intake::of(1_000)).await
+        Self::open(Bounds::with_connections(16), Intake::up_to(1_000)).await
     }
 
     async fn connect(&self) -> TcpStream {
@@ -128,8 +128,8 @@ async fn only_pages_of_this_machine_are_answered() {
 
 #[tokio::test]
 async fn listed_pages_are_answered_and_no_others() {
-    let pages = Cors::of(vec!["https://app.example".parse().unwrap()]);
-    let port = Port::open_to(Bounds::of(16), Intake::of(10), pages).await;
+    let pages = Cors::for_origins(vec!["https://app.example".parse().unwrap()]);
+    let port = Port::open_to(Bounds::with_connections(16), Intake::up_to(10), pages).await;
     for (origin, status) in [
         ("https://app.example", 200),
         ("http://localhost:5173", 200),
@@ -147,8 +147,8 @@ async fn listed_pages_are_answered_and_no_others() {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_ends_its_connection() {
-    let bounds = Bounds { head: Duration::from_millis(50), ..Bounds::of(1) };
-    let port = Port::open(bounds, Intake::of(10)).await;
+    let bounds = Bounds { head: Duration::from_millis(50), ..Bounds::with_connections(1) };
+    let port = Port::open(bounds, Intake::up_to(10)).await;
     let mut silent = port.connect().await;
     silent.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ").await.unwrap();
     assert_eq!(to_the_end(silent).await, "");
@@ -161,7 +161,7 @@ async fn a_head_that_does_not_come_ends_its_connection() {
 
 #[tokio::test]
 async fn a_connection_beyond_the_bound_waits_for_another_to_end() {
-    let port = Port::open(Bounds::of(1), Intake::of(10)).await;
+    let port = Port::open(Bounds::with_connections(1), Intake::up_to(10)).await;
     let mut first = port.connect().await;
     first.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await.unwrap();
     let mut start = [0; 12];
@@ -182,7 +182,11 @@ async fn a_connection_beyond_the_bound_waits_for_another_to_end() {
 
 #[tokio::test]
 async fn bodies_have_a_size_and_a_time() {
-    let port = Port::open(Bounds::of(4), Intake::bounded(10, 100, Duration::from_millis(50))).await;
+    let port = Port::open(
+        Bounds::with_connections(4),
+        Intake::bounded(10, 100, Duration::from_millis(50)),
+    )
+    .await;
     let post = |length: usize, body: &str| {
         let head = format!("Host: 127.0.0.1\r\nConnection: close\r\nContent-Length: {length}");
         format!("POST / HTTP/1.1\r\n{head}\r\n\r\n{body}")

@@ -18,7 +18,7 @@ fn api(origins: &[&str]) -> Router {
         Authorization::Jwt(JwtAuthorizer::with_key("a key of thirty-two characters.."));
     let origins = origins.iter().map(|origin| origin.parse().unwrap()).collect();
     let gateway = Gateway::new(echo_handler, authorization, Limits::default());
-    gateway.with_cors(Cors::of(origins)).router()
+    gateway.with_cors(Cors::for_origins(origins)).router()
 }
 
 fn from(page: &str, mut request: Request) -> Request {

@@ -22,7 +22,7 @@ const LONGEST: usize = 2 * 1024 * 1024;
 /// Serves the bus.
 pub(crate) fn router(bus: LocalBus) -> Router {
     let both = || get(tell).post(take);
-    let state = (bus, Intake::of(LONGEST));
+    let state = (bus, Intake::up_to(LONGEST));
     Router::new().route(PATH, both()).route("/local/bus/", both()).with_state(state)
 }
 

@@ -62,13 +62,11 @@ pub struct BusEvents {
 
 impl LocalBus {
     /// A bus that has taken nothing yet.
-    #[must_use]
     pub fn new(clock: &Clock) -> Self {
         Self { kept: Arc::default(), clock: clock.clone() }
     }
 
     /// The events after a number that are still kept.
-    #[must_use]
     pub fn behind(&self, number: u64) -> BusEvents {
         let kept = self.kept.lock();
         let first = kept.events.partition_point(|it| it.number <= number);

@@ -20,12 +20,12 @@ const ACCOUNT: &str = "000000000000";
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Request {
-    entries: Vec<Entry>,
+    entries: Vec<PutEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Entry {
+struct PutEntry {
     #[serde(default)]
     source: String,
     #[serde(default)]
@@ -39,7 +39,7 @@ struct Entry {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct PutAnswer {
     failed_entry_count: usize,
     entries: Vec<Answered>,
 }
@@ -74,7 +74,7 @@ struct Envelope<'a> {
     detail: &'a RawValue,
 }
 
-impl Entry {
+impl PutEntry {
     fn bytes(&self) -> usize {
         let resources = self.resources.iter().map(String::len).sum::<usize>();
         self.source.len() + self.detail_type.len() + self.detail.len() + resources
@@ -89,7 +89,6 @@ impl Entry {
 
 impl LocalBus {
     /// Answers a call of EventBridge: the status, and a body in JSON.
-    #[must_use]
     pub fn call(&self, target: &str, body: &[u8]) -> (u16, String) {
         if target != "AWSEvents.PutEvents" {
             return refused("UnknownOperationException", "There is PutEvents alone here.");
@@ -101,7 +100,7 @@ impl LocalBus {
             return refused("ValidationException", &violation.to_string());
         }
         let Ok(Request { entries }) = serde_json::from_value(request) else { return malformed() };
-        if entries.iter().map(Entry::bytes).sum::<usize>() > MOST_BYTES {
+        if entries.iter().map(PutEntry::bytes).sum::<usize>() > MOST_BYTES {
             return refused(
                 "ValidationException",
                 "Total size of the entries in the request is over the limit.",
@@ -109,15 +108,15 @@ impl LocalBus {
         }
         let entries: Vec<_> = entries.iter().map(|entry| self.take(entry)).collect();
         let failed = entries.iter().filter(|it| matches!(it, Answered::Failed { .. })).count();
-        let answer = Answer { failed_entry_count: failed, entries };
+        let answer = PutAnswer { failed_entry_count: failed, entries };
         match serde_json::to_string(&answer) {
             Ok(answer) => (200, answer),
             Err(failure) => (500, error("InternalException", &failure.to_string())),
         }
     }
 
-    fn take(&self, entry: &Entry) -> Answered {
-        let Entry { source, detail_type, detail, resources, .. } = entry;
+    fn take(&self, entry: &PutEntry) -> Answered {
+        let PutEntry { source, detail_type, detail, resources, .. } = entry;
         let failed = |code, message| Answered::Failed { code, message };
         for (text, message) in [
             (source, "Parameter Source is not valid."),

@@ -146,21 +146,16 @@ impl DataDir {
     }
 
     /// The file of the tables.
-    #[must_use]
     pub(super) fn tables(&self) -> PathBuf {
         self.directory.path().join(TABLES)
     }
 
     /// The file of the queues.
-    #[must_use]
     pub(super) fn queues(&self) -> PathBuf {
         self.directory.path().join(QUEUES)
     }
 
     /// The directory of the archive's objects.
-    ///
-    /// # Errors
-    /// [`OwnError`]
     pub(super) fn objects(&self) -> Result<OwnDir, OwnError> {
         self.directory.create_directory("objects")
     }
@@ -215,7 +210,6 @@ pub(super) struct Secrets {
 
 impl Secrets {
     /// New random secrets.
-    #[must_use]
     pub(super) fn random() -> Self {
         Self { cursor: random_secret(), internal: random_secret() }
     }

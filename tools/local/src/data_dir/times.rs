@@ -19,13 +19,11 @@ const PERIOD: &str = "event-period";
 
 impl DataDir {
     /// The time at which a stack last ran here, as [stored](Self::note_time).
-    #[must_use]
     pub(crate) fn last_ran_at(&self) -> Option<Timestamp> {
         self.noted(LAST_RAN)
     }
 
     /// How far the clock has come that somebody has set here, if somebody has.
-    #[must_use]
     pub(crate) fn set_clock(&self) -> Option<Timestamp> {
         self.noted(SET)
     }
@@ -47,7 +45,6 @@ impl DataDir {
     }
 
     /// How long the periods of events are, once that was decided.
-    #[must_use]
     pub(crate) fn event_period(&self) -> Option<PeriodLength> {
         self.noted(PERIOD)
     }

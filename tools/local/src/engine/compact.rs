@@ -33,24 +33,17 @@ pub struct StreamEnds(BTreeMap<String, i64>);
 
 impl Engine {
     /// True if the tables are in a file.
-    #[must_use]
     pub fn is_on_disk(&self) -> bool {
         self.tables.file.is_some()
     }
 
     /// How far the streams have come.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn stream_ends(&self) -> Result<StreamEnds, EngineError> {
         let facts = schema::names().facts;
         Ok(StreamEnds(numbers(self.storage().conn(), LAST, params![facts])?))
     }
 
     /// True if the streams have been worked off as far as they had come.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn has_worked_off(&self, ends: &StreamEnds) -> Result<bool, EngineError> {
         let noted = numbers(self.storage().conn(), NOTED, params![])?;
         Ok(ends.0.iter().all(|(table, end)| noted.get(table).is_some_and(|noted| noted >= end)))
@@ -58,9 +51,6 @@ impl Engine {
 
     /// Rewrites the file without what was deleted, and empties the records of streams that were
     /// worked off.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn compact(&self) -> Result<(), EngineError> {
         let storage = self.storage();
         let conn = storage.conn();

@@ -23,7 +23,6 @@ pub struct StreamMapped {
     pub stream: String,
     /// The function, by the name that the request has.
     pub function: String,
-    /// The table that has the stream.
     pub table: String,
     /// The request that has made it, in JSON.
     pub request: String,
@@ -31,9 +30,6 @@ pub struct StreamMapped {
 
 impl Engine {
     /// Adds a mapping. False if that stream is mapped to that function.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn add_mapping(&self, mapping: &StreamMapped) -> Result<bool, EngineError> {
         let StreamMapped { uuid, stream, function, table, request } = mapping;
         let values = params![uuid, stream, function, table, request];
@@ -44,9 +40,6 @@ impl Engine {
     }
 
     /// All mappings.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn mappings(&self) -> Result<Vec<StreamMapped>, EngineError> {
         let storage = self.storage();
         let mut all = storage.conn().prepare_cached(ALL).map_err(DynoxideError::from)?;
@@ -55,9 +48,6 @@ impl Engine {
     }
 
     /// Removes a mapping. Returns it, if there was one.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn remove_mapping(&self, uuid: &str) -> Result<Option<StreamMapped>, EngineError> {
         let removed = self.storage().conn().query_row(REMOVE, [uuid], read).optional();
         Ok(removed.map_err(DynoxideError::from)?)

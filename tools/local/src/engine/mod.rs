@@ -59,7 +59,6 @@ const MOST_QUERIED: usize = 20_000;
 impl Engine {
     /// Executes one operation of the DynamoDB protocol. Returns the status and body of the answer.
     /// Blocks its thread while another call is in the engine.
-    #[must_use]
     pub fn call(&self, operation: &str, body: &[u8]) -> (u16, String) {
         match self.dispatch(operation, body) {
             Ok(answer) => {

@@ -48,7 +48,6 @@ const OLD: &str = "
     WHERE table_name GLOB ?1 AND created_at < unixepoch() - 86400
     AND id NOT IN (SELECT MAX(id) FROM _stream_records GROUP BY table_name)";
 
-/// A record.
 #[derive(Debug, Clone)]
 pub struct StreamRecord {
     /// Its number. Later records have greater numbers.
@@ -79,9 +78,6 @@ pub(super) fn forget_old(storage: &Storage) -> Result<(), DynoxideError> {
 
 impl Engine {
     /// The next records of the stream of facts after a number, at most `at_most`.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn stream_behind(
         &self,
         number: i64,
@@ -91,9 +87,6 @@ impl Engine {
     }
 
     /// The next records of the stream of a table after a number, at most `at_most`, without those that are noted as worked off.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn stream_of(
         &self,
         table: &str,
@@ -104,9 +97,6 @@ impl Engine {
     }
 
     /// The same, of so many records and bytes at most, and one record at least.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub(crate) fn stream_batch(
         &self,
         table: &str,
@@ -136,9 +126,6 @@ impl Engine {
     }
 
     /// The tables of events whose streams are mapped and have something left to work off.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn streams_left(&self) -> Result<Vec<String>, EngineError> {
         let storage = self.storage();
         let mut left = storage.conn().prepare_cached(LEFT).map_err(DynoxideError::from)?;
@@ -147,9 +134,6 @@ impl Engine {
     }
 
     /// How old the oldest record is that is not worked off, in seconds; 0 if all are.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn stream_lag(&self) -> Result<i64, EngineError> {
         let (storage, facts) = (self.storage(), schema::names().facts);
         let oldest = storage.conn().prepare_cached(OLDEST);
@@ -161,9 +145,6 @@ impl Engine {
 
     /// Deletes the records of the stream of a table up to a number, all of which were worked off, and notes the number. The very last
     /// record stays.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn work_off(&self, table: &str, number: i64) -> Result<(), EngineError> {
         let storage = self.storage();
         let done = storage.conn().execute(NOTE, params![table, number]);

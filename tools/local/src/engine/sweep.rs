@@ -17,9 +17,6 @@ const SWEPT_AT_ONCE: usize = 500;
 
 impl Engine {
     /// Drops the items whose TTL has passed, as DynamoDB does some time later. Returns how many.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn sweep(&self, now: Timestamp) -> Result<usize, EngineError> {
         transactions::forget(&self.storage(), (self.now)())?;
         stream::forget_old(&self.storage())?;

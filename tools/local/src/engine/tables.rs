@@ -47,7 +47,6 @@ pub(super) struct Tables {
     pub(super) written: Notify,
     /// The same, for readers of the streams of events.
     pub(super) written_events: Notify,
-    /// The tables that have a policy.
     pub(super) with_policy: Mutex<HashSet<String>>,
 }
 
@@ -61,9 +60,6 @@ impl Engine {
     ///
     /// They are in SQLite's in-memory file system and not in a `:memory:` database, which is one large page cache: SQLite looks through
     /// all of its cache after every commit that has moved a page, so each write would become slower as the tables grow.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn in_memory() -> Result<Self, EngineError> {
         let storage = Storage::new("file:tables?vfs=memdb")?;
         let exclusive = storage.conn().pragma_update(None, "locking_mode", "EXCLUSIVE");
@@ -72,9 +68,6 @@ impl Engine {
     }
 
     /// Tables in a file, with the items that it has.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn open(file: &Path) -> Result<Self, EngineError> {
         let storage = Storage::new(&file.to_string_lossy())?;
         // Leaves SQLite at synchronous=NORMAL with a write-ahead log: what was acknowledged
@@ -110,9 +103,6 @@ impl Engine {
     }
 
     /// Has these limits instead of DynamoDB's, which are wider.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn with_limits(self, limits: Limits) -> Result<Self, EngineError> {
         let rehearsal = Some(Arc::new(Mutex::new(Rehearsal::new(&limits)?)));
         Ok(Self { limits, rehearsal, ..self })
@@ -125,9 +115,6 @@ impl Engine {
     }
 
     /// Puts items into a table that does not have them yet, in one write. It does not check what is there.
-    ///
-    /// # Errors
-    /// [`EngineError`]
     pub fn import(&self, table: &str, items: Vec<serde_json::Value>) -> Result<(), EngineError> {
         let items = items.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
         let (items, options) = (items.map_err(|e| refused(&e))?, ImportOptions::default());

@@ -19,7 +19,6 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket.
     pub fn full(rate: f64, now: Instant) -> Self {
         Self { level: rate, filled_at: now }
     }

@@ -16,7 +16,7 @@ pub(super) struct Creations(HashMap<String, Instant>);
 
 impl Creations {
     /// The fault of a call, if tables take up to `longest` to be created.
-    pub(super) fn of(
+    pub(super) fn fault(
         &mut self,
         request: &HttpRequest,
         longest: Duration,
@@ -81,7 +81,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_table_is_there_when_its_time_has_come() {
         let (mut creations, hour) = (Creations::default(), Duration::from_secs(3_600));
-        let mut of = |operation, now| creations.of(&call(operation), hour, now);
+        let mut of = |operation, now| creations.fault(&call(operation), hour, now);
         let start = Instant::now();
         assert_eq!(of("PutItem", start), None, "nobody has asked for it");
         assert_eq!(of("CreateTable", start), Some(Fault::Creating));

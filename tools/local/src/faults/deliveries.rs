@@ -18,13 +18,11 @@ pub struct Deliveries {
 
 impl Deliveries {
     /// Faults as often as the settings say.
-    #[must_use]
     pub fn new(faults: Faults) -> Self {
         Self::by(&faults.into())
     }
 
     /// Faults as often as the settings in force say.
-    #[must_use]
     pub fn by(handle: &FaultsHandle) -> Self {
         // Different numbers from those that choose the calls' faults.
         let chance = Chance::new(handle, u64::MAX);

@@ -33,13 +33,11 @@ struct Choice {
 
 impl Faulty {
     /// Puts faults in front of a connector.
-    #[must_use]
     pub fn new(faults: Faults, inside: SharedHttpConnector) -> Self {
         Self::by(&faults.into(), inside)
     }
 
     /// Puts in front of a connector the faults that are in force at each call.
-    #[must_use]
     pub fn by(handle: &FaultsHandle, inside: SharedHttpConnector) -> Self {
         let (buckets, creations) = (Buckets::default(), Creations::default());
         let choice = Choice { chance: Chance::new(handle, 0), buckets, creations };
@@ -95,7 +93,7 @@ impl Choice {
 
     fn by_creation(&mut self, request: &HttpRequest) -> Option<(&'static str, Fault)> {
         let longest = self.chance.faults.table_creation;
-        let fault = self.creations.of(request, longest, Instant::now())?;
+        let fault = self.creations.fault(request, longest, Instant::now())?;
         Some(("table-creation", fault))
     }
 

@@ -15,7 +15,6 @@ pub struct Keepers {
 
 impl Keepers {
     /// Faults as often as the settings in force say.
-    #[must_use]
     pub fn by(handle: &FaultsHandle) -> Self {
         // Different numbers from those that choose the faults of calls and deliveries.
         let chance = Chance::new(handle, u64::MAX / 2);

@@ -71,7 +71,6 @@ impl Refusal {
     }
 }
 
-/// An answer in XML.
 pub(super) fn xml(status: StatusCode, body: &str) -> Response<Bytes> {
     let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{body}");
     let mut answer = plain(status, Bytes::from(body));

@@ -20,9 +20,9 @@ use shared::platform::values::Timestamp;
 use time::OffsetDateTime;
 
 use super::answer::{Refusal, plain, xml};
-use super::list::Asked;
-use super::range::{self, Asked as Range};
-use super::store::{About, Store, StoreError};
+use super::list::ListQuery;
+use super::range::{self, ByteRange};
+use super::store::{About, ObjectStore, StoreError};
 use super::{BUCKET, chunked, presigned};
 use crate::data_dir::DataDir;
 
@@ -39,20 +39,17 @@ pub(crate) type Mangle = Arc<dyn Fn(Bytes) -> Bytes + Send + Sync>;
 /// The archive's bucket. Cheap to clone: clones share it.
 #[derive(Clone)]
 pub(crate) struct S3 {
-    store: Store,
+    store: ObjectStore,
     clock: Clock,
     mangle: Option<Mangle>,
 }
 
 impl S3 {
     /// Opens the objects in a data directory. Without one, starts with none, in memory.
-    ///
-    /// # Errors
-    /// [`StoreError`]
     pub(crate) fn open(dir: Option<&DataDir>, clock: &Clock) -> Result<Self, StoreError> {
         let store = match dir {
-            Some(dir) => Store::open(dir.objects()?)?,
-            None => Store::in_memory(),
+            Some(dir) => ObjectStore::open(dir.objects()?)?,
+            None => ObjectStore::in_memory(),
         };
         Ok(Self { store, clock: clock.clone(), mangle: None })
     }
@@ -63,7 +60,6 @@ impl S3 {
         Self { mangle: Some(mangle), ..self }
     }
 
-    /// Answers a request.
     pub(crate) fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
         self.result(request).unwrap_or_else(|refusal| {
             let mut answer = refusal.answer();
@@ -110,7 +106,7 @@ impl S3 {
                 ),
             )),
             Method::GET if query.iter().any(|(name, kind)| name == "list-type" && kind == "2") => {
-                Ok(Asked::of(query)?.answer(&self.store))
+                Ok(ListQuery::parse(query)?.answer(&self.store))
             }
             _ => Err(Refusal::not_implemented("This call on a bucket")),
         }
@@ -148,12 +144,12 @@ impl S3 {
         }
         let range = headers.get(RANGE).and_then(|range| range.to_str().ok());
         let (status, body, range) = match range::asked(range, bytes.len()) {
-            Range::Whole => (StatusCode::OK, bytes, None),
-            Range::Part(part) => {
+            ByteRange::Whole => (StatusCode::OK, bytes, None),
+            ByteRange::Part(part) => {
                 let range = format!("bytes {}-{}/{}", part.start, part.end - 1, bytes.len());
                 (StatusCode::PARTIAL_CONTENT, bytes.slice(part), Some(range))
             }
-            Range::Nowhere => return Err(nowhere()),
+            ByteRange::Nowhere => return Err(nowhere()),
         };
         let mut answer = plain(status, body);
         describe(answer.headers_mut(), key, &about);

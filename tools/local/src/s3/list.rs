@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::BUCKET;
 use super::answer::{Refusal, text, xml};
-use super::store::{About, Store};
+use super::store::{About, ObjectStore};
 
 /// Keys and prefixes on a page, at most.
 const MOST: usize = 1_000;
@@ -19,7 +19,7 @@ const ESCAPED: &AsciiSet =
 
 /// What is asked for.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ListQuery {
     prefix: String,
     delimiter: String,
     /// Keys behind this one.
@@ -28,7 +28,6 @@ pub(super) struct Asked {
     escapes: bool,
 }
 
-/// What is on a page.
 #[derive(Debug, Default)]
 struct Page {
     objects: Vec<(String, About)>,
@@ -37,12 +36,9 @@ struct Page {
     next: Option<String>,
 }
 
-impl Asked {
+impl ListQuery {
     /// What a query asks for.
-    ///
-    /// # Errors
-    /// [`Refusal`]
-    pub(super) fn of(query: &[(String, String)]) -> Result<Self, Refusal> {
+    pub(super) fn parse(query: &[(String, String)]) -> Result<Self, Refusal> {
         let mut asked = Self { most: MOST, ..Self::default() };
         let mut continued = None;
         for (name, value) in query {
@@ -68,7 +64,7 @@ impl Asked {
     }
 
     /// The page.
-    pub(super) fn answer(&self, store: &Store) -> http::Response<axum::body::Bytes> {
+    pub(super) fn answer(&self, store: &ObjectStore) -> http::Response<axum::body::Bytes> {
         let page = self.page(store);
         let shown = |name: &str| match self.escapes {
             true => utf8_percent_encode(name, ESCAPED).to_string(),
@@ -108,7 +104,7 @@ impl Asked {
         xml(StatusCode::OK, &body)
     }
 
-    fn page(&self, store: &Store) -> Page {
+    fn page(&self, store: &ObjectStore) -> Page {
         let mut page = Page::default();
         let mut after = self.after.clone();
         // A key is behind everything that it begins with.
@@ -135,14 +131,14 @@ impl Asked {
 
 impl Page {
     /// The object whose key is the prefix itself.
-    fn take(&mut self, asked: &Asked, store: &Store, key: &str) {
+    fn take(&mut self, asked: &ListQuery, store: &ObjectStore, key: &str) {
         if let Some(about) = store.about(key) {
             self.add(asked, key.to_owned(), about);
         }
     }
 
     /// Adds a key, or what it has in common with others. False if the page is full.
-    fn add(&mut self, asked: &Asked, key: String, about: About) -> bool {
+    fn add(&mut self, asked: &ListQuery, key: String, about: About) -> bool {
         let end = match asked.delimiter.is_empty() {
             true => None,
             false => key[asked.prefix.len()..].find(&asked.delimiter),

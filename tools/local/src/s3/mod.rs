@@ -53,14 +53,13 @@ use answer::Refusal;
 
 pub(crate) use front::S3;
 
-/// The bucket of the archive.
 pub(crate) const BUCKET: &str = "nagare-archive";
 /// The largest object, in bytes.
 pub(super) const LARGEST: usize = 64 * 1024 * 1024;
 
 /// Serves S3 at every path.
 pub(super) fn router(s3: S3) -> Router {
-    Router::new().fallback(serve).with_state((s3, Intake::of(LARGEST)))
+    Router::new().fallback(serve).with_state((s3, Intake::up_to(LARGEST)))
 }
 
 async fn serve(State((s3, intake)): State<(S3, Intake)>, request: Request) -> Response {

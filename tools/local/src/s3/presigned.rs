@@ -18,9 +18,6 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 const SIGNATURE: &str = "X-Amz-Signature";
 
 /// Lets a request through that has no signature in its query, or a good one.
-///
-/// # Errors
-/// [`Refusal`]
 pub(super) fn check<T>(
     request: &Request<T>,
     query: &[(String, String)],

@@ -54,7 +54,7 @@ pub(super) struct About {
 
 /// The objects of a bucket. Cheap to clone: clones share them.
 #[derive(Debug, Clone)]
-pub(super) struct Store(Arc<Inner>);
+pub(super) struct ObjectStore(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -63,16 +63,13 @@ struct Inner {
     objects: Mutex<BTreeMap<String, (About, Option<Bytes>)>>,
 }
 
-impl Store {
+impl ObjectStore {
     /// An empty store in memory.
     pub(super) fn in_memory() -> Self {
         Self(Arc::new(Inner { directory: None, objects: Mutex::default() }))
     }
 
     /// Opens the objects in a directory. Reads each of them once, for its digest.
-    ///
-    /// # Errors
-    /// [`StoreError`]
     pub(super) fn open(directory: OwnDir) -> Result<Self, StoreError> {
         let mut objects = BTreeMap::new();
         find(&directory, "", &mut objects)?;
@@ -85,9 +82,6 @@ impl Store {
     }
 
     /// The metadata and the bytes of an object.
-    ///
-    /// # Errors
-    /// [`StoreError`]
     pub(super) fn get(&self, key: &str) -> Result<Option<(About, Bytes)>, StoreError> {
         let objects = self.0.objects.lock();
         let Some((about, bytes)) = objects.get(key) else { return Ok(None) };
@@ -128,9 +122,6 @@ impl Store {
     }
 
     /// Deletes an object, if it exists.
-    ///
-    /// # Errors
-    /// [`StoreError`]
     pub(super) fn delete(&self, key: &str) -> Result<(), StoreError> {
         let mut objects = self.0.objects.lock();
         if objects.contains_key(key)
@@ -289,8 +280,8 @@ mod tests {
         Timestamp::parse(text).unwrap()
     }
 
-    fn open(path: &Path) -> Result<Store, StoreError> {
-        Store::open(OwnDir::open(path).unwrap())
+    fn open(path: &Path) -> Result<ObjectStore, StoreError> {
+        ObjectStore::open(OwnDir::open(path).unwrap())
     }
 
     #[test]

@@ -64,7 +64,6 @@ impl Attributes {
         self.0.iter().map(|(name, attribute)| (name.as_str(), attribute))
     }
 
-    /// One attribute.
     pub fn get(&self, name: &str) -> Option<&MessageAttribute> {
         self.0.get(name)
     }
@@ -115,7 +114,6 @@ impl MessageAttribute {
         &self.data_type
     }
 
-    /// The value.
     pub fn value(&self) -> &AttributeValue {
         &self.value
     }

@@ -38,7 +38,6 @@ impl Queue {
         self.state().created_at
     }
 
-    /// Sends one message.
     pub fn send(&self, message: NewMessage) -> Result<MessageId, QueueError> {
         self.check_size(message.bytes())?;
         let ids = self.store().send(self.scope(), &[message])?;

@@ -29,16 +29,12 @@ impl Queue {
             if !messages.is_empty() || Instant::now() >= deadline {
                 return Ok(messages);
             }
-            let wake = self.next_look(deadline)?;
+            let first = self.time_to_first_visible()?;
+            let wake = first.map_or(deadline, |in_time| deadline.min(Instant::now() + in_time));
             tokio::select! {
                 () = changed => {}
                 () = sleep_until(wake) => {}
             }
         }
-    }
-
-    fn next_look(&self, deadline: Instant) -> Result<Instant, QueueError> {
-        let first = self.time_to_first_visible()?;
-        Ok(first.map_or(deadline, |in_time| deadline.min(Instant::now() + in_time)))
     }
 }

@@ -47,7 +47,6 @@ impl Queues {
         self.0.store().compact()
     }
 
-    /// The queue of that name.
     pub fn queue(&self, name: &str) -> Result<Queue, QueueError> {
         let found = self.iter().find(|queue| queue.name() == name);
         found.ok_or(QueueError::QueueDoesNotExist)

@@ -92,7 +92,11 @@ impl Store {
     ) -> Result<Vec<MessageId>, QueueError> {
         let max_pages = self.max_pages;
         self.transact(scope, |db| {
-            check_room(db, max_pages)?;
+            if let Some(max) = max_pages
+                && rows::used_pages(db)? >= max
+            {
+                return Err(QueueError::Full);
+            }
             let send = |message: &NewMessage| {
                 let visible_at = scope.now.saturating_add(millis(message.delay));
                 rows::insert(db, scope.queue, message, scope.now, visible_at)
@@ -247,13 +251,6 @@ fn next_after_moves(
         }
         move_to_dead_letters(db, scope, dead_letters, &dead)?;
         moved = true;
-    }
-}
-
-fn check_room(db: &Connection, max_pages: Option<u64>) -> Result<(), QueueError> {
-    match max_pages {
-        Some(max) if rows::used_pages(db)? >= max => Err(QueueError::Full),
-        _ => Ok(()),
     }
 }
 

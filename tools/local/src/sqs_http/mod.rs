@@ -17,7 +17,7 @@ const MAX_REQUEST_BYTES: usize = 8 * 1024 * 1024;
 
 /// Serves the protocol at every path: SDKs send to the endpoint or to a queue's URL.
 pub(super) fn router(wire: Wire) -> Router {
-    Router::new().fallback(answer).with_state((wire, Intake::of(MAX_REQUEST_BYTES)))
+    Router::new().fallback(answer).with_state((wire, Intake::up_to(MAX_REQUEST_BYTES)))
 }
 
 async fn answer(

@@ -21,7 +21,6 @@ pub use social::{
 /// The result of an audit.
 #[derive(Debug)]
 pub struct Found<D, I> {
-    /// The differences.
     pub differences: Vec<D>,
     /// How many of these are repaired.
     pub mended: usize,

@@ -163,7 +163,7 @@ impl Effects {
     ///
     /// # Errors
     /// [`Failure::Usage`] if a table is not named.
-    pub fn of(remote: &Remote) -> Result<Self, Failure> {
+    pub fn new(remote: &Remote) -> Result<Self, Failure> {
         let (ledger, facts) = (remote.ledger()?, remote.facts()?);
         let (timelines, letters, views) =
             (remote.timelines()?, remote.dead_letters()?, remote.views()?);

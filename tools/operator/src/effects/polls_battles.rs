@@ -35,7 +35,7 @@ impl Effects {
     pub(super) async fn voted(&self, vote: &Vote) -> Looked {
         let Vote { poll_id, viewer_id, choice, at } = vote;
         let history = self.polls.history(viewer_id, poll_id).await?;
-        if !history.has(*at, &Cast::of(choice.clone())) {
+        if !history.has(*at, &Cast::new(choice.clone())) {
             return Ok(CommandStatus::Pending);
         }
         let Some(there) = self.polls.definition(poll_id).await? else {

@@ -247,7 +247,7 @@ impl Erasure {
     async fn erase_votes(&self, key: &Key) -> Result<()> {
         let table = self.facts.table();
         let Some(row) = table.get(key.clone().into_item()).await? else { return Ok(()) };
-        let votes = Votes::of(&row.item);
+        let votes = Votes::read(&row.item);
         let before = row.item.get(ERASED_AT).and_then(|at| at.as_s().ok());
         let before = before.and_then(|at| Timestamp::parse(at).ok());
         // Up to the latest vote, because votes may lie ahead of the clock.

@@ -163,7 +163,7 @@ pub(super) fn stands_in(text: &str, id: &str) -> bool {
 fn carries(letter: &DeadLetter, scope: &EventScope, now: Timestamp) -> Carries {
     match Command::parse_unverified(&letter.body, now) {
         Ok(command) => says(&command, scope),
-        Err(_) => of(names(&letter.body, scope), false),
+        Err(_) => carried(names(&letter.body, scope), false),
     }
 }
 
@@ -185,7 +185,7 @@ fn says(command: &Command, scope: &EventScope) -> Carries {
                 Err(_) => names(&sent.json, scope),
             });
             let theirs: Vec<_> = theirs.collect();
-            return of(theirs.contains(&true), theirs.contains(&false));
+            return carried(theirs.contains(&true), theirs.contains(&false));
         }
         Command::Continued(continued) => return says(&continued.command, scope),
         Command::RecordEvent(recorded) => of_event(&recorded.0),
@@ -201,10 +201,10 @@ fn says(command: &Command, scope: &EventScope) -> Carries {
         }
         _ => false,
     };
-    of(is_theirs, false)
+    carried(is_theirs, false)
 }
 
-fn of(theirs: bool, others: bool) -> Carries {
+fn carried(theirs: bool, others: bool) -> Carries {
     match (theirs, others) {
         (false, _) => Carries::Others,
         (true, false) => Carries::Theirs,

@@ -42,7 +42,6 @@ impl Erasure {
         }
     }
 
-    /// Untags one viewer in an activity.
     pub(super) async fn untag(&self, activity: &ActivityId, tagged: &ViewerId) -> Result<()> {
         let claimed = self.activities.claimed_ever(activity).await?;
         let sort_key = claimed.map(|(_, published_at)| {

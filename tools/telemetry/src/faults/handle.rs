@@ -44,7 +44,6 @@ impl From<Faults> for FaultsHandle {
 
 impl FaultsHandle {
     /// The settings in force.
-    #[must_use]
     pub fn get(&self) -> Faults {
         self.0.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -63,20 +62,17 @@ impl FaultsHandle {
     }
 
     /// True if anything may go wrong.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_on.load(Ordering::Relaxed)
     }
 
     /// How often each has made something go wrong, by the name of its setting.
-    #[must_use]
     pub fn injected(&self) -> Vec<(&'static str, u64)> {
         let counts = self.0.injected.iter().map(|count| count.load(Ordering::Relaxed));
         let names = SETTINGS.iter().map(|setting| setting.name);
         names.zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Counts one.
     pub fn count(&self, name: &str) {
         if let Some(index) = SETTINGS.iter().position(|setting| setting.name == name) {
             self.0.injected[index].fetch_add(1, Ordering::Relaxed);

@@ -48,9 +48,7 @@ pub struct Rates {
     pub writes: Option<f64>,
     /// Reads of a table.
     pub reads: Option<f64>,
-    /// Writes to one partition.
     pub partition_writes: Option<f64>,
-    /// Reads of one partition.
     pub partition_reads: Option<f64>,
 }
 
@@ -59,23 +57,17 @@ pub struct Rates {
 pub enum FaultsError {
     /// There is no such setting.
     #[error("{name:?} is not a fault; there are all, {}", SETTINGS.map(|setting| setting.name).join(", "))]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    Unknown { name: String },
     /// A value is invalid.
     #[error("{name}: expected {expected}, such as {name}={example}")]
     Value {
         /// The setting's name.
         name: String,
-        /// What is expected.
         expected: &'static str,
-        /// An example of it.
         example: &'static str,
     },
 }
 
-/// One setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// How it is written.
@@ -237,13 +229,11 @@ const fn time(
 
 impl Setting {
     /// What kind of value it takes.
-    #[must_use]
     pub fn expected(&self) -> &'static str {
         self.form().0
     }
 
     /// An example of its value.
-    #[must_use]
     pub fn example(&self) -> &'static str {
         self.form().1
     }
@@ -320,7 +310,6 @@ impl Faults {
     }
 
     /// True if nothing goes wrong, whatever the seed.
-    #[must_use]
     pub fn is_off(&self) -> bool {
         let (seed, is_measured) = (self.seed, self.is_measured);
         *self == Self { seed, is_measured, ..Self::default() }

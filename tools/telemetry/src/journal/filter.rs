@@ -40,11 +40,9 @@ pub struct Filter {
     pub message: Option<String>,
     /// About this person, in any role.
     pub person: Option<String>,
-    /// With this outcome.
     pub outcome: Option<String>,
     /// Of this level, or a more serious one.
     pub level: Option<Level>,
-    /// Of this function.
     pub function: Option<String>,
     /// With this text anywhere, ignoring case.
     pub text: Option<Needle>,
@@ -62,7 +60,6 @@ impl From<&str> for Needle {
 
 impl Filter {
     /// True if a line matches.
-    #[must_use]
     pub fn fits(&self, line: &Line) -> bool {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))

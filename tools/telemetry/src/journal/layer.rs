@@ -21,7 +21,6 @@ pub const FUNCTIONS: [&str; 8] = [
 
 impl Journal {
     /// Which events are kept: all that functions log on AWS, and warnings and errors of everything else.
-    #[must_use]
     pub fn filter() -> Targets {
         let functions = FUNCTIONS.into_iter().chain(["shared"]);
         let info = functions.map(|target| (target, LevelFilter::INFO));
@@ -31,6 +30,6 @@ impl Journal {
 
 impl<S: Subscriber> Layer<S> for Journal {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        self.push(Line::of(event, self.clock.now()));
+        self.push(Line::new(event, self.clock.now()));
     }
 }

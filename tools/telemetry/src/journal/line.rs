@@ -36,7 +36,7 @@ pub struct Line {
 
 impl Line {
     /// The line of an event. It gets its number later.
-    pub(super) fn of(event: &Event<'_>, at: Timestamp) -> Self {
+    pub(super) fn new(event: &Event<'_>, at: Timestamp) -> Self {
         let mut packing = Packing::default();
         event.record(&mut packing);
         Invocation::each_id(|name, id| {
@@ -47,26 +47,20 @@ impl Line {
         packing.line(event.metadata(), at)
     }
 
-    /// The level.
-    #[must_use]
     pub fn level(&self) -> Level {
         *self.place.level()
     }
 
     /// The module that logged it.
-    #[must_use]
     pub fn target(&self) -> &str {
         self.place.target()
     }
 
     /// The function that logged it, or another origin.
-    #[must_use]
     pub fn function(&self) -> &str {
         self.target().split("::").next().unwrap_or_default()
     }
 
-    /// The message.
-    #[must_use]
     pub fn message(&self) -> &str {
         self.all().find(|(name, _)| *name == MESSAGE).map_or("", |(_, message)| message)
     }
@@ -77,13 +71,11 @@ impl Line {
     }
 
     /// The value of a field.
-    #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         self.all().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
     /// The outcome: the message up to its colon.
-    #[must_use]
     pub fn outcome(&self) -> &str {
         self.message().split(": ").next().unwrap_or_default()
     }

@@ -73,14 +73,12 @@ impl Default for Journal {
 
 impl Journal {
     /// A journal that keeps at most N lines and M bytes.
-    #[must_use]
     pub fn new(clock: Clock, lines: usize, bytes: usize) -> Self {
         let ring = Arc::new(Mutex::new(Ring { next: 1, ..Ring::default() }));
         Self { ring, clock, most_lines: lines, most_bytes: bytes }
     }
 
     /// The newest lines that match, of all or of those before a number.
-    #[must_use]
     pub fn newest(&self, filter: &Filter, before: Option<u64>, limit: usize) -> Page {
         let kept = self.numbers();
         let latest = kept.end.saturating_sub(1);
@@ -102,7 +100,6 @@ impl Journal {
     }
 
     /// The newest lines after a number that match.
-    #[must_use]
     pub fn behind(&self, number: u64, filter: &Filter, limit: usize) -> Page {
         let kept = self.numbers();
         let mut page = Page { lines: Vec::new(), older: None, latest: kept.end.saturating_sub(1) };
@@ -119,7 +116,6 @@ impl Journal {
     }
 
     /// The lines about a message, the oldest first: its deliveries, and its dead letter. If there are too many, the newest of them.
-    #[must_use]
     pub fn story(&self, message_id: &str, limit: usize) -> Vec<Arc<Line>> {
         let filter = Filter { message: Some(message_id.to_owned()), ..Filter::default() };
         let mut lines = self.newest(&filter, None, limit).lines;
@@ -128,7 +124,6 @@ impl Journal {
     }
 
     /// How many lines there are, and how many have been dropped.
-    #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         let kept = self.numbers();
         (kept.end - kept.start, kept.start - 1)

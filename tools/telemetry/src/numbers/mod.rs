@@ -27,7 +27,6 @@ use series::{HOUR, SLOT, Series};
 pub use series::{POINTS, Point, Total};
 use sink::Sink;
 
-/// The stage that local numbers are of.
 const STAGE: &str = "local";
 
 /// How commands end: the metrics, and what to call them.
@@ -97,14 +96,12 @@ impl Default for Numbers {
 
 impl Numbers {
     /// Counts from now on.
-    #[must_use]
     pub fn new(clock: Clock) -> Self {
         let since = clock.now();
         Self { counted: Arc::default(), clock, since }
     }
 
     /// Where functions record what they count.
-    #[must_use]
     pub fn metrics(&self) -> Metrics {
         Metrics::to(Sink::new(self.clone()), STAGE)
     }
@@ -123,40 +120,34 @@ impl Numbers {
     }
 
     /// Since when it counts.
-    #[must_use]
     pub fn since(&self) -> Timestamp {
         self.since
     }
 
     /// The milliseconds of the last hour for which it has counted, at least those of a slot.
-    #[must_use]
     pub fn observed_millis(&self) -> i64 {
         let passed = self.clock.now().unix_millis() - self.since.unix_millis();
         passed.clamp(SLOT, HOUR)
     }
 
     /// What a number came to in the last minutes: all of it, or one of what it is told apart by.
-    #[must_use]
     pub fn recent(&self, name: &str, by: Option<&str>, minutes: i64) -> Total {
         let now = self.clock.now();
         self.sum(name, by, |series| series.recent(now, minutes))
     }
 
     /// The same since the start.
-    #[must_use]
     pub fn ever(&self, name: &str, by: Option<&str>) -> Total {
         self.sum(name, by, |series| series.ever)
     }
 
     /// What a number is told apart by.
-    #[must_use]
     pub fn kinds(&self, name: &str) -> Vec<&'static str> {
         let counted = self.counted.lock();
         counted.keys().filter(|(other, _)| *other == name).map(|(_, by)| *by).collect()
     }
 
     /// The last hour of a number: [`POINTS`] of half a minute, the last of them now.
-    #[must_use]
     pub fn hour(&self, name: &str, by: Option<&str>) -> Vec<Point> {
         let now = self.clock.now();
         let mut points = vec![Point::default(); POINTS];

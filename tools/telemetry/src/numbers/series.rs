@@ -13,7 +13,6 @@ pub(super) const HOUR: i64 = 3_600_000;
 const SLOTS: i64 = HOUR / SLOT;
 /// The points of an hour in a plot.
 pub const POINTS: usize = 120;
-/// The slots of a point.
 const IN_POINT: i64 = SLOTS / POINTS as i64;
 
 /// What was seen in some time.
@@ -46,13 +45,11 @@ impl Point {
     pub const SECONDS: f64 = (IN_POINT * SLOT) as f64 / 1e3;
 
     /// The time below which this share of all is, in milliseconds. None if there is none, or it is not a time.
-    #[must_use]
     pub fn percentile(&self, share: f64) -> Option<f64> {
         self.spread.percentile(share)
     }
 
     /// Several points together.
-    #[must_use]
     pub fn all(points: &[Self]) -> Self {
         points.iter().fold(Self::default(), |mut all, point| {
             all.total = all.total + point.total;

@@ -83,7 +83,7 @@ async fn kept(
     refused: &[RefusedEvent<'_>],
 ) -> Result<HashSet<usize>, Failure> {
     let counted = refused.iter().filter_map(|RefusedEvent { index, event, failure }| {
-        let reason = RefusalReason::of(failure.reason())?;
+        let reason = RefusalReason::parse(failure.reason())?;
         let event = match &event.event {
             Ok(event) => refused_event(event, failure),
             Err(_) => refusals::RefusedEvent::unreadable(failure.unredacted()),
@@ -98,7 +98,7 @@ async fn kept(
     let kept = refusals.count(message, &counted, cx.clock.now()).await?;
     let kept: HashSet<_> = kept.into_iter().map(|refusal| refusal.index).collect();
     // A failure that is not a refusal is always kept.
-    let is_refusal = |it: &&RefusedEvent<'_>| RefusalReason::of(it.failure.reason()).is_some();
+    let is_refusal = |it: &&RefusedEvent<'_>| RefusalReason::parse(it.failure.reason()).is_some();
     let others = refused.iter().filter(|it| !is_refusal(it)).map(|it| it.index);
     Ok(others.chain(kept).collect())
 }

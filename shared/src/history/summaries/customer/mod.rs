@@ -85,26 +85,22 @@ struct NameBucket {
 
 impl CustomerView {
     /// True if some of it is in blocks.
-    #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.others > 0 || self.first_block < self.blocks
     }
 
     /// How often the view was emptied by an erasure. Whatever follows from the view is written on
     /// the condition that this is the same.
-    #[must_use]
     pub fn life(&self) -> u64 {
         self.life
     }
 
     /// True if some of its names are in blocks.
-    #[must_use]
     pub fn has_other_names(&self) -> bool {
         self.others > 0
     }
 
     /// The size of its names in blocks, in bytes, at most.
-    #[must_use]
     pub fn bytes_of_other_names(&self) -> usize {
         const NAME: usize = MAX_EVENT_NAME_LENGTH + NAME_BYTES;
         usize::try_from(self.others).unwrap_or(usize::MAX).saturating_mul(NAME)
@@ -155,7 +151,7 @@ impl CustomerView {
     }
 
     fn count(&mut self, said: &CountedEvent) -> Result<(), &'static str> {
-        self.add(&said.name, NameTally::of(said.at))?;
+        self.add(&said.name, NameTally::one(said.at))?;
         let recent = self.recent.entry(said.name.clone()).or_default();
         recent.add(day_of(said.at), 1);
         if recent.is_empty() {
@@ -400,7 +396,7 @@ impl SummaryState for CustomerView {
     }
 
     fn within(self, limits: &Limits) -> Self {
-        Self { bounds: Bounds::of(limits), ..self }
+        Self { bounds: Bounds::within(limits), ..self }
     }
 
     fn is_nothing(&self) -> bool {

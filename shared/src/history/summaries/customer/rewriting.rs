@@ -22,7 +22,6 @@ impl CustomerView {
     }
 
     /// Whether a block beside it, by its sort key, says nothing any more.
-    #[must_use]
     pub fn is_past_block(&self, sk: &str) -> bool {
         match keys::number_of_days(sk) {
             Some(number) => number < self.first_block,
@@ -69,7 +68,6 @@ impl CustomerView {
     }
 
     /// Whether a block is one of days, by its key.
-    #[must_use]
     pub fn is_days(&self, block: &Key) -> bool {
         keys::number_of_days(&block.sk).is_some()
     }

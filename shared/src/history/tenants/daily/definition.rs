@@ -22,14 +22,16 @@ pub struct DailyDefinition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Asks {
     /// Whether nothing happened on the last days.
-    Silent { days: u16 },
-    /// Whether a score is below a value.
-    Below { score: Score, value: u8 },
+    Silent {
+        days: u16,
+    },
+    Below {
+        score: Score,
+        value: u8,
+    },
 }
 
 impl DailyDefinition {
-    /// Those among definitions that are in force.
-    #[must_use]
     pub fn among(in_force: InForce) -> Vec<Self> {
         let rules = in_force.rules.into_iter().filter_map(|rule| {
             let When::Silent(days) = rule.when else { return None };
@@ -61,7 +63,6 @@ impl DailyDefinition {
     }
 
     /// The first of the days that it looks at, to decide for one.
-    #[must_use]
     pub fn first_day(&self, day: Day) -> Day {
         let days = match &self.asks {
             Asks::Silent { days } => *days,
@@ -71,7 +72,6 @@ impl DailyDefinition {
     }
 
     /// Whether it holds at the end of a day of a customer who did this. A customer who has had no event by then is none.
-    #[must_use]
     pub fn holds(&self, summary: &CustomerSummary, day: Day) -> bool {
         let end = start_of(day + 1);
         if summary.first_at().is_none_or(|first| first >= end) {
@@ -84,7 +84,6 @@ impl DailyDefinition {
     }
 
     /// Whether it is known without the blocks of a view whether it holds.
-    #[must_use]
     pub fn is_plain(&self, without_blocks: &CustomerSummary, day: Day) -> bool {
         let from = start_of(self.first_day(day));
         let is_before = without_blocks.last_at().is_none_or(|last| last < from);

@@ -76,13 +76,11 @@ pub const MOST_DAYS: u32 = 35;
 const MOST_ROUNDS: usize = 8;
 
 /// The instant from which on a day is decided.
-#[must_use]
 pub fn due(day: Day) -> Timestamp {
     start_of(day + 1).plus_millis(DELAY_MILLIS)
 }
 
 /// The last day that is due by an instant.
-#[must_use]
 pub fn last_due(now: Timestamp) -> Day {
     day_of(now.plus_millis(-DELAY_MILLIS)).saturating_sub(1)
 }
@@ -95,7 +93,6 @@ pub struct Daily {
 }
 
 impl Daily {
-    #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone(), bus: Bus::off() }
     }
@@ -161,7 +158,7 @@ impl Daily {
         &self,
         tenant: &TenantId,
     ) -> Result<Vec<DailyDefinition>, DynamoError> {
-        let in_force = Definitions::new(&self.ledger).of(tenant).await?;
+        let in_force = Definitions::new(&self.ledger).in_force(tenant).await?;
         Ok(DailyDefinition::among(in_force))
     }
 

@@ -37,7 +37,6 @@ impl DailyProgress {
     /// The day to walk next, if one is due, and by which of the definitions that are in force.
     ///
     /// Once no definition asks for a day, one walk is made without any.
-    #[must_use]
     pub fn next(&self, mut definitions: Vec<DailyDefinition>, last_due: Day) -> Option<DueDay> {
         let begins = definitions.iter().map(|definition| definition.begins).min();
         let next = begins.map(|begins| (self.decided + 1).max(begins));
@@ -52,7 +51,6 @@ impl DailyProgress {
     }
 
     /// True if the walk of a day may leave something behind, and the progress does not say so yet.
-    #[must_use]
     pub fn wakes(&self, due: &DueDay) -> bool {
         self.is_idle && !due.definitions.is_empty()
     }
@@ -83,7 +81,6 @@ impl DailyProgress {
     }
 
     /// The customer to continue a day after.
-    #[must_use]
     pub fn position(&self, day: Day) -> Option<&CustomerId> {
         self.behind.as_ref().filter(|(of, _)| *of == day).map(|(_, customer)| customer)
     }

@@ -36,7 +36,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub(super) fn of(pace: f64) -> Self {
+    pub(super) fn from_pace(pace: f64) -> Self {
         let a_second = pace / BATCH as f64;
         let (fewest, most) = CALLS;
         let fewest = if pace < SLOW { fewest / 2 } else { fewest };

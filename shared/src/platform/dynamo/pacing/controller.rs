@@ -113,7 +113,7 @@ impl Controller {
 
     fn scale(&self) -> Scale {
         let thought_slow = !self.sure && self.before <= LITTLE;
-        let mut scale = Scale::of(self.pace);
+        let mut scale = Scale::from_pace(self.pace);
         scale.is_slow |= thought_slow;
         scale
     }

@@ -153,13 +153,11 @@ impl Drop for Ticket<'_> {
 
 impl Pacer {
     /// The pace of a table, with at most N calls of each priority in flight.
-    #[must_use]
     pub fn of_table(most_in_flight: usize) -> Self {
         Self::new(TABLE, most_in_flight, Some(HotPartitions::default()))
     }
 
     /// The pace of one partition.
-    #[must_use]
     pub fn of_partition(most_in_flight: usize) -> Self {
         Self::new(PARTITION, most_in_flight, None)
     }

@@ -243,7 +243,6 @@ impl From<Failed> for DynamoError {
 /// An attribute of an item in a response. Values other than strings and booleans are not read.
 #[derive(Debug, Deserialize)]
 pub enum Attribute<'a> {
-    /// A string.
     #[serde(rename = "S", borrow)]
     Text(Cow<'a, str>),
     /// A boolean.
@@ -256,7 +255,6 @@ pub enum Attribute<'a> {
 
 impl Attribute<'_> {
     /// The string, if it is one.
-    #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

@@ -162,7 +162,6 @@ impl DynamoSigner {
         (text, names)
     }
 
-    /// The key for a day.
     fn key(&self, credentials: &Credentials, day: &str) -> hmac::Key {
         let secret = format!("AWS4{}", credentials.secret_access_key());
         let first = hmac::Key::new(HMAC_SHA256, secret.as_bytes());

@@ -76,7 +76,6 @@ pub enum Position {
 impl Position {
     /// A poll above a floor, with a filter, that continues after a row. It has as much of the row's id as a cursor has room for, at
     /// least six characters. So it may begin before the row: those rows were shown, or are hidden.
-    #[must_use]
     pub fn walking(floor: Option<Floor>, row: &SortKey, filter: &[u8]) -> Self {
         let id = row.activity_id.as_str();
         let id = &id[..id.len().min(room_for_id(filter, floor.as_ref()))];
@@ -125,7 +124,6 @@ pub struct CursorSeal {
 
 impl CursorSeal {
     /// A seal with secrets that all readers share.
-    #[must_use]
     pub fn new(secrets: &Secrets) -> Self {
         let [seal, salts] = [PURPOSE, SALTS].map(|purpose| Seal::new(purpose, secrets));
         Self { seal, salts, capacity: SeenCapacity { inline: INLINE, most: MOST } }
@@ -138,29 +136,19 @@ impl CursorSeal {
         Self { capacity: SeenCapacity { inline, ..self.capacity }, ..self }
     }
 
-    /// Lets clients have fewer fingerprints in all, likewise.
-    #[must_use]
-    pub fn remembering(self, most: usize) -> Self {
-        let most = most.min(MOST);
-        Self { capacity: SeenCapacity { most, ..self.capacity }, ..self }
-    }
-
     /// The number of fingerprints that fit: into a cursor with a filter and a position, and in all.
-    #[must_use]
     pub fn capacity(&self, filter: &[u8], position: &Position) -> SeenCapacity {
         let inline = self.capacity.inline.min(room_for_fingerprints(filter, position));
         SeenCapacity { inline, ..self.capacity }
     }
 
     /// The salt of the fingerprints of a list, from the first page on.
-    #[must_use]
     pub fn salt(&self, list: &List) -> Salt {
-        let salt = self.salts.of(&[list.name().as_bytes()]);
+        let salt = self.salts.sign(&[list.name().as_bytes()]);
         std::array::from_fn(|index| salt[index])
     }
 
     /// The text of a cursor for this list.
-    #[must_use]
     pub fn seal(&self, list: &List, cursor: &Cursor) -> String {
         self.seal_for(list.name(), encode(cursor))
     }
@@ -175,7 +163,6 @@ impl CursorSeal {
     }
 
     /// The text of a position in another list, with the name of the list and its owner. It is only valid for that list.
-    #[must_use]
     pub fn seal_in(&self, list: &str, whose: &impl Display, position: &[u8]) -> String {
         self.seal_for(&in_list(list, whose), [&[VERSION], position].concat())
     }
@@ -194,7 +181,7 @@ impl CursorSeal {
     }
 
     fn seal_for(&self, list: &str, mut bytes: Vec<u8>) -> String {
-        let seal = self.seal.of(&sealed(list, &bytes));
+        let seal = self.seal.sign(&sealed(list, &bytes));
         bytes.extend_from_slice(&seal);
         URL_SAFE_NO_PAD.encode(bytes)
     }

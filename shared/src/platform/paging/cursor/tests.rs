@@ -179,7 +179,7 @@ proptest! {
 /// What is made of bytes that somebody with the secret has sealed.
 fn open(body: &[u8]) -> Result<Cursor, CursorError> {
     let bob = list("bob");
-    let mac = seal().seal.of(&sealed(bob.name(), body));
+    let mac = seal().seal.sign(&sealed(bob.name(), body));
     seal().open(&bob, &URL_SAFE_NO_PAD.encode([body, &mac].concat()))
 }
 

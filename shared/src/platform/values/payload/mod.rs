@@ -84,7 +84,6 @@ impl Payload {
     }
 
     /// The JSON text, byte for byte as it was sent.
-    #[must_use]
     pub fn as_json(&self) -> &str {
         self.0.get()
     }

@@ -34,7 +34,7 @@ pub(super) struct Grouped<I> {
 }
 
 impl<I> Grouped<I> {
-    pub(super) fn of(events: I) -> Self {
+    pub(super) fn new(events: I) -> Self {
         let (waiting, ready) = Default::default();
         Self { events, waiting, count: 0, ready }
     }
@@ -44,7 +44,7 @@ impl<I> Grouped<I> {
         if !waiting.events.is_empty() && !waiting.has_room_for(&event) {
             let full = std::mem::take(waiting).events;
             self.count -= full.len();
-            self.ready.push_back(EventsRecorded::of(tenant, full));
+            self.ready.push_back(EventsRecorded::new(tenant, full));
         }
         waiting.bytes += event.json.len() + 1;
         waiting.events.push(event);
@@ -58,7 +58,7 @@ impl<I> Grouped<I> {
     fn release(&mut self) {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         let waiting = waiting.filter(|(_, waiting)| !waiting.events.is_empty());
-        self.ready.extend(waiting.map(|(tenant, some)| EventsRecorded::of(tenant, some.events)));
+        self.ready.extend(waiting.map(|(tenant, some)| EventsRecorded::new(tenant, some.events)));
         self.count = 0;
     }
 }
@@ -108,7 +108,7 @@ mod tests {
             [(0, 1, 0), (1, 1, 0), (250, 1, 9), (999, 7, 9), (300, 2, 4_000)]
         {
             let events = (0..count).map(|n| event(&format!("t{}", n % tenants), n, length));
-            let messages: Vec<_> = Grouped::of(events).map(|it| it.expect("events")).collect();
+            let messages: Vec<_> = Grouped::new(events).map(|it| it.expect("events")).collect();
             let mut ids = Vec::new();
             for message in &messages {
                 let bytes: usize = message.events.iter().map(|it| it.json.len()).sum();

@@ -48,7 +48,7 @@ impl ImportEvents {
         let remote = Remote::from_environment().await?;
         // How many messages they make is known at the end.
         let bar = progress::counter("messages recorded");
-        let messages = Grouped::of(good(events_in(&input)?));
+        let messages = Grouped::new(good(events_in(&input)?));
         let messages = messages.map(|events| events.map(Command::RecordEvents));
         let completed = complete(&remote, commands(messages), |done| bar.inc(done)).await?;
         bar.finish_and_clear();

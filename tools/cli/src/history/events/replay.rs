@@ -31,7 +31,7 @@ impl ReplayEvents {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
         let scope = EventScope { tenant_id: self.tenant.clone(), customer_id: None };
-        let auditor = SummariesAuditor::of(&remote)?;
+        let auditor = SummariesAuditor::over(&remote)?;
         let found = auditor.differences(&scope, self.switch).await?;
         for difference in &found.differences {
             match self.json {

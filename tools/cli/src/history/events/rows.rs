@@ -17,7 +17,7 @@ pub(super) fn events_in(input: &Input) -> Result<Box<dyn Iterator<Item = EventRo
     let mut lines = input.lines()?;
     match lines.first()? {
         Some('{' | '[') => Ok(Box::new(lines.of_json()?.map(|line| of_json(line?)))),
-        _ => Ok(Box::new(Table::of(lines, COLUMNS)?.map(|row| of_csv(&row?)))),
+        _ => Ok(Box::new(Table::open(lines, COLUMNS)?.map(|row| of_csv(&row?)))),
     }
 }
 

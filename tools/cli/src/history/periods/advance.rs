@@ -47,7 +47,7 @@ struct Control {
 impl Advance {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
-        let control = Control::of(&remote)?;
+        let control = Control::new(&remote)?;
         let start = control.time().await?;
         self.check(&start)?;
         let hours =
@@ -90,7 +90,7 @@ impl Advance {
 }
 
 impl Control {
-    fn of(remote: &Remote) -> Result<Self, Failure> {
+    fn new(remote: &Remote) -> Result<Self, Failure> {
         let url = remote.target().optional(env::CLOCK_URL);
         let url = url.filter(|url| remote.is_local() && loopback::is_loopback(url));
         let url = url.ok_or_else(|| {

@@ -81,7 +81,7 @@ impl Verify {
     /// The rows that are asked for, the earliest first.
     fn chosen(&self, mut rows: Vec<PeriodRow>) -> Result<Vec<PeriodRow>, Failure> {
         rows.reverse();
-        rows.retain(has_archive);
+        rows.retain(|row| row.tally.is_some() && !row.expired);
         if self.periods.is_empty() {
             return Ok(rows);
         }
@@ -97,10 +97,6 @@ impl Verify {
 /// All rows, the newest first.
 async fn rows(remote: &Remote) -> Result<Vec<PeriodRow>, Failure> {
     Ok(remote.events()?.periods().newest_until(|_| false).await?)
-}
-
-fn has_archive(row: &PeriodRow) -> bool {
-    row.tally.is_some() && !row.expired
 }
 
 impl ArchiveReading {

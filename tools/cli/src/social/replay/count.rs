@@ -15,9 +15,6 @@ use crate::Failure;
 
 /// Counts a run's entries in all timelines. There is no index of entries by activity, so all of them are
 /// read.
-///
-/// # Errors
-/// [`Failure`]
 pub(super) async fn entries(timelines: &Table, run: &Run, survey: &Survey) -> Result<u64, Failure> {
     let first = run.published_at(survey.first.seconds).to_string();
     // `~` is greater than any character of a sort key.
@@ -39,9 +36,6 @@ pub(super) async fn entries(timelines: &Table, run: &Run, survey: &Survey) -> Re
 }
 
 /// How many rows are published: all but those whose commands are dead letters.
-///
-/// # Errors
-/// [`Failure`]
 pub(super) fn published(
     posts: &Posts,
     survey: &Survey,

@@ -116,7 +116,7 @@ impl Replay {
         if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
             return Err(Failure::Usage("--speed: expected a number above 0".to_owned()));
         }
-        let posts = Posts::of(Input::of(&self.file)?, self.limit)?;
+        let posts = Posts::new(Input::of(&self.file)?, self.limit)?;
         let naming = Naming(self.run.clone());
         let survey = Survey::of(&posts, &naming)?;
         let handles = Handles::from_environment().await?;

@@ -36,7 +36,7 @@ pub(super) struct Posts {
 impl Posts {
     /// # Errors
     /// [`Failure::Usage`] if a row is bad, or there are too many to put them in order.
-    pub(super) fn of(input: Input, limit: Option<usize>) -> Result<Self, Failure> {
+    pub(super) fn new(input: Input, limit: Option<usize>) -> Result<Self, Failure> {
         let posts = Self { input, limit: limit.unwrap_or(usize::MAX), sorted: None };
         let (mut rows, mut last, mut disorder) = (0, i64::MIN, None);
         for post in posts.read()? {
@@ -89,7 +89,7 @@ impl std::fmt::Display for Posts {
 pub fn posts_in(
     input: impl Read + Send + 'static,
 ) -> Result<impl Iterator<Item = Result<(i64, ActorId, Kind), Failure>>, Failure> {
-    let rows = Table::of(Lines::of("the input".to_owned(), input)?, COLUMNS)?;
+    let rows = Table::open(Lines::open("the input".to_owned(), input)?, COLUMNS)?;
     Ok(rows.map(|row| {
         let post = row.and_then(|row| Post::read(&row)).map_err(|error| error.of(&"the input"));
         post.map(|Post { seconds, author, kind, .. }| (seconds, author, kind))

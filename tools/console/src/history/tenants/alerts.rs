@@ -18,7 +18,7 @@ pub(super) async fn list(
     // A cursor says by itself of which alerts it is.
     let query = match fields.get("cursor") {
         Some(cursor) => vec![("cursor", cursor)],
-        None => fields.of(&["state"]),
+        None => fields.given(&["state"]),
     };
     let Read { body, cost: paid } = page_of(console, tenant, "alerts", query).await?;
     let back = here(tenant, unread_only, None);

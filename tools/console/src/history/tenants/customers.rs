@@ -26,7 +26,7 @@ pub(super) async fn list(
     tenant: &str,
     fields: &Fields,
 ) -> Result<Markup, Failure> {
-    let page = page_of(console, tenant, "customers", fields.of(&["cursor"]));
+    let page = page_of(console, tenant, "customers", fields.given(&["cursor"]));
     let Read { body, cost: paid } = page.await?;
     Ok(html! {
         (cost::shown(&paid, OF_LIST))

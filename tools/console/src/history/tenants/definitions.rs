@@ -13,7 +13,7 @@ const MEASURES: &str = r#"[{"event":"login","days":28,"points":3,"most":60}]"#;
 
 pub(super) async fn list(console: &Console, tenant: &str) -> Result<Markup, Failure> {
     let id = TenantId::new(tenant)?;
-    let in_force = Definitions::new(&console.remote.ledger()?).of(&id).await?;
+    let in_force = Definitions::new(&console.remote.ledger()?).in_force(&id).await?;
     let rule = |when| form_of("rule.defined", &[("tenant_id", tenant), ("when", when)]);
     let score = [("tenant_id", tenant), ("base", "40"), ("measures", MEASURES)];
     Ok(html! {

@@ -38,7 +38,7 @@ const SECTIONS: [(&str, &str); 4] =
     [("", "Customers"), ("names", "Names"), ("alerts", "Alerts"), ("rules", "Rules and scores")];
 
 pub(crate) async fn choose(State(console): Here, fields: Fields) -> Page {
-    let known = Suggestions::of(&console).await.tenants;
+    let known = Suggestions::read(&console).await.tenants;
     let content = html! {
         p { "Whose customers send events: what they come to, and what rules and scores make of them." }
         (layout::chooser("tenant", "a tenant", ("id", "Tenant"), None, "Show"))
@@ -67,7 +67,7 @@ async fn with_events(console: &Console, fields: &Fields) -> Result<Markup, Failu
             @if page.tenants.is_empty() { p class="quiet" { "None." } }
             ul class="talk" {
                 @for (tenant, events) in &page.tenants {
-                    li { a href=(named::of("tenant", tenant.as_str())) { (tenant) } " " span class="quiet" { (layout::counted(*events, "event", "events")) } }
+                    li { a href=(named::path_of("tenant", tenant.as_str())) { (tenant) } " " span class="quiet" { (layout::counted(*events, "event", "events")) } }
                 }
             }
             nav class="row" aria-label="Pages" {
@@ -162,7 +162,7 @@ fn name_address(tenant: &str, name: &str) -> String {
 }
 
 async fn names(console: &Console, tenant: &str, fields: &Fields) -> Result<Markup, Failure> {
-    let page = page_of(console, tenant, "names", fields.of(&["cursor"]));
+    let page = page_of(console, tenant, "names", fields.given(&["cursor"]));
     let Read { body, cost: paid } = page.await?;
     Ok(html! {
         (cost::shown(&paid, OF_NAMES))

@@ -217,7 +217,7 @@ async fn tenants_of_a_period_come_page_by_page_and_none_twice() {
             .await;
     }
     let note = Note::new(console.stack.port(), console.stack.environment());
-    let remote = Remote::of(Target::Local(note)).await.unwrap();
+    let remote = Remote::connect(Target::Local(note)).await.unwrap();
     let summaries = Summaries::new(&remote.views().unwrap());
     let period = remote.event_settings().unwrap().period_of(Clock::system().now());
     let of = async |period, limit| {

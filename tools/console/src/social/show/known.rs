@@ -184,7 +184,6 @@ fn played(console: &Console, found: &[Opened]) -> Vec<Opened> {
     open.into_iter().flatten().filter(is_new).collect()
 }
 
-/// What was opened from this console.
 fn opened_here(console: &Console) -> Vec<Opened> {
     let of = |body: &Value| {
         let (what, id, at) = match body["type"].as_str()? {
@@ -221,7 +220,7 @@ mod tests {
     /// Sends a command to the queue, past the console.
     async fn send(console: &Fixture, body: &str) {
         let note = Note::new(console.stack.port(), console.stack.environment());
-        let remote = Remote::of(Target::Local(note)).await.unwrap();
+        let remote = Remote::connect(Target::Local(note)).await.unwrap();
         let command = Command::parse(body, Clock::system().now()).unwrap();
         remote.sender().unwrap().send_message(&Message::from(&command)).await.unwrap();
     }

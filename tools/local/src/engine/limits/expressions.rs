@@ -83,7 +83,6 @@ fn check_text(called: &str, text: &str, limits: &Limits) -> Result<(), DynoxideE
     Ok(())
 }
 
-/// What is counted of an expression.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counted {
     operators: usize,

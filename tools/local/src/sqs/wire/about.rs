@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::fault::Fault;
+use super::fault::WireFault;
 use super::{Nothing, Wire, required};
 use crate::sqs::config;
 use crate::sqs::error::QueueError;
@@ -76,7 +76,7 @@ impl Wire {
     pub(super) fn get_queue_attributes(
         &self,
         request: GetQueueAttributes,
-    ) -> Result<QueueAttributes, Fault> {
+    ) -> Result<QueueAttributes, WireFault> {
         let queue = self.queue_at(request.queue_url.as_deref())?;
         let mut attributes = describe(&queue)?;
         let asked = request.attribute_names;
@@ -93,7 +93,7 @@ impl Wire {
         Ok(QueueAttributes { attributes })
     }
 
-    pub(super) fn get_queue_url(&self, request: NamedQueue) -> Result<QueueUrl, Fault> {
+    pub(super) fn get_queue_url(&self, request: NamedQueue) -> Result<QueueUrl, WireFault> {
         let name = required(request.queue_name, "QueueName")?;
         let queue = self.queues.queue(&name)?;
         Ok(QueueUrl { queue_url: self.queue_url(queue.name()) })
@@ -106,7 +106,7 @@ impl Wire {
         QueueUrls { queue_urls: wanted.map(|queue| self.queue_url(queue.name())).collect() }
     }
 
-    pub(super) fn purge_queue(&self, request: AboutQueue) -> Result<Nothing, Fault> {
+    pub(super) fn purge_queue(&self, request: AboutQueue) -> Result<Nothing, WireFault> {
         self.queue_at(request.queue_url.as_deref())?.purge()?;
         Ok(Nothing {})
     }

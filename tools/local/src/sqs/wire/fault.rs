@@ -7,14 +7,14 @@ use crate::sqs::error::QueueError;
 
 /// An error under its two names: the one of the JSON protocol, and the one it had in the older
 /// query protocol, which SDKs still show as the code.
-pub(super) struct Fault {
+pub(super) struct WireFault {
     pub(super) is_senders: bool,
     pub(super) message: String,
     name: &'static str,
     query_code: String,
 }
 
-impl Fault {
+impl WireFault {
     pub(super) fn unknown_operation(target: &str) -> Self {
         let sentence = format!(
             "The local stack does not serve {target:?}. It takes messages (SendMessage, SendMessageBatch), lists queues and counts their \
@@ -47,7 +47,7 @@ impl Fault {
     }
 }
 
-impl From<QueueError> for Fault {
+impl From<QueueError> for WireFault {
     fn from(error: QueueError) -> Self {
         if !error.is_callers_mistake() {
             tracing::error!("a call of the queue failed: {}", error.unredacted());

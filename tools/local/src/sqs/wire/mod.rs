@@ -18,7 +18,7 @@ use super::error::QueueError;
 use super::handle::Queue;
 use super::limits::invalid_value;
 use super::queues::Queues;
-use fault::Fault;
+use fault::WireFault;
 
 /// The protocol in front of a set of queues.
 #[derive(Clone)]
@@ -53,7 +53,6 @@ impl Wire {
         Self { numbers: Some(numbers), ..self }
     }
 
-    /// The URL of the queue of that name.
     pub fn queue_url(&self, name: &str) -> String {
         format!("{}/{ACCOUNT_ID}/{name}", self.endpoint)
     }
@@ -69,7 +68,7 @@ impl Wire {
         }
     }
 
-    fn answer(&self, target: &str, body: &[u8]) -> Result<String, Fault> {
+    fn answer(&self, target: &str, body: &[u8]) -> Result<String, WireFault> {
         match target.strip_prefix("AmazonSQS.").unwrap_or_default() {
             "SendMessage" => reply(&self.send_message(parse(body)?)?),
             "SendMessageBatch" => reply(&self.send_message_batch(parse(body)?)?),
@@ -77,7 +76,7 @@ impl Wire {
             "GetQueueUrl" => reply(&self.get_queue_url(parse(body)?)?),
             "ListQueues" => reply(&self.list_queues(parse(body)?)),
             "PurgeQueue" => reply(&self.purge_queue(parse(body)?)?),
-            _ => Err(Fault::unknown_operation(target)),
+            _ => Err(WireFault::unknown_operation(target)),
         }
     }
 
@@ -93,12 +92,12 @@ impl Wire {
 #[derive(Serialize)]
 struct Nothing {}
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, WireFault> {
     let body = if body.is_empty() { b"{}" } else { body };
-    serde_json::from_slice(body).map_err(|error| Fault::not_understood(&error))
+    serde_json::from_slice(body).map_err(|error| WireFault::not_understood(&error))
 }
 
-fn reply(answer: &impl Serialize) -> Result<String, Fault> {
+fn reply(answer: &impl Serialize) -> Result<String, WireFault> {
     serde_json::to_string(answer).map_err(|error| QueueError::Corrupt(error.to_string()).into())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::fault::Fault;
+use super::fault::WireFault;
 use super::{Wire, required, seconds};
 use crate::sqs::attribute::{Attributes, RawAttribute};
 use crate::sqs::error::QueueError;
@@ -78,7 +78,7 @@ struct Failure {
 }
 
 impl Wire {
-    pub(super) fn send_message(&self, request: SendMessage) -> Result<Sent, Fault> {
+    pub(super) fn send_message(&self, request: SendMessage) -> Result<Sent, WireFault> {
         let queue = self.queue_at(request.queue_url.as_deref())?;
         let message = request.message.parse()?;
         let sent = Sent::new(None, &message);
@@ -88,7 +88,7 @@ impl Wire {
     pub(super) fn send_message_batch(
         &self,
         request: SendMessageBatch,
-    ) -> Result<BatchReply, Fault> {
+    ) -> Result<BatchReply, WireFault> {
         let queue = self.queue_at(request.queue_url.as_deref())?;
         limits::check_batch_ids(request.entries.iter().map(|entry| entry.id.as_str()))?;
         let mut reply = BatchReply::default();
@@ -140,7 +140,7 @@ impl Sent {
 }
 
 impl Failure {
-    fn new(id: String, fault: Fault) -> Self {
+    fn new(id: String, fault: WireFault) -> Self {
         let (sender_fault, code) = (fault.is_senders, fault.code().to_owned());
         Self { id, sender_fault, code, message: fault.message }
     }

@@ -155,7 +155,6 @@ impl EventsAuditor {
         Ok(None)
     }
 
-    /// What is in the archive.
     async fn archive(&self, row: &PeriodRow, found: &mut OfPeriod<'_>) -> Result<Digests, Failure> {
         let (mut digests, bar) = (Digests::new(), progress::counter("events in archives"));
         for object in self.listed(row.period, found).await? {

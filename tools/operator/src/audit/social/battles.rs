@@ -165,7 +165,7 @@ impl ViewsAuditor {
         else {
             return Ok(Vec::new());
         };
-        let replay = Replay::of(definition, &blocks, &on_record, &view.state);
+        let replay = Replay::run(definition, &blocks, &on_record, &view.state);
         let standing = (view.state.status(), replay.status());
         let view_differs = standing.0.as_ref() != Some(&standing.1)
             || !view.state.is_all_written()

@@ -27,7 +27,7 @@ pub struct Sample {
 
 impl Sample {
     /// Picks up to `size` of each kind.
-    pub async fn of(facts: &Facts, ledger: &Ledger, size: usize) -> Result<Self> {
+    pub async fn draw(facts: &Facts, ledger: &Ledger, size: usize) -> Result<Self> {
         let (mut activities, mut polls, mut battles) = <(BTreeSet<_>, Vec<_>, Vec<_>)>::default();
         let query = Query { projection: Some("pk, sk"), ..Query::default() };
         scan(facts.table(), "facts read", query, |row| {

@@ -2,7 +2,7 @@
 //!
 //! For a viewer the audit computes, from the edges, the outboxes and the activity records, which entries
 //! there should be, and compares them with the stored ones, attribute by attribute. It ignores what is
-//! past retention: the table drops that in its own time, and of a viewer who is [parked](shared::social::follows::parking) what is missing: it
+//! past retention: the table drops that in its own time, and of an [idle viewer](shared::social::follows::idle_viewers) what is missing: it
 //! comes when they do. The list of whom a viewer follows is compared with the edges
 //! that it repeats, and repaired by them.
 //!
@@ -22,7 +22,7 @@ use shared::platform::runtime::clock::Clock;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 use shared::social::activities::Activities;
-use shared::social::follows::{Follows, Parking, Standing};
+use shared::social::follows::{Follows, IdleViewers};
 use shared::social::timelines::{EntryRow, Reconciler, Timelines};
 
 use super::reads::{delete_unaccounted, followees, stored_entries};
@@ -95,8 +95,8 @@ impl Auditor {
         Box::pin(async move {
             let now = self.clock.now();
             let start = self.retention.start(now);
-            let presence = self.follows.presence(viewer).await?;
-            let is_away = Parking::off().standing(&presence, now) == Standing::Away;
+            let idle_state = self.follows.idle_state(viewer).await?;
+            let returns = IdleViewers::off().returns(&idle_state, now);
             let mut expected = self.expected(viewer, start).await?;
             let mut differences = Vec::new();
             let mut differs = |difference, sort_key: String, actor_id: Option<String>| {
@@ -114,7 +114,7 @@ impl Auditor {
                     Some((actor, _)) => differs(Kind::Stale, row.sort_key, Some(actor.to_string())),
                 }
             }
-            for (sort_key, actor) in expected.into_iter().filter(|_| !is_away) {
+            for (sort_key, actor) in expected.into_iter().filter(|_| !returns) {
                 differs(Kind::Missing, sort_key.to_string(), Some(actor.to_string()));
             }
             Ok(differences)

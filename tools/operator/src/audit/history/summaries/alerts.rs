@@ -26,7 +26,7 @@ impl Audited<'_> {
             }
             counts.days().get(name).into_iter().for_each(|days| sum.days.join(days));
         }
-        let customer = self.of(id);
+        let customer = self.customer(id);
         for rule in &self.rules {
             self.asked.extend(Rules::asked(rule, &customer, counts));
         }
@@ -60,7 +60,7 @@ impl Audited<'_> {
 
     /// True if events that have come meanwhile ask for an alert: they are counted before the alert is given.
     async fn is_asked_now(&self, alert: &Alert) -> Result<bool> {
-        let customer = self.of(&alert.customer_id);
+        let customer = self.customer(&alert.customer_id);
         let counts = self.auditor.summaries.customer(&customer).await?.unwrap_or_default();
         let asked = self.rules.iter().flat_map(|rule| Rules::asked(rule, &customer, &counts));
         Ok(asked.into_iter().any(|asked| asked == alert.alert_id))

@@ -117,7 +117,7 @@ impl SummariesAuditor {
     ///
     /// # Errors
     /// [`Failure::Usage`] if one of them is not named.
-    pub fn of(remote: &Remote) -> Result<Self, Failure> {
+    pub fn over(remote: &Remote) -> Result<Self, Failure> {
         let ledger = remote.ledger()?;
         let events = (remote.events()?, Archives::new(&ledger), remote.objects()?);
         Ok(Self::new(events, Summaries::new(&remote.views()?), ledger, clock()))
@@ -143,7 +143,7 @@ impl SummariesAuditor {
             None => Some(self.before(&scope.tenant_id, &periods).await?),
             Some(_) => None,
         };
-        let mut rules = Definitions::new(&self.ledger).of(&scope.tenant_id).await?.rules;
+        let mut rules = Definitions::new(&self.ledger).in_force(&scope.tenant_id).await?.rules;
         rules.retain(|rule| matches!(rule.when, When::Counted(_)));
         let mut audited = Audited {
             auditor: self,
@@ -203,7 +203,7 @@ impl Audited<'_> {
         self.found.differences.push(SummaryDifference { tenant_id, difference, of, detail });
     }
 
-    fn of(&self, id: &CustomerId) -> Customer {
+    fn customer(&self, id: &CustomerId) -> Customer {
         Customer { tenant_id: self.scope.tenant_id.clone(), customer_id: id.clone() }
     }
 
@@ -217,7 +217,7 @@ impl Audited<'_> {
         let mut suspects = BTreeMap::new();
         for id in progress::each(ids, "customers compared") {
             let counted = tables.remove(&id).unwrap_or_default();
-            let (view, stored, _) = self.auditor.summaries.stored(&self.of(&id)).await?;
+            let (view, stored, _) = self.auditor.summaries.stored(&self.customer(&id)).await?;
             let counts = self.expected(&stored, counted, archives.get(&id));
             if is_same(&stored, &counts) {
                 self.add(&id, &counts);
@@ -249,7 +249,7 @@ impl Audited<'_> {
         suspect: &mut Suspect,
         archived: Option<&CustomerSummary>,
     ) -> Result<bool, Failure> {
-        let customer = self.of(id);
+        let customer = self.customer(id);
         let (view, stored, _) = self.auditor.summaries.stored(&customer).await?;
         let counted = self.auditor.recount.in_tables(&self.scope_of(id)).await?.tables.remove(id);
         let counts = self.expected(&stored, counted.unwrap_or_default(), archived);

@@ -49,7 +49,7 @@ impl Audited<'_> {
         suspect: &Suspect,
         archived: Option<&CustomerSummary>,
     ) -> Result<bool, Failure> {
-        let (customer, auditor) = (self.of(id), self.auditor);
+        let (customer, auditor) = (self.customer(id), self.auditor);
         let (view, stored, blocks) = auditor.summaries.stored(&customer).await?;
         let counted = auditor.recount.in_tables(&self.scope_of(id)).await?.tables.remove(id);
         let counts = self.expected(&stored, counted.unwrap_or_default(), archived);

@@ -151,7 +151,6 @@ pub struct EventErasure {
 
 impl EventErasure {
     /// An erasure of events of this scope, in these tables and objects.
-    #[must_use]
     pub fn new(
         scope: EventScope,
         events: Events,

@@ -1,4 +1,4 @@
-"""Viewers who do not read for weeks, on a stack that parks them."""
+"""Viewers who do not read for weeks, on a stack that skips them."""
 
 import pytest
 from conftest import Stack, clean_environment, follow, publish, run
@@ -30,7 +30,7 @@ def test_who_comes_back_misses_nothing():
         assert is_written(stack, 46)
         page = stack.get("bob", {"limit": 1})
         assert page.activities() == ["day-46"]
-        # A client with a cursor from before it was parked.
+        # A client with a cursor from before its viewer was idle.
         assert not is_written(stack, 90)
         assert stack.get("bob", {"cursor": page.json["newer_cursor"]}).activities() == ["day-90"]
         assert not stack.dead_letters()

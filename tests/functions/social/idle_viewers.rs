@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use shared::command::Command;
 use shared::platform::dynamo::Update;
 use shared::platform::dynamo::item::number;
+use shared::platform::paging::Slice;
 use shared::platform::runtime::deadline::Deadline;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::values::{Order, Retention, Span, Timestamp, ViewerId};
-use shared::social::follows::{Parking, keys};
+use shared::social::follows::{IdleViewers, keys};
 use shared::social::timelines::EntryWrite;
 use tests::{NOW, World, delete, follow, publish, soon, unfollow};
 use timeline_reader::PATIENCE;
@@ -21,7 +22,11 @@ use crate::platform::overtaking::{before_call, interrupted_in};
 use crate::platform::units::UnitCounter;
 
 const DAY: i64 = 86_400_000;
-const ALL: Span = Span { from: Timestamp::FIRST, to: None, order: Order::Oldest };
+const ALL: Slice<'static> = Slice {
+    span: Span { from: Timestamp::FIRST, to: None, order: Order::Oldest },
+    after: None,
+    limit: 10,
+};
 const PATH: &str = "/v1/timelines/bob";
 
 /// The instant so many days after noon of the first.
@@ -29,11 +34,11 @@ fn day(n: i64) -> String {
     NOW.parse::<Timestamp>().unwrap().plus_millis(n * DAY).to_string()
 }
 
-fn parking(mut world: World) -> World {
+fn skipping_idle_viewers(mut world: World) -> World {
     // A return waits for one.
     world.reader.hold = Hold::NONE;
-    world.writer.parking = "30".parse().unwrap();
-    world.reader.parking = world.writer.parking.remembering_nothing();
+    world.writer.idle_viewers = "30".parse().unwrap();
+    world.reader.idle_viewers = world.writer.idle_viewers.remembering_nothing();
     world
 }
 
@@ -45,9 +50,9 @@ async fn published(world: &World, activity: &str, on: i64) -> u64 {
     world.entry_count().await - before
 }
 
-/// A world in which bob follows anna and is parked: what was published on day 58 nobody wrote to him.
-async fn with_bob_parked(world: World) -> World {
-    let world = parking(world);
+/// A world in which bob follows anna and is idle: what was published on day 58 nobody wrote to him.
+async fn with_bob_idle(world: World) -> World {
+    let world = skipping_idle_viewers(world);
     world.done(&[follow("bob", "anna", &day(0))]).await;
     assert_eq!(published(&world, "day-20", 20).await, 1, "bob was heard of 20 days ago");
     assert_eq!(published(&world, "day-50", 50).await, 1, "and of a publish 30 days ago");
@@ -57,7 +62,7 @@ async fn with_bob_parked(world: World) -> World {
 
 #[tokio::test]
 async fn who_comes_back_misses_nothing() {
-    let world = with_bob_parked(World::new()).await;
+    let world = with_bob_idle(World::new()).await;
     assert_eq!(world.ids("bob", "").await, ["day-58", "day-50"]);
     assert_eq!(world.entry_count().await, 3, "it was brought in");
     assert_eq!(published(&world, "day-59", 59).await, 1, "bob reads again");
@@ -68,7 +73,7 @@ async fn who_comes_back_misses_nothing() {
 #[tokio::test(start_paused = true)]
 async fn who_comes_back_several_times_at_once_is_answered_each_time() {
     let mut counter = UnitCounter::far();
-    counter.world = parking(counter.world);
+    counter.world = skipping_idle_viewers(counter.world);
     let world = &counter.world;
     counter
         .uncounted(async |world| {
@@ -94,8 +99,8 @@ async fn who_comes_back_several_times_at_once_is_answered_each_time() {
 
 /// What an operator is told is missing is not what comes with the viewer.
 #[tokio::test]
-async fn an_audit_misses_nothing_of_who_is_parked() {
-    let world = with_bob_parked(World::new()).await;
+async fn an_audit_misses_nothing_of_who_is_idle() {
+    let world = with_bob_idle(World::new()).await;
     let tables = &world.tables;
     let (timelines, clock) = (tables.timelines.clone(), world.clock.clone());
     let auditor = Auditor::new(&tables.ledger, timelines, Retention::default(), clock);
@@ -104,7 +109,7 @@ async fn an_audit_misses_nothing_of_who_is_parked() {
     assert_eq!(differences().await, 0);
     assert_eq!(world.ids("bob", "limit=1").await, ["day-58"]);
     assert_eq!(differences().await, 0);
-    let all = tables.timelines.entries(&bob, ALL, None, 10).await.unwrap().0;
+    let all = tables.timelines.entries(&bob, ALL).await.unwrap().0;
     let deletions =
         all.iter().map(|row| EntryWrite::Delete { viewer: &bob, sort_key: &row.sort_key });
     tables.timelines.write(deletions, soon()).await.unwrap().whole().unwrap();
@@ -112,8 +117,8 @@ async fn an_audit_misses_nothing_of_who_is_parked() {
 }
 
 #[tokio::test]
-async fn who_reads_is_not_parked() {
-    let world = parking(World::new());
+async fn who_reads_is_not_idle() {
+    let world = skipping_idle_viewers(World::new());
     world.done(&[follow("bob", "anna", &day(0))]).await;
     for week in 0..30 {
         let activity = format!("week-{week:02}");
@@ -124,8 +129,8 @@ async fn who_reads_is_not_parked() {
 
 /// A client that polls reads too, although it never asks for more.
 #[tokio::test]
-async fn who_polls_is_not_parked() {
-    let world = parking(World::new());
+async fn who_polls_is_not_idle() {
+    let world = skipping_idle_viewers(World::new());
     world.done(&[follow("bob", "anna", &day(0))]).await;
     assert_eq!(published(&world, "first", 0).await, 1);
     let mut cursor = newer(&world.get(PATH, "").await.2);
@@ -145,14 +150,14 @@ fn newer(page: &Value) -> String {
 /// The hole that a timeline has elsewhere which is filled anew from the newest down: what came between the last page and the return.
 #[tokio::test]
 async fn a_return_leaves_no_hole() {
-    let world = with_bob_parked(World::new()).await;
+    let world = with_bob_idle(World::new()).await;
     for n in 0..12 {
         let hour = world.clock.now().plus_millis(3_600_000);
         world.clock.set(hour);
-        world.done(&[publish("anna", &format!("away-{n:02}"), &hour.to_string())]).await;
+        world.done(&[publish("anna", &format!("late-{n:02}"), &hour.to_string())]).await;
         // Half-way, bob looks at the newest and leaves again.
         if n == 5 {
-            assert_eq!(world.ids("bob", "limit=1").await, ["away-05"]);
+            assert_eq!(world.ids("bob", "limit=1").await, ["late-05"]);
         }
     }
     let (mut seen, mut query) = (Vec::new(), "limit=3".to_owned());
@@ -164,15 +169,15 @@ async fn a_return_leaves_no_hole() {
         let Some(next) = page["next_cursor"].as_str() else { break };
         query = format!("limit=3&cursor={next}");
     }
-    let away = (0..12).rev().map(|n| format!("away-{n:02}"));
-    let all: Vec<_> = away.chain(["day-58".to_owned(), "day-50".to_owned()]).collect();
+    let late = (0..12).rev().map(|n| format!("late-{n:02}"));
+    let all: Vec<_> = late.chain(["day-58".to_owned(), "day-50".to_owned()]).collect();
     assert_eq!(seen, all);
 }
 
 /// What a poll from before shows is what came since, in its order, and once.
 #[tokio::test]
 async fn a_poll_from_before_shows_all_that_came_since() {
-    let world = parking(World::new());
+    let world = skipping_idle_viewers(World::new());
     world.done(&[follow("bob", "anna", &day(0))]).await;
     assert_eq!(published(&world, "day-20", 20).await, 1);
     let mut cursor = newer(&world.get(PATH, "").await.2);
@@ -195,7 +200,7 @@ async fn a_poll_from_before_shows_all_that_came_since() {
 
 #[tokio::test]
 async fn what_happened_meanwhile_is_in_the_timeline_or_out_of_it() {
-    let world = with_bob_parked(World::new()).await;
+    let world = with_bob_idle(World::new()).await;
     let soon = world.clock.now().to_string();
     world
         .done(&[
@@ -231,7 +236,7 @@ async fn what_happens_during_a_return_is_neither_lost_nor_left_behind() {
             let (by, left) =
                 before_call(0, Command::parse(&command.to_string(), at.parse().unwrap()).unwrap());
             let follows = ["anna", "carl"].map(|actor| follow("bob", actor, &day(0)));
-            let world = interrupted_in(parking, &follows, by).await;
+            let world = interrupted_in(skipping_idle_viewers, &follows, by).await;
             published(&world, "day-0", 0).await;
             assert_eq!(published(&world, "day-20", 20).await, 1);
             assert_eq!(published(&world, "day-40", 40).await, 0);
@@ -255,7 +260,7 @@ async fn what_happens_during_a_return_is_neither_lost_nor_left_behind() {
 /// What is left of somebody who was erased is about to go, and a fan-out that is late does not keep it.
 #[tokio::test]
 async fn nothing_is_noted_of_who_is_erased() {
-    let world = parking(World::new());
+    let world = skipping_idle_viewers(World::new());
     world.done(&[follow("bob", "anna", &day(0)), follow("carl", "anna", &day(0))]).await;
     let ledger = &world.tables.ledger;
     let key = |viewer| keys::hidden(&ViewerId::new(viewer).unwrap());
@@ -275,10 +280,10 @@ async fn nothing_is_noted_of_who_is_erased() {
 
 /// A note for each viewer once, and later a read for each whom the process does not remember as reading.
 #[tokio::test]
-async fn a_fan_out_asks_who_is_away() {
+async fn a_fan_out_asks_who_is_idle() {
     const VIEWERS: u64 = 90;
     let mut counter = UnitCounter::new();
-    counter.world = parking(counter.world);
+    counter.world = skipping_idle_viewers(counter.world);
     let viewers: Vec<_> = (0..VIEWERS).map(|n| follow(&format!("v{n}"), "anna", &day(0))).collect();
     counter.uncounted(async |world| world.done(&viewers).await).await;
     let mut used = Vec::new();
@@ -290,11 +295,11 @@ async fn a_fan_out_asks_who_is_away() {
         let after = counter.uncounted(async |world| world.entry_count().await).await;
         assert_eq!(after - before, entries, "{activity}");
     }
-    let [first, known, away] = used[..] else { panic!() };
+    let [first, known, idle] = used[..] else { panic!() };
     assert_eq!(first.writes - known.writes, VIEWERS as f64, "notes");
     assert_eq!(first.reads - known.reads, VIEWERS as f64, "reads of who is known");
-    assert_eq!(known.writes - away.writes, VIEWERS as f64, "entries");
-    assert!((away.reads - known.reads - VIEWERS as f64).abs() < 10.0, "{away:?} {known:?}");
+    assert_eq!(known.writes - idle.writes, VIEWERS as f64, "entries");
+    assert!((idle.reads - known.reads - VIEWERS as f64).abs() < 10.0, "{idle:?} {known:?}");
 }
 
 /// Calls take 40 ms, and bob follows hundreds. No request takes longer than its patience, and each goes on where the one before has
@@ -303,7 +308,7 @@ async fn a_fan_out_asks_who_is_away() {
 async fn a_long_return_is_made_of_several_requests() {
     const ACTORS: u64 = 600;
     let mut counter = UnitCounter::far();
-    counter.world = parking(counter.world);
+    counter.world = skipping_idle_viewers(counter.world);
     let actors: Vec<_> = (0..ACTORS).map(|n| format!("actor-{n:03}")).collect();
     counter
         .uncounted(async |world| {
@@ -315,7 +320,7 @@ async fn a_long_return_is_made_of_several_requests() {
             for actor in &actors {
                 world.done(&[publish(actor, &format!("{actor}-late"), &day(50))]).await;
             }
-            assert_eq!(world.entry_count().await, ACTORS, "bob is parked");
+            assert_eq!(world.entry_count().await, ACTORS, "bob is idle");
         })
         .await;
     let (mut attempts, mut entries) = (0, ACTORS);
@@ -339,12 +344,12 @@ async fn a_long_return_is_made_of_several_requests() {
     assert!(attempts > 1, "it was not long");
 }
 
-/// Where nobody is parked any more, whoever was is brought back once.
+/// If idle viewers are not skipped any more, each of them returns once.
 #[tokio::test]
-async fn parking_can_be_turned_off() {
-    let mut world = with_bob_parked(World::new()).await;
-    world.writer.parking = Parking::off();
-    world.reader.parking = Parking::off();
+async fn skipping_can_be_turned_off() {
+    let mut world = with_bob_idle(World::new()).await;
+    world.writer.idle_viewers = IdleViewers::off();
+    world.reader.idle_viewers = IdleViewers::off();
     assert_eq!(published(&world, "day-59", 59).await, 1);
     assert_eq!(world.ids("bob", "").await, ["day-59", "day-58", "day-50"]);
     world.set_clock(&day(400));
