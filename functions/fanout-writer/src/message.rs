@@ -53,39 +53,6 @@ impl Connections {
     }
 }
 
-/// True if a command changes pages of timelines or rooms, which are of one moment. Other pages are not, or show a change once it
-/// is projected. An event is put once and never changes: a page that was read meanwhile may lack it, and its `newer_cursor`
-/// returns it later.
-fn is_shown(command: &Command) -> bool {
-    match command {
-        Command::Publish(_)
-        | Command::Update(_)
-        | Command::Delete(_)
-        | Command::Follow(_)
-        | Command::Tag(_)
-        | Command::Post(_)
-        | Command::DeleteMessage(_)
-        | Command::Membership(_)
-        | Command::Segment(_) => true,
-        Command::Profile(_)
-        | Command::Like(_)
-        | Command::MarkRead(_)
-        | Command::OpenPoll(_)
-        | Command::ClosePoll(_)
-        | Command::Vote(_)
-        | Command::OpenBattle(_)
-        | Command::Hit(_)
-        | Command::RecordEvent(_)
-        | Command::RecordEvents(_)
-        | Command::UpdateCustomer(_)
-        | Command::Rule(_)
-        | Command::Score(_)
-        | Command::ReadAlerts(_)
-        | Command::Changed(_) => false,
-        Command::Continued(continued) => is_shown(&continued.command),
-    }
-}
-
 impl Writer {
     /// Applies one message, whose body was read, and logs its outcome in one line.
     pub(crate) async fn message(
@@ -102,7 +69,7 @@ impl Writer {
         let connections = Connections::new(self, &delivery);
         let receives = delivery.receives;
         let opened = read.clone().map(|command| delivery.clone().open(command));
-        let is_shown = opened.as_ref().is_ok_and(|(command, _)| is_shown(command));
+        let is_shown = opened.as_ref().is_ok_and(|(command, _)| command.is_shown());
         let about = About::new(id, receives, opened.as_ref().ok().map(|(command, _)| command));
         let applied = match opened {
             Ok((command, delivery)) => {

@@ -21,7 +21,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shared::command::Command;
-use shared::platform::message::CommandPayload;
 use tokio::time::Instant;
 
 use crate::merging::{Target, target};
@@ -104,7 +103,7 @@ impl Shares {
     /// Counts a command that came in a message group, or in none. The work of the writer itself is
     /// not counted.
     pub(crate) fn admit(&self, command: &Command, group: Option<&str>) -> Admission {
-        let Some(person) = person(command).filter(|_| self.a_second < usize::MAX) else {
+        let Some(person) = command.person().filter(|_| self.a_second < usize::MAX) else {
             return Admission::NOW;
         };
         let mut guard = lock(&self.counted);
@@ -162,35 +161,6 @@ fn bounded(command: &Command) -> Option<(Target<'_>, usize)> {
             (("delete", it.actor_id.as_str(), it.activity_id.as_str()), FAN_OUTS)
         }
         command => (target(command)?, IN_FLIGHT),
-    })
-}
-
-/// The person, or the tenant, whose command it is; `None` for the writer's own.
-fn person(command: &Command) -> Option<&str> {
-    Some(match command {
-        Command::Publish(it) => it.actor_id.as_str(),
-        Command::Update(it) => it.actor_id.as_str(),
-        Command::Delete(it) => it.actor_id.as_str(),
-        Command::Follow(it) => it.follower_id.as_str(),
-        Command::Profile(it) => it.viewer_id.as_str(),
-        Command::Like(it) => it.viewer_id.as_str(),
-        Command::MarkRead(it) => it.viewer_id.as_str(),
-        Command::OpenPoll(it) => it.actor_id.as_str(),
-        Command::ClosePoll(it) => it.actor_id.as_str(),
-        Command::Vote(it) => it.viewer_id.as_str(),
-        Command::OpenBattle(it) => it.actor_id.as_str(),
-        Command::Hit(it) => it.viewer_id.as_str(),
-        Command::Tag(it) => it.tagged_id.as_str(),
-        Command::Post(it) => it.key.author_id.as_str(),
-        Command::DeleteMessage(it) => it.key.author_id.as_str(),
-        Command::Membership(it) => it.viewer_id.as_str(),
-        Command::RecordEvent(it) => it.0.key.customer.tenant_id.as_str(),
-        Command::RecordEvents(it) => it.group(),
-        Command::UpdateCustomer(it) => it.customer.tenant_id.as_str(),
-        Command::Rule(it) => it.tenant_id.as_str(),
-        Command::Score(it) => it.tenant_id.as_str(),
-        Command::ReadAlerts(it) => it.tenant_id.as_str(),
-        Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => return None,
     })
 }
 

@@ -94,6 +94,24 @@ macro_rules! commands {
                 }
             }
 
+            /// The person, or the tenant, whose command it is; `None` for the writer's own.
+            pub fn person(&self) -> Option<&str> {
+                match self {
+                    $(Self::$variant(fact) => Some(fact.person()),)*
+                    Self::Segment(_) | Self::Changed(_) | Self::Continued(_) => None,
+                }
+            }
+
+            /// True if it changes pages of [one moment](CommandPayload::SHOWN).
+            pub fn is_shown(&self) -> bool {
+                match self {
+                    $(Self::$variant(_) => <$fact>::SHOWN,)*
+                    Self::Segment(_) => FanOutSegment::SHOWN,
+                    Self::Changed(_) => UnfoldedChange::SHOWN,
+                    Self::Continued(continued) => continued.command.is_shown(),
+                }
+            }
+
             /// What fair queues group messages by: the actor or followee, the viewer of a profile, the room,
             /// the tenant.
             pub fn group(&self) -> &str {

@@ -94,14 +94,14 @@ impl Member for u64 {
     }
 }
 
-/// Declares the command that a struct is: its types, what fair queues group its messages by, and its members, which are fields of the
-/// same names, in the order in which they are written. A member that its type does not say all of has a reader of its own.
+/// Declares the command that a struct is: its types, what fair queues group its messages by, whose it is (`of`) if that is another, whether
+/// it is `SHOWN`, and its members, which are fields of the same names, in the order in which they are written. A member that its type does not say all of has a reader of its own.
 ///
 /// A command of two types is a [`Register`](crate::platform::register::Register) in its field `state`, with its instant in the member `at`: the first type sets it, the second
 /// undoes it.
 macro_rules! command {
     (
-        $command:ty: [$type:literal] by $group:ident
+        $command:ty: [$type:literal] by $group:ident $(of $person:ident)? $(, $shown:ident)?
         { $($member:ident $(= $read:expr)?),+ $(,)? }
     ) => {
         impl $crate::platform::message::CommandPayload for $command {
@@ -117,10 +117,13 @@ macro_rules! command {
                 })
             }
 
-            $crate::platform::message::command!(@common $group [$($member)+]);
+            $crate::platform::message::command!(@common $group $(of $person)? $(, $shown)? [$($member)+]);
         }
     };
-    ($command:ty: [$on:literal, $off:literal] by $group:ident { $($member:ident),+ $(,)? }) => {
+    (
+        $command:ty: [$on:literal, $off:literal] by $group:ident $(of $person:ident)? $(, $shown:ident)?
+        { $($member:ident),+ $(,)? }
+    ) => {
         impl $crate::platform::message::CommandPayload for $command {
             const TYPES: &'static [&'static str] = &[$on, $off];
             const MEMBERS: &'static [&'static str] = &[$(stringify!($member)),+, "at"];
@@ -142,7 +145,7 @@ macro_rules! command {
                 })
             }
 
-            $crate::platform::message::command!(@common $group [$($member)+] state);
+            $crate::platform::message::command!(@common $group $(of $person)? $(, $shown)? [$($member)+] state);
         }
     };
     (@read $members:ident $member:ident = $read:expr) => {
@@ -151,7 +154,9 @@ macro_rules! command {
     (@read $members:ident $member:ident) => {
         $crate::platform::message::Member::read($members, stringify!($member))
     };
-    (@common $group:ident [$($member:ident)+] $($state:ident)?) => {
+    (@common $group:ident $(of $person:ident)? $(, $shown:ident)? [$($member:ident)+] $($state:ident)?) => {
+        $(const $shown: bool = true;)?
+
         fn write(&self, body: $crate::platform::message::Body) -> $crate::platform::message::Body {
             use $crate::platform::message::Member as _;
             $(let body = self.$member.write(stringify!($member), body);)+
@@ -169,6 +174,10 @@ macro_rules! command {
         fn group(&self) -> &str {
             self.$group.as_str()
         }
+
+        $(fn person(&self) -> &str {
+            self.$person.as_str()
+        })?
     };
 }
 

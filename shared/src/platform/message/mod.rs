@@ -23,6 +23,10 @@ pub trait CommandPayload: Sized {
     const TYPES: &'static [&'static str];
     /// The members that it has besides `type`.
     const MEMBERS: &'static [&'static str];
+    /// True if it changes pages of timelines or rooms, which are of one moment. Other pages are not, or show a change once it is
+    /// projected. An event is put once and never changes: a page that was read meanwhile may lack it, and its `newer_cursor`
+    /// returns it later.
+    const SHOWN: bool = false;
 
     /// The value of `type` that this one is sent with: the first, unless it can be sent with several.
     fn type_name(&self) -> &'static str {
@@ -42,4 +46,9 @@ pub trait CommandPayload: Sized {
 
     /// What fair queues group messages by.
     fn group(&self) -> &str;
+
+    /// The person, or the tenant, whose command it is.
+    fn person(&self) -> &str {
+        self.group()
+    }
 }

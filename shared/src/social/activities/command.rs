@@ -39,13 +39,13 @@ pub struct Delete {
 }
 
 command! {
-    Publish: ["activity.published"] by actor_id {
+    Publish: ["activity.published"] by actor_id, SHOWN {
         activity_id, actor_id, published_at, kind, payload
     }
 }
 
 command! {
-    ActivityUpdate: ["activity.updated"] by actor_id {
+    ActivityUpdate: ["activity.updated"] by actor_id, SHOWN {
         activity_id, actor_id, at, kind, payload = required_payload
     }
 }
@@ -55,7 +55,7 @@ fn required_payload(members: &Members<'_>) -> Result<Payload, CommandError> {
 }
 
 command! {
-    Delete: ["activity.deleted"] by actor_id { activity_id, actor_id }
+    Delete: ["activity.deleted"] by actor_id, SHOWN { activity_id, actor_id }
 }
 
 impl Publish {

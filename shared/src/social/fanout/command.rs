@@ -42,5 +42,5 @@ impl Member for FollowerRange {
 }
 
 command! {
-    FanOutSegment: ["fanout.part"] by actor_id { activity_id, actor_id, published_at, followers }
+    FanOutSegment: ["fanout.part"] by actor_id, SHOWN { activity_id, actor_id, published_at, followers }
 }

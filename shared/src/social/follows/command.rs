@@ -15,5 +15,5 @@ pub struct FollowChange {
 }
 
 command! {
-    FollowChange: ["follow.created", "follow.deleted"] by followee_id { follower_id, followee_id }
+    FollowChange: ["follow.created", "follow.deleted"] by followee_id of follower_id, SHOWN { follower_id, followee_id }
 }

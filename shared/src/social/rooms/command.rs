@@ -76,6 +76,7 @@ impl CommandPayload for MessagePosted {
     const TYPES: &'static [&'static str] = &["message.posted"];
     const MEMBERS: &'static [&'static str] =
         &["room_id", "message_id", "author_id", "at", "payload", "private"];
+    const SHOWN: bool = true;
 
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
         Ok(Self {
@@ -99,11 +100,16 @@ impl CommandPayload for MessagePosted {
     fn group(&self) -> &str {
         self.key.room_id.as_str()
     }
+
+    fn person(&self) -> &str {
+        self.key.author_id.as_str()
+    }
 }
 
 impl CommandPayload for MessageDeleted {
     const TYPES: &'static [&'static str] = &["message.deleted"];
     const MEMBERS: &'static [&'static str] = &["room_id", "message_id", "author_id"];
+    const SHOWN: bool = true;
 
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
         Ok(Self { key: MessageKey::read(members)? })
@@ -120,8 +126,12 @@ impl CommandPayload for MessageDeleted {
     fn group(&self) -> &str {
         self.key.room_id.as_str()
     }
+
+    fn person(&self) -> &str {
+        self.key.author_id.as_str()
+    }
 }
 
 command! {
-    MembershipChange: ["room.joined", "room.left"] by room_id { room_id, viewer_id }
+    MembershipChange: ["room.joined", "room.left"] by room_id of viewer_id, SHOWN { room_id, viewer_id }
 }

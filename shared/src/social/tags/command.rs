@@ -14,5 +14,5 @@ pub struct TagChange {
 }
 
 command! {
-    TagChange: ["tag.created", "tag.deleted"] by tagged_id { activity_id, tagged_id }
+    TagChange: ["tag.created", "tag.deleted"] by tagged_id, SHOWN { activity_id, tagged_id }
 }
