@@ -31,7 +31,7 @@ e2e *files:
     target/venv/bin/pip install --quiet --require-hashes --no-deps -r tests/e2e/requirements.txt
     cd tests/e2e && NAGARE_BIN={{justfile_directory()}}/target/debug/nagare {{justfile_directory()}}/target/venv/bin/python -m pytest {{files}}
 
-# Drive the console and the example app in a browser (needs `cargo build --bins`)
+# Drive the console and the example app in a browser (needs the release build)
 console *args:
     bash tests/console/run.sh {{args}}
 

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Runs each benchmark once in its shortest form: that it works, not what it measures, so in the build for development. Needs
-# target/debug/nagare and the functions (`cargo build --bins --locked`). Benchmarks that need PostgreSQL (reading.py) or data from elsewhere
+# Runs each benchmark once in its shortest form: that it works, not what it measures. Needs target/release/nagare and the functions
+# (`cargo build --release --bins --locked`). Benchmarks that need PostgreSQL (reading.py) or data from elsewhere
 # (flights.py, capacity.py) are not run.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-cargo build --locked
-export NAGARE_BIN=$PWD/../target/debug/nagare
-bench=$NAGARE_BIN-bench
+cargo build --release --locked
+bench=$PWD/../target/release/nagare-bench
 
 run() {
     local begun=$SECONDS
@@ -22,7 +21,7 @@ run "$bench" arena --votes 200 --hits 200 --players 10
 run "$bench" room --messages 200 --authors 10
 run "$bench" edits --edits 100 --activities 10
 run "$bench" events --events 500 --customers 10
-run ../target/debug/scale
+run ../target/release/scale
 
 run python3 bench/fanout.py --only cpu --followers 2000 --cpu-pairs 1
 run python3 bench/function.py --followers 2000 --runs 1

@@ -18,9 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 NAGARE = str(Path(os.environ.get("NAGARE_BIN") or ROOT / "target/release/nagare").absolute())
 
-# The programs of the functions, beside it.
-FUNCTIONS = Path(NAGARE).parent
-BENCH = str(FUNCTIONS / "nagare-bench")
+BENCH = str(Path(NAGARE).with_name("nagare-bench"))
 
 # What is measured, by the name it is shown under.
 WRITERS = {"nagare": "fanout", "plain SDK": "plain-sdk"}

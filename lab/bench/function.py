@@ -47,7 +47,7 @@ def fan_out(program, followers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--followers", type=int, default=220_000)
-    parser.add_argument("--programs", type=Path, nargs="+", default=[bench.FUNCTIONS / "fanout-writer"])
+    parser.add_argument("--programs", type=Path, nargs="+", default=[bench.ROOT / "target/release/fanout-writer"])
     parser.add_argument("--runs", type=int, default=7, help="fan-outs of each program")
     parser.add_argument("--json", metavar="FILE", help="write everything that was measured there")
     options = parser.parse_args()

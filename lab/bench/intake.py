@@ -81,7 +81,7 @@ def stack():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", type=Path, default=bench.FUNCTIONS / "event-intake")
+    parser.add_argument("--program", type=Path, default=bench.ROOT / "target/release/event-intake")
     parser.add_argument("--rate", type=int, default=2_000, help="events a second")
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--each", type=int, default=100, help="events of a request")

@@ -56,7 +56,7 @@ def measured(program, endpoint, viewer, pages, polls):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--programs", type=Path, nargs="+", default=[bench.FUNCTIONS / "timeline-reader"])
+    parser.add_argument("--programs", type=Path, nargs="+", default=[bench.ROOT / "target/release/timeline-reader"])
     parser.add_argument("--latency", type=int, default=5, help="milliseconds that every call takes longer")
     parser.add_argument("--pages", type=int, default=300, help="pages, and as many polls, of each reader in each turn")
     parser.add_argument("--turns", type=int, default=5)

@@ -20,6 +20,7 @@ from runtime import ENVIRONMENT
 
 FUNCTIONS = ["fanout-writer", "timeline-reader", "dlq-alerter", "projector"]
 EMPTY = "empty-function"
+BUILT = bench.ROOT / "target/release"
 MEGABYTE = 1024 * 1024
 
 
@@ -68,12 +69,12 @@ def stripped(program, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=101, help="starts of each")
-    parser.add_argument("--programs", type=Path, default=bench.FUNCTIONS, help="the folder of the programs")
+    parser.add_argument("--programs", type=Path, default=BUILT, help="the folder of the programs")
     parser.add_argument("--json", metavar="FILE", help="write everything that was measured there")
     options = parser.parse_args()
 
     names = [EMPTY, *FUNCTIONS]
-    build = ["cargo", "build", "--locked", *(["--release"] if bench.FUNCTIONS.name == "release" else [])]
+    build = ["cargo", "build", "--release", "--locked"]
     subprocess.run([*build, "-p", EMPTY], check=True, cwd=bench.ROOT / "lab")
     subprocess.run([*build, "--bins", *(f"-p={name}" for name in ["nagare", *FUNCTIONS])], check=True, cwd=bench.ROOT)
     runs = {name: [] for name in names}

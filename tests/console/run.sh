@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tries the console in Debian's Chromium: tests/console/test_*.py. Needs Python 3.11 or later, Node.js,
-# target/debug/nagare, and the package `chromium`, which is installed where apt-get can do it.
+# target/release/nagare, and the package `chromium`, which is installed where apt-get can do it.
 #
 #   tests/console/run.sh [install | first-page | beside | ARGUMENTS OF PYTEST]
 #
@@ -24,8 +24,8 @@ install "$venv" "$here/requirements.txt"
 bash "$here/../node.sh" "$here" "$root/target/console-axe"
 [[ ${1:-} != install ]] || exit 0
 
-[[ -x ${NAGARE_BIN:-$root/target/debug/nagare} ]] ||
-    { echo "nagare is not built: cargo build --bins --locked" >&2; exit 2; }
+[[ -x ${NAGARE_BIN:-$root/target/release/nagare} ]] ||
+    { echo "nagare is not built: cargo build --release --bins --locked" >&2; exit 2; }
 export PYTHONDONTWRITEBYTECODE=1
 if [[ ${1:-} == first-page ]]; then exec "$venv/bin/python" "$here/first_page.py"; fi
 if [[ ${1:-} == beside ]]; then exec "$venv/bin/python" "$here/beside.py"; fi

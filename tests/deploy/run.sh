@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and deploys the project as README.md says ("On AWS"), with the real SAM CLI and template.yaml as it
 # is but for what the emulator does not know (for_the_emulator.py), and tries what was deployed. AWS is an emulator on this machine; there is no account and no Docker.
-# Needs Rust, Python 3.11 or later, pip, and target/debug/nagare.
+# Needs Rust, Python 3.11 or later, pip, and target/release/nagare.
 #
 #   tests/deploy/run.sh [DIRECTORY]
 #
@@ -16,8 +16,8 @@ sam=$root/target/template-venv/sam
 work=$root/target/deploy
 . "$here/../venv.sh"
 
-[[ -x ${NAGARE_BIN:-$root/target/debug/nagare} ]] ||
-    { echo "nagare is not built: cargo build --bins --locked" >&2; exit 2; }
+[[ -x ${NAGARE_BIN:-$root/target/release/nagare} ]] ||
+    { echo "nagare is not built: cargo build --release --bins --locked" >&2; exit 2; }
 
 mkdir -p "$venv"
 install "$sam" "$here/../template/requirements.txt"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tries README.md's "The functions one by one": `cargo lambda watch` against `nagare up`.
-# Needs Rust, Python 3.11 or later, pip, and target/debug/nagare.
+# Needs Rust, Python 3.11 or later, pip, and target/release/nagare.
 #
 #   tests/deploy/watch.sh [DIRECTORY]
 #

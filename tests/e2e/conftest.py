@@ -1,7 +1,7 @@
 """The stack as the tests see it: a process, the `export` lines it prints, and what they lead to.
 
 The tests know nothing but what callers are told (docs/). They drive the binary that NAGARE_BIN names (by default the
-workspace's build for development) and wait for conditions with a deadline, never for a fixed time.
+workspace's release build) and wait for conditions with a deadline, never for a fixed time.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "tests/e2e/typescript"
-NAGARE = str(Path(os.environ.get("NAGARE_BIN") or ROOT / "target/debug/nagare").absolute())
+NAGARE = str(Path(os.environ.get("NAGARE_BIN") or ROOT / "target/release/nagare").absolute())
 
 # Files whose tests take minutes, the longest first. A file is the work of one process, so what takes long begins early.
 LONG = ["test_faults", "test_sql", "test_newer", "test_local", "test_queries", "test_polls", "test_kills", "test_outcomes"]

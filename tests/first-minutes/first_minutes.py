@@ -126,10 +126,11 @@ def clone(terminal, folder):
 
 
 def wheel(terminal, folder):
-    [use] = [block.splitlines() for block in blocks(section("Without a compiler"), "sh")]
-    # The sources are here; only what is built is put elsewhere.
-    terminal.folder = ROOT
-    terminal.types(f"cargo xtask dist --profile dev --parts wheel --out {folder / 'dist'}")
+    build, use = [block.splitlines() for block in blocks(section("Without a compiler"), "sh")]
+    for command in build:
+        # The sources are here; only what is built is put elsewhere.
+        terminal.folder = ROOT
+        terminal.types(command.replace("dist", str(folder / "dist")))
     [file] = folder.glob("dist/*.whl")
     if not any(name.endswith("/LICENSE") for name in zipfile.ZipFile(file).namelist()):
         raise Failed(f"{file.name} has no licence in it")

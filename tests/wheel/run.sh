@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Builds the wheel that carries `nagare`, installs it into an empty environment and starts it: README.md's first
 # minutes, from "Without a compiler" on. Prints the wheel's size and how long each step took.
-# Needs Rust, Python 3.11 or later and pip. What `cargo build --bins --locked` has built is used: only a release
-# is built as it ships.
+# Needs Rust, Python 3.11 or later and pip. What `cargo build --release --bins --locked` has built is used.
 #
 #   tests/wheel/run.sh [--record FILE]
 #
@@ -23,7 +22,7 @@ PATH="$venv/build/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 \
 # The program from its archive, in an empty folder, and the image's file beside the program that it copies.
 dist=$root/target/dist
 rm -rf "$dist"
-(cd "$root" && cargo run --quiet --package xtask --locked -- dist --profile dev --parts archive,image --out "$dist")
+(cd "$root" && cargo run --quiet --package xtask --locked -- dist --parts archive,image --out "$dist")
 mkdir "$dist/unpacked"
 tar --extract --gzip --strip-components 1 --directory "$dist/unpacked" --file "$dist"/nagare-*.tar.gz
 cd "$dist/unpacked"

@@ -47,7 +47,7 @@ FORM = "is no command: it shows the form of something"
 
 # By page: something that is in the block and in no other, and why it is not run here.
 ELSEWHERE = {
-    "README.md": {"cargo ": BUILDS, "pip install dist/": WHEEL},
+    "README.md": {"cargo ": BUILDS, "maturin ": WHEEL, "pip install dist/": WHEEL},
     "ARCHITECTURE.md": {"": FORM},
     "CLI.md": {"next_cursor": FORM, "notification_id": FORM, "█": FORM, "defeated": FORM, "process 41213": FORM,
                "nagare completions": "writes below the reader's home; test_commands.py has both commands"},

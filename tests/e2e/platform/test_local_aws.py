@@ -361,8 +361,8 @@ COMMANDS = {
     ),
     # What `nagare` itself is built with.
     "aws-sdk-dynamodb 1.136.0 and aws-sdk-sqs 1.119.0 (Rust)": (
-        [os.environ.get("NAGARE_BIN", str(ROOT / "target/debug/nagare")), "dead-letters", "list"],
-        [os.environ.get("NAGARE_BIN", str(ROOT / "target/debug/nagare")), "follow", "bob", "anna"],
+        [os.environ.get("NAGARE_BIN", str(ROOT / "target/release/nagare")), "dead-letters", "list"],
+        [os.environ.get("NAGARE_BIN", str(ROOT / "target/release/nagare")), "follow", "bob", "anna"],
     ),
 }
 

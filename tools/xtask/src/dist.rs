@@ -23,9 +23,6 @@ pub(crate) struct Dist {
     /// Where they go; what is there already is replaced
     #[arg(long, default_value = "dist")]
     out: PathBuf,
-    /// The profile of the program, in the wheel too: `dev` for what is only tried
-    #[arg(long, default_value = "release")]
-    profile: String,
     /// The functions for arm64; `Architecture=arm64` deploys them
     #[arg(long)]
     arm64: bool,
@@ -83,18 +80,15 @@ impl Dist {
 
     fn wheel(&self) -> Result<(), DistError> {
         let mut maturin = Command::new("maturin");
-        maturin.args(["build", "--locked", "--profile", &self.profile, "--out"]).arg(&self.out);
+        maturin.args(["build", "--release", "--locked", "--out"]).arg(&self.out);
         run(&mut maturin, "pip install --requirement tests/wheel/requirements.txt")
     }
 
     /// The program for this machine, built as the wheel's is.
     fn program(&self) -> Result<PathBuf, DistError> {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--bins", "--locked", "--profile", &self.profile]);
-        run(&mut cargo, "https://rustup.rs")?;
-        // Cargo's folder of `dev` has another name.
-        let folder = if self.profile == "dev" { "debug" } else { &self.profile };
-        Ok(Path::new("target").join(folder).join("nagare"))
+        run(cargo.args(["build", "--release", "--bins", "--locked"]), "https://rustup.rs")?;
+        Ok(PathBuf::from("target/release/nagare"))
     }
 
     fn archive(&self, program: &Path) -> Result<(), DistError> {
