@@ -9,8 +9,7 @@
 //! Several commands about one register at the same time refuse each other's writes, and wait for
 //! each other's holds. So at most [`IN_FLIGHT`] of them are applied at once. Another one goes back to the queue, some seconds later:
 //! by then one of them has won, and those that come back together are [merged](crate::merging). The
-//! more go back, the later each returns, so that the queue is not filled with them. The same holds for repetitions of one publish or
-//! delete: the first writes to all followers, and the next finds that it is complete.
+//! more go back, the later each returns, so that the queue is not filled with them.
 //!
 //! Only the first delivery of a message is sent back, which has changed nothing. A process knows
 //! only its own messages, so a person's share is multiplied by the number of processes, which the
@@ -23,13 +22,10 @@ use std::time::Duration;
 use shared::command::Command;
 use tokio::time::Instant;
 
-use crate::merging::{Target, target};
+use crate::merging::target;
 
 /// Commands about one register that a process applies at once.
 const IN_FLIGHT: usize = 2;
-/// Publishes of one activity, or deletes of it, that a process applies at once. Each would write to every follower, until one has
-/// noted that it is complete.
-const FAN_OUTS: usize = 1;
 /// Commands about one register that go back within a [`WINDOW`] for each second that they are delayed.
 const BACK_A_SECOND: usize = 500;
 /// The longest delay of a command that has to wait for others about its register.
@@ -118,10 +114,10 @@ impl Shares {
         if *commands > self.a_second && group != Some(person) {
             return Admission::Back { group: person.to_owned(), delay_seconds: None };
         }
-        let Some(((kind, one, other), at_once)) = bounded(command) else { return Admission::NOW };
+        let Some((kind, one, other)) = target(command) else { return Admission::NOW };
         let register = format!("{kind}#{one}#{other}");
         let in_flight = counted.in_flight.entry(register.clone()).or_default();
-        if *in_flight >= at_once {
+        if *in_flight >= IN_FLIGHT {
             let back = counted.back.entry(register).or_default();
             *back += 1;
             let seconds = u16::try_from(back.div_ceil(BACK_A_SECOND)).unwrap_or(u16::MAX);
@@ -149,47 +145,4 @@ impl Drop for InFlight {
 /// A panic under the lock leaves only counts.
 fn lock(counted: &Mutex<Counted>) -> MutexGuard<'_, Counted> {
     counted.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What commands like this one are about, if only so many are applied at once.
-fn bounded(command: &Command) -> Option<(Target<'_>, usize)> {
-    Some(match command {
-        Command::Publish(it) => {
-            (("publish", it.actor_id.as_str(), it.activity_id.as_str()), FAN_OUTS)
-        }
-        Command::Delete(it) => {
-            (("delete", it.actor_id.as_str(), it.activity_id.as_str()), FAN_OUTS)
-        }
-        command => (target(command)?, IN_FLIGHT),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use shared::platform::values::Timestamp;
-
-    fn command(body: &str) -> Command {
-        Command::parse_unverified(body, Timestamp::LAST).expect("a command")
-    }
-
-    #[test]
-    fn a_publish_that_is_applied_holds_up_its_repetitions_alone() {
-        let shares = Shares::default();
-        let publish = |id: &str| {
-            command(&format!(
-                r#"{{"type":"activity.published","activity_id":"{id}","actor_id":"anna","published_at":"2026-11-20T12:00:00.000Z"}}"#
-            ))
-        };
-        let first = shares.admit(&publish("a"), None);
-        assert!(!first.is_back());
-        let again = shares.admit(&publish("a"), None);
-        assert!(matches!(again, Admission::Back { delay_seconds: Some(1), .. }), "{again:?}");
-        let deleted = command(r#"{"type":"activity.deleted","activity_id":"a","actor_id":"anna"}"#);
-        for other in [publish("b"), deleted] {
-            assert!(!shares.admit(&other, None).is_back(), "{other:?}");
-        }
-        drop(first);
-        assert!(!shares.admit(&publish("a"), None).is_back());
-    }
 }
