@@ -1,10 +1,12 @@
 //! What an item of the ledger is, by its key.
 
-use crate::history::events::keys::{self as events, EventItem};
-use crate::history::refusals::keys::{self as refusals, RefusalItem};
+use crate::history::events::keys as events;
+use crate::history::refusals::keys as refusals;
 use crate::history::tenants::{TenantItem, keys as tenants};
 use crate::platform::ledger::PERSON;
+use crate::platform::paging::seen_sets;
 use crate::platform::receipts;
+use crate::platform::stored::{Stored, StoredIn};
 use crate::platform::values::{ActorId, ViewerId};
 use crate::social::activities::{ActivityItem, keys as activities};
 use crate::social::fanout::{ProgressItem, keys as fanout};
@@ -23,14 +25,10 @@ pub enum LedgerItem {
     Tag(TagItem),
     Person(ViewerId),
     Room(RoomItem),
-    /// A period of events or its archive: about nobody, or about a tenant.
-    Events(EventItem),
-    /// Which commands of a producer are done: about nobody.
-    Receipts,
     /// A definition, a payload of a customer, or an alert of a tenant.
     Tenant(TenantItem),
-    /// A count of refusals: about nobody.
-    Refusal(RefusalItem),
+    /// A period of events, an archive, a seen set of a history, a count of refusals, or receipts: about no person.
+    OfNobody,
 }
 
 impl LedgerItem {
@@ -49,11 +47,18 @@ impl LedgerItem {
             .or_else(|| tags::of_key(pk, sk).map(Self::Tag))
             .or_else(person)
             .or_else(|| rooms::of_key(pk, sk).map(Self::Room))
-            .or_else(|| events::of_key(pk, sk).map(Self::Events))
             .or_else(|| tenants::of_key(pk, sk).map(Self::Tenant))
-            .or_else(|| refusals::of_key(pk, sk).map(Self::Refusal))
-            .or_else(|| pk.starts_with(receipts::PREFIX).then_some(Self::Receipts))
+            .or_else(|| is_of_nobody(pk, sk).then_some(Self::OfNobody))
     }
+}
+
+/// The features that store nothing about a person.
+const OF_NOBODY: [&[Option<Stored>]; 4] =
+    [events::STORED, refusals::STORED, receipts::STORED, seen_sets::STORED];
+
+fn is_of_nobody(pk: &str, sk: &str) -> bool {
+    let mut kinds = OF_NOBODY.into_iter().flatten().flatten();
+    kinds.any(|kind| kind.table == StoredIn::Ledger && (kind.says)(pk, sk).is_some())
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub fn of_key(table: StoredIn, pk: &str, sk: &str) -> Option<&'static Stored> {
     all().find(|kind| kind.table == table && (kind.says)(pk, sk).is_some())
 }
 
-/// What the item with this key is, for people.
+/// Explains the item with this key to people.
 #[must_use]
 pub fn says(table: StoredIn, pk: &str, sk: &str) -> Option<String> {
     all().filter(|kind| kind.table == table).find_map(|kind| (kind.says)(pk, sk))

@@ -4,6 +4,7 @@ Every test starts from the first page. Whatever a page reports (an error of a sc
 answer that is not there) and whatever it asks of another address fails the test that opened it.
 """
 
+import contextlib
 import importlib.util
 import re
 import subprocess
@@ -116,7 +117,14 @@ def own_stack():
 
 
 @pytest.fixture
-def visit(chromium, request):
+def lasting():
+    """What a test starts and its pages ask until they are closed."""
+    with contextlib.ExitStack() as started:
+        yield started
+
+
+@pytest.fixture
+def visit(chromium, lasting, request):
     """Comes to a console, the stack's own if no other is named."""
     visitors = []
 

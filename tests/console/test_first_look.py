@@ -20,16 +20,14 @@ def test_the_start_moves_and_leads_to_each(stack, visit):
         expect(page.get_by_text("There is no")).to_have_count(0)
 
 
-def test_the_first_click_brings_what_anna_has_published(visit):
-    with e2e.Stack("--sample") as fresh:
-        person = visit(fresh)
-        page = person.open()
-        page.get_by_role("button", name="visitor follows anna").click()
-        entries = page.get_by_role("list", name="Activities for visitor").get_by_role("listitem")
-        expect(course(page)).to_contain_text("applied")
-        page.reload()
-        expect(entries.first).to_contain_text("anna")
-        page.close()
+def test_the_first_click_brings_what_anna_has_published(lasting, visit):
+    person = visit(lasting.enter_context(e2e.Stack("--sample")))
+    page = person.open()
+    page.get_by_role("button", name="visitor follows anna").click()
+    entries = page.get_by_role("list", name="Activities for visitor").get_by_role("listitem")
+    expect(course(page)).to_contain_text("applied")
+    page.reload()
+    expect(entries.first).to_contain_text("anna")
 
 
 def test_every_view_opens_with_something_to_try(stack, visit):

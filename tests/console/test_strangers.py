@@ -211,25 +211,25 @@ def test_every_answer_has_the_policy(stack):
         assert headers["x-content-type-options"] == "nosniff", path
 
 
-def test_a_console_of_its_own_only_looks(stack, visit):
-    with Served(stack) as console:
-        assert "only looks" in console.said
-        person = visit(console.address)
-        page = person.open()
-        expect(page.get_by_text("read-only")).to_be_visible()
-        expect(page.get_by_role("button", name="anna goes live")).to_have_count(0)
-        timeline_of(page, "viewer-01")
-        expect(page.get_by_role("button", name="Like")).to_have_count(0)
-        expect(page.get_by_role("list", name="Activities for viewer-01").get_by_role("listitem")).to_have_count(20)
-        menu(page, "Publish")
-        expect(page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
-        refused = page.evaluate("() => fetch('send', {method: 'POST', body: new URLSearchParams({type: 'x'})}).then(a => a.status)")
-        assert refused == 403
-        person.refused(403)
+def test_a_console_of_its_own_only_looks(stack, lasting, visit):
+    console = lasting.enter_context(Served(stack))
+    assert "only looks" in console.said
+    person = visit(console.address)
+    page = person.open()
+    expect(page.get_by_text("read-only")).to_be_visible()
+    expect(page.get_by_role("button", name="anna goes live")).to_have_count(0)
+    timeline_of(page, "viewer-01")
+    expect(page.get_by_role("button", name="Like")).to_have_count(0)
+    expect(page.get_by_role("list", name="Activities for viewer-01").get_by_role("listitem")).to_have_count(20)
+    menu(page, "Publish")
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
+    refused = page.evaluate("() => fetch('send', {method: 'POST', body: new URLSearchParams({type: 'x'})}).then(a => a.status)")
+    assert refused == 403
+    person.refused(403)
 
 
-def test_a_console_that_may_write_sends(stack, visit):
-    with Served(stack, "--write") as console:
-        page = visit(console.address).open()
-        page.get_by_role("button", name="anna goes live").click()
-        expect(course(page)).to_contain_text("activity.published: applied")
+def test_a_console_that_may_write_sends(stack, lasting, visit):
+    console = lasting.enter_context(Served(stack, "--write"))
+    page = visit(console.address).open()
+    page.get_by_role("button", name="anna goes live").click()
+    expect(course(page)).to_contain_text("activity.published: applied")

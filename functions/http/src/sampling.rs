@@ -28,7 +28,7 @@ impl LogSampling {
         let Some(request_id) = request_id.filter(|_| is_smooth && took < SLOW) else {
             return Some(1);
         };
-        // The same in every process of a version.
+        // Every process of a version has the same hasher.
         let mut hasher = DefaultHasher::new();
         request_id.hash(&mut hasher);
         hasher.finish().is_multiple_of(u64::from(self.0.get())).then_some(self.0.get())

@@ -3,7 +3,7 @@
 //! ```text
 //! values         ids, instants, payloads, sort keys, retention: types that cannot be invalid
 //! crypto         seals and digests
-//! stored         what a kind of stored item says of itself
+//! stored         the declarations of stored items
 //! runtime        clock, retries, environment, logs, metrics
 //! dynamo         calls of DynamoDB, paced; no domain
 //! signed         signed calls of services that have no SDK here

@@ -26,12 +26,9 @@ use crate::platform::values::Timestamp;
 
 /// The message attribute with the receipt.
 pub const RECEIPT: &str = "nagare.receipt";
-/// The prefix of the partition keys of their items.
-pub const PREFIX: &str = "receipts#";
 pub const PER_ITEM: u32 = 100;
 /// Items whose receipts are read in one call.
 pub const ITEMS: usize = BATCH_GET;
-const SORT_KEY: &str = "receipts";
 /// How long an item is kept: longer than a command waits to be done.
 const KEPT: Duration = Duration::from_secs(86_400);
 
@@ -188,18 +185,23 @@ fn read_item(row: &Row<'_>) -> Result<Vec<(u32, MessageEnd)>, DynamoError> {
     Ok(noted.collect())
 }
 
-keys! {stored
-    (run: String) = "receipts#{run}", "receipts" in Ledger as "receipts" {
-        says: "which commands of an import or a replay are done",
-        most: 2_048, grows: "nothing: one for each hundred commands of a producer that waits for them; it expires a day later",
-        at_bound: "cannot be exceeded",
-        test: "`receipts::`",
-        later: AsOthers, erased: Gone,
-    };
+keys! {
+    partitions {
+        receipts(run: String, item: u32) = "receipts#{run}#{item}";
+    }
+    items {
+        noted(run: String, item: u32) = receipts(run, item), "receipts" in Ledger as "receipts" {
+            says: "which commands of an import or a replay are done",
+            most: 2_048, grows: "nothing: one for each hundred commands of a producer that waits for them; it expires a day later",
+            at_bound: "cannot be exceeded",
+            test: "`receipts::`",
+            later: AsOthers, erased: Gone,
+        };
+    }
 }
 
 fn key(run: RunId, item: u32) -> LedgerKey {
-    LedgerKey { pk: format!("{PREFIX}{:032x}#{item}", run.0), sk: SORT_KEY.to_owned() }
+    noted(&format!("{:032x}", run.0), &item)
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! What a kind of stored item says of itself, beside its keys (`dynamo::keys`).
+//! The declaration of a kind of stored item. It stands next to the item's key (`dynamo::keys`).
 //!
-//! From these declarations follow which item a key is of, its explanation for people, the tables of `docs/LIMITS.md`, and the tests
-//! that weigh all that is stored, look at what an erasure leaves, and let a later version write.
+//! These follow from the declarations: the kind of an item by its key, its explanation for people, the tables of `docs/LIMITS.md`, the
+//! weight that the model test admits, the tombstones that an erasure may leave, and the test of writes over a later version.
 //!
 //! An id takes 128 bytes, an instant 24, a payload 4,096, names and numbers of one item less than 256.
 
 use std::fmt;
 
-/// No row grows beyond.
+/// The most bytes of an item that is no block.
 pub const ROW: usize = 64 * 1024;
-/// No block beside a view does, and no row that brings a change back: it has another row twice, as JSON.
+/// The most bytes of a block next to a view, and of a row that brings a change back: that row has another row twice, as JSON.
 pub const BLOCK: usize = 128 * 1024;
 
-/// A table, and what is in it.
+/// The table of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StoredIn {
     Timelines,
@@ -23,27 +23,27 @@ pub enum StoredIn {
     Events,
 }
 
-/// What becomes of an item that a later version has written.
+/// The effect of this version on an item of a later version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Later {
-    /// It is written over here, and keeps what is not known.
+    /// This version writes over the item and keeps unknown attributes.
     Kept,
-    /// As others are: it is written over by the code of a kind that is kept.
+    /// Likewise, by the same code as a kind that is `Kept`. No test does it.
     AsOthers,
-    /// It is written once. Where that is done again it stays as it is.
+    /// The item is written once. A second write leaves it unchanged.
     Never,
-    /// It is put whole, and has nothing that is not made of something else that is kept.
+    /// This version puts the item whole. All its attributes derive from items that are kept.
     Derived,
-    /// It is emptied, of all that it says: somebody has deleted it.
+    /// A delete empties the item.
     Emptied,
 }
 
-/// What is left of an item after its person, tenant or customer was erased.
+/// The state of an item after the erasure of its person, tenant or customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Erased {
-    /// Nothing; or the item names nobody.
+    /// The item is deleted, or it names no person.
     Gone,
-    /// An item without content, until it expires.
+    /// The item has no content, and expires.
     Tombstone,
 }
 
@@ -51,20 +51,21 @@ pub enum Erased {
 #[derive(Debug)]
 pub struct Stored {
     pub table: StoredIn,
-    /// What it is called among the items of its table.
+    /// The name of the kind, distinct within its table.
     pub name: &'static str,
     /// The format strings of its partition key and its sort key.
     pub key: [&'static str; 2],
     /// The most bytes of one such item, as DynamoDB weighs it.
     pub most_bytes: usize,
+    /// The cause of its growth.
     pub grows: &'static str,
-    /// What happens where it would grow beyond.
+    /// The effect of one more addition at the bound.
     pub at_bound: &'static str,
-    /// The test that shows it.
+    /// The test that reaches the bound.
     pub test: &'static str,
     pub later: Later,
     pub erased: Erased,
-    /// What the item with a key is; `None` if it is of another kind.
+    /// Explains the item with a key; `None` for a key of another kind.
     pub says: fn(&str, &str) -> Option<String>,
 }
 

@@ -143,7 +143,7 @@ def test_the_shell_notices_what_was_refused(own_stack, tmp_path):
 
 SCHEMA = json.loads((ROOT / "docs/schemas/command.schema.json").read_text())
 EXAMPLES = [SCHEMA["$defs"][one["$ref"].removeprefix("#/$defs/")]["examples"][0] for one in SCHEMA["oneOf"]]
-# As the page says it; tests/functions/platform/requests.rs compares the same sentence with what `nagare` sends.
+# As the page says it; tests/functions/platform/requests/mod.rs compares the same sentence with what `nagare` sends.
 [SENTENCE] = re.findall(r"Set `MessageGroupId` to the first of these members that the command has: ([^.]*)\.", PAGE)
 GROUPS = re.findall(r"`(\w+)`", SENTENCE)
 

@@ -7,6 +7,7 @@ use aws_lambda_events::encodings::Body;
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use flate2::read::GzDecoder;
 use function_http::encoding::COMPRESSED_FROM;
+pub(crate) use nagare_operator::cost::month::PAYLOAD;
 use serde_json::{Value, json};
 use shared::platform::values::Timestamp;
 use tests::{NOW, World, api_event, follow, publish, soon};
@@ -14,8 +15,6 @@ use tests::{NOW, World, api_event, follow, publish, soon};
 /// English of people, to be cut into payloads: 300 letters for each activity.
 const PROSE: &str = include_str!("prose.txt");
 const TIMELINE: &str = "/v1/timelines/viewer-00012";
-/// The bytes of an ordinary payload.
-pub(crate) const PAYLOAD: usize = 200;
 
 /// Letters and digits without any order.
 fn random_id(random: &mut fastrand::Rng, length: usize) -> String {

@@ -2,7 +2,7 @@
 //! this version does not know, and everything that can be said is said again, so that each kind of item that is ever written over
 //! is written over. What nobody here knows has to be there afterwards.
 //!
-//! Every kind declares what becomes of it ([`Later`]), and that is compared with what happened.
+//! Every kind declares its [`Later`]. The test compares the declarations with the items afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 

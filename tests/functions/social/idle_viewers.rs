@@ -50,7 +50,7 @@ async fn published(world: &World, activity: &str, on: i64) -> u64 {
     world.entry_count().await - before
 }
 
-/// A world in which bob follows anna and is idle: what was published on day 58 nobody wrote to him.
+/// A world in which bob follows anna and is idle: his timeline lacks what she published on day 58.
 async fn with_bob_idle(world: World) -> World {
     let world = skipping_idle_viewers(world);
     world.done(&[follow("bob", "anna", &day(0))]).await;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use nagare_operator::cost::DAYS;
-use nagare_operator::cost::bill::{Assumed, Bill, FixedDollars, LOG_BYTES, Line};
+use nagare_operator::cost::bill::{Bill, FixedDollars, LOG_BYTES, Line};
 use nagare_operator::cost::counts::{Counts, Graph};
+use nagare_operator::cost::month::Assumed;
 use nagare_operator::cost::prices::Prices;
 use nagare_operator::progress;
 use serde::Serialize;

@@ -136,7 +136,7 @@ mod tests {
             let query = request.body().bytes().expect("a body");
             let (status, stored) = engine.call("Query", query);
             let generated = followers.answer(query).expect("a query for them");
-            // Of a page cut by its bytes, the tables count the item beyond it as scanned, which DynamoDB does not.
+            // The embedded tables count one more item as scanned on a page that ends by its bytes. DynamoDB does not.
             let [read, expected] = [&generated, &stored].map(|text| {
                 let mut answer: Value = serde_json::from_str(text).expect("JSON");
                 answer.as_object_mut().and_then(|answer| answer.remove("ScannedCount"));

@@ -19,20 +19,7 @@ use crate::platform::values::{TenantId, Timestamp, spread};
 /// The prefix of the sort keys of archive objects by period.
 pub const OBJECT: &str = "object#";
 
-/// An item of the ledger about events.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EventItem {
-    Period(Period),
-    Archiving(Period),
-    Archived(TenantId, Period),
-    /// What clients have seen of a customer's history.
-    Seen(Customer),
-    Keeper,
-}
-
 keys! {
-    /// Parses the key of an item of the ledger about events.
-    pub fn of_key -> EventItem;
     partitions {
         /// The rows of periods.
         pub periods() = "events#periods";
@@ -56,7 +43,7 @@ keys! {
             at_bound: "no further customer is spread",
             test: "`a_period_has_no_more_busy_customers_than_its_row_has_room_for`",
             later: Kept, erased: Gone,
-        } => EventItem::Period(period);
+        };
         /// The lease of a running keeper.
         pub keeper(number: u64) = keepers(), "{number:016x}";
         lease(name: String) = keepers(), "{name}" in Ledger as "keeper" {
@@ -65,7 +52,7 @@ keys! {
             at_bound: "cannot be exceeded",
             test: "`keeper::`",
             later: Never, erased: Gone,
-        } => EventItem::Keeper;
+        };
         /// The progress of reading an archive back.
         pub read_back(period: Period) = archiving_of(period), "read-back";
         /// The progress of archiving a segment.
@@ -79,8 +66,7 @@ keys! {
             at_bound: "cannot be exceeded",
             test: "`keeper::`",
             later: Kept, erased: Gone,
-        }
-            => EventItem::Archiving(period);
+        };
         /// An archive object of a tenant: the nth chunk of a segment.
         pub archived(tenant: TenantId, period: Period, segment: u32, chunk: u32)
             = archive(tenant), "{period}#{segment:04}-{chunk:06}" in Ledger as "archived" {
@@ -89,8 +75,7 @@ keys! {
             at_bound: "cannot be exceeded",
             test: "`keeper::listed`",
             later: Kept, erased: Gone,
-        } => EventItem::Archived(tenant, period);
-        seen_set(customer: Customer, set: String) = seen(customer), "{set}" => EventItem::Seen(customer);
+        };
         any_event(customer: String, at: Timestamp, event: String) = events_of(customer), "{at}#{event}" in Events as "event" {
             says: "the event {event} of {customer}, at {at}",
             most: 4_600, grows: "nothing: what was sent",

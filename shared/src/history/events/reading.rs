@@ -117,7 +117,7 @@ impl History {
         self.units
     }
 
-    /// Reads a slice of the events. Fewer than its limit, or none, with a key to go on from, say that there may be more.
+    /// Reads a slice of the events. If there may be more, it returns the key to continue from, even with fewer events than the limit.
     pub async fn read(&mut self, slice: Slice<'_>) -> Result<RowChunk<ListedEvent>, DynamoError> {
         let span = slice.span;
         loop {

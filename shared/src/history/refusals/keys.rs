@@ -4,20 +4,7 @@ use crate::history::events::Period;
 use crate::platform::dynamo::keys;
 use crate::platform::values::{Origin, RefusalReason};
 
-/// A count of refusals, as its key says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefusalItem {
-    /// Which refusals of a message are counted.
-    Counted,
-    /// How many letters a subject has had on a day.
-    Subject,
-    /// How many refusals a day has, and how many of them have no letter.
-    OfDay,
-}
-
 keys! {
-    /// What the item with a key is, if it counts refusals.
-    pub fn of_key -> RefusalItem;
     partitions {
         of_message(message: Origin) = "refusal#{message}";
         of_subject(digest: String) = "refused#{digest}";
@@ -32,7 +19,7 @@ keys! {
             at_bound: "cannot be exceeded",
             test: "`refusals::`",
             later: AsOthers, erased: Gone,
-        } => RefusalItem::Counted;
+        };
         /// How many letters a subject has had on a day for a reason.
         pub subject(digest: String, day: Period, reason: RefusalReason)
             = of_subject(digest), "{day}#{reason}" in Ledger as "refusals of a subject" {
@@ -41,8 +28,7 @@ keys! {
             at_bound: "the next refusal is counted without a letter",
             test: "`refusals::a_subject_has_so_many_letters_of_a_reason_on_a_day_and_all_are_counted`",
             later: AsOthers, erased: Gone,
-        }
-            => RefusalItem::Subject;
+        };
         /// How many refusals a day has for a reason.
         pub refusals(day: Period, shard: u8, reason: RefusalReason) = refusals_of(day, shard), "{reason}" in Ledger as "refusals of a day" {
             says: "how many refusals {day} has: {reason}",
@@ -50,7 +36,6 @@ keys! {
             at_bound: "cannot be exceeded",
             test: "`refusals::counts_are_a_recount_whatever_fails`",
             later: AsOthers, erased: Gone,
-        }
-            => RefusalItem::OfDay;
+        };
     }
 }

@@ -16,8 +16,8 @@
 //! ```
 //!
 //! makes the functions `messages(&RoomId) -> String` and `message(&RoomId, &SortKey) -> Key`, and `of_key(pk, sk)`, which tries the
-//! items that say what they are (`=>`) from the first on. An item that says in which table it is (`in`) is
-//! [declared](crate::platform::stored) with that. A parameter is a type that is written by `Display` and read by `FromStr`. Its
+//! items that say what they are (`=>`) from the first on. An item with a table (`in`) has its
+//! [declaration](crate::platform::stored) there. A parameter is a type that is written by `Display` and read by `FromStr`. Its
 //! value ends before the text that follows it in the format string, so a value that may have `#` in it is the last one.
 
 /// The most parameters of one key.
@@ -92,7 +92,7 @@ macro_rules! keys {
             )*
         }
     ) => {
-        /// What is stored under these keys.
+        /// The declarations of the items with these keys.
         pub(crate) const STORED: &[Option<$crate::platform::stored::Stored>] = &[
             $($crate::platform::dynamo::keys::keys!(
                 @stored formats::$in, [$($i),*], $sk, [$($k: $K),*] $(in $table as $name $declared)?
@@ -130,11 +130,20 @@ macro_rules! keys {
             None
         }
     };
-    // What is stored, by the format strings of its keys alone.
+    // Keys that no function reads back.
+    (partitions $partitions:tt items $items:tt) => {
+        $crate::platform::dynamo::keys::keys! {
+            #[allow(dead_code, unused_variables)]
+            fn of_key -> ();
+            partitions $partitions
+            items $items
+        }
+    };
+    // Declarations of items whose keys are made elsewhere.
     (stored $(
         ($($k:ident: $K:ty),*) = $pk:literal, $sk:literal in $table:ident as $name:literal $declared:tt;
     )*) => {
-        /// What is stored under the keys of this module.
+        /// The declarations of the items of this module.
         pub(crate) const STORED: &[Option<$crate::platform::stored::Stored>] = &[
             $($crate::platform::dynamo::keys::keys!(
                 @stored $pk, [], $sk, [$($k: $K),*] in $table as $name $declared
@@ -159,27 +168,31 @@ macro_rules! keys {
             later: $crate::platform::stored::Later::$later,
             erased: $crate::platform::stored::Erased::$erased,
             says: |pk, sk| {
-                let values = $crate::platform::dynamo::keys::Values::of([$pk, $sk], [pk, sk], &[$(stringify!($i)),*])?;
-                let ($($k,)*): ($($K,)*) = ($(values.get(stringify!($k))?,)*);
-                $(let _ = &$k;)*
-                Some(format!($says))
+                $crate::platform::dynamo::keys::keys!(
+                    @read [$pk, $sk], [pk, sk], [$($i),*], [$($k: $K),*] => format!($says)
+                )
             },
         })
     };
     (@item $pk_text:ident, $sk_text:ident, $in:ident, [$($i:ident),*], $sk:literal, [$($k:ident: $K:ty),*]) => {};
     (@item $pk_text:ident, $sk_text:ident, $in:ident, [$($i:ident),*], $sk:literal, [$($k:ident: $K:ty),*] => $item:expr) => {
         let read = || {
-            let values = $crate::platform::dynamo::keys::Values::of(
-                [formats::$in, $sk], [$pk_text, $sk_text], &[$(stringify!($i)),*],
-            )?;
-            let ($($k,)*): ($($K,)*) = ($(values.get(stringify!($k))?,)*);
-            $(let _ = &$k;)*
-            Some($item)
+            $crate::platform::dynamo::keys::keys!(
+                @read [formats::$in, $sk], [$pk_text, $sk_text], [$($i),*], [$($k: $K),*] => $item
+            )
         };
         if let Some(item) = read() {
             return Some(item);
         }
     };
+    // Reads the values of a key, and makes something of them.
+    (@read $formats:expr, $key:expr, [$($i:ident),*], [$($k:ident: $K:ty),*] => $made:expr) => {{
+        let values =
+            $crate::platform::dynamo::keys::Values::of($formats, $key, &[$(stringify!($i)),*])?;
+        let ($($k,)*): ($($K,)*) = ($(values.get(stringify!($k))?,)*);
+        $(let _ = &$k;)*
+        Some($made)
+    }};
 }
 pub(crate) use keys;
 

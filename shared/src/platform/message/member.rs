@@ -94,8 +94,8 @@ impl Member for u64 {
     }
 }
 
-/// Declares the command that a struct is: its types, what fair queues group its messages by, whose it is (`of`) if that is another, whether
-/// it is `SHOWN`, and its members, which are fields of the same names, in the order in which they are written. A member that its type does not say all of has a reader of its own.
+/// Declares the command that a struct is: its types, the field that fair queues group its messages by, the field with its sender (`of`) if
+/// that is another, `SHOWN` if it is, and its members. Members are fields of the same names, in the order in which they are written. A member that its type does not say all of has a reader of its own.
 ///
 /// A command of two types is a [`Register`](crate::platform::register::Register) in its field `state`, with its instant in the member `at`: the first type sets it, the second
 /// undoes it.

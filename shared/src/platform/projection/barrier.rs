@@ -12,34 +12,39 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{Change, Fold, State, View, Views};
 use crate::platform::dynamo::item::{Item, Key, Row, number};
-use crate::platform::dynamo::keys;
-use crate::platform::dynamo::{DynamoError, IN_FLIGHT};
+use crate::platform::dynamo::{DynamoError, IN_FLIGHT, keys};
 use crate::platform::facts::Facts;
 use crate::platform::ledger::FORGET_AT;
 use crate::platform::stored::ROW;
 use crate::platform::values::Timestamp;
 
-const PREFIX: &str = "barrier#";
-const BARRIER: &str = "barrier";
 const ROWS: u64 = 4096;
 /// Rows and view expire after a day, as their changes do.
 const KEPT: Duration = Duration::from_secs(86_400);
 
-keys! {stored
-    (barrier: String, n: u64) = "barrier#{barrier}#{n}", "barrier" in Facts as "barrier" {
-        says: "a row of a barrier",
-        most: 512, grows: "nothing; expires after a day",
-        at_bound: "cannot be exceeded",
-        test: "the model test",
-        later: Never, erased: Gone,
-    };
-    (barrier: String) = "barrier#{barrier}", "barrier" in Views as "barrier" {
-        says: "how many rows of a barrier are folded",
-        most: ROW, grows: "marks of shards",
-        at_bound: "as in all views",
-        test: "`checkpoints::a_view_that_is_made_again_knows_of_checkpoints`",
-        later: AsOthers, erased: Gone,
-    };
+keys! {
+    /// The barrier and the number of the row with this key.
+    fn of_row -> (String, u64);
+    partitions {
+        row_of(barrier: String, n: u64) = "barrier#{barrier}#{n}";
+        view_of(barrier: String) = "barrier#{barrier}";
+    }
+    items {
+        row(barrier: String, n: u64) = row_of(barrier, n), "barrier" in Facts as "barrier" {
+            says: "a row of a barrier",
+            most: 512, grows: "nothing; expires after a day",
+            at_bound: "cannot be exceeded",
+            test: "the model test",
+            later: Never, erased: Gone,
+        } => (barrier, n);
+        view(barrier: String) = view_of(barrier), "barrier" in Views as "barrier" {
+            says: "how many rows of a barrier are folded",
+            most: ROW, grows: "marks of shards",
+            at_bound: "as in all views",
+            test: "`checkpoints::a_view_that_is_made_again_knows_of_checkpoints`",
+            later: AsOthers, erased: Gone,
+        };
+    }
 }
 
 /// A barrier that was raised.
@@ -74,23 +79,17 @@ impl Barrier {
     }
 
     fn row(&self, n: u64) -> Key {
-        Key { pk: format!("{PREFIX}{}#{n}", self.0), sk: BARRIER.to_owned() }
+        row(&self.0, &n)
     }
 
     /// The key of its view, which counts its folded rows.
     pub fn view(&self) -> Key {
-        Key { pk: format!("{PREFIX}{}", self.0), sk: BARRIER.to_owned() }
-    }
-
-    /// True if a key of the views is that of a barrier.
-    pub fn is_view(key: &Key) -> bool {
-        key.sk == BARRIER && key.pk.strip_prefix(PREFIX).is_some_and(|id| !id.contains('#'))
+        view(&self.0)
     }
 
     /// The barrier that a key of the facts is a row of.
     pub fn of_key(key: &Key) -> Option<Self> {
-        let (id, n) = key.pk.strip_prefix(PREFIX).filter(|_| key.sk == BARRIER)?.split_once('#')?;
-        n.parse::<u64>().ok().map(|_| Self(id.to_owned()))
+        of_row(&key.pk, &key.sk).map(|(barrier, _)| Self(barrier))
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) const ATTEMPTS: usize = 4;
 /// The attribute.
 pub(super) const RECENT: &str = "recent";
 /// The prefix of the partition keys of notes.
-pub const NOTES: &str = "counted#";
+const NOTES: &str = "counted#";
 /// The sort key of a note.
 const NOTE: &str = "counted";
 /// The attribute of a note with what is counted.

@@ -11,9 +11,9 @@
 //!
 //! * A change of the kind writes the record and the row of the new kind in one transaction, with the instant of the edit
 //!   ([`KindSince::since`]). So does a publish that may have come before: it adds the row if that is missing, under the condition that
-//!   the record is still the one that it read. So no delivery, however late, lists what was deleted meanwhile.
-//! * A publish whose id was free writes the row first and then the record, at half the price. No delete can have come to an end before
-//!   it: its claim is made, and whoever erases its actor finds it.
+//!   the record is still the one that it read. So no late delivery lists a deleted activity.
+//! * A publish whose id was free writes the row first and then the record, at half the price. A delete
+//!   cannot be complete before it: its claim is there, and an erasure of its actor finds the claim.
 //! * After the record is written, the rows of other kinds are removed: that of the kind before, and that of the published kind. But a
 //!   row is only removed if its edit loses against the one in the record.
 //!
@@ -82,8 +82,8 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    /// Those of the kind before, of the published kind, and of a change that is in the record already: an earlier delivery
-    /// of it may have left them.
+    /// The rows of the kind before, of the published kind, and of a change that is in the record already: an earlier delivery
+    /// of that change may have left them.
     pub(super) fn after(
         key: &ActivityKey,
         change: &ActivityChange,

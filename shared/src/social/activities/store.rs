@@ -130,13 +130,13 @@ impl Activities {
     }
 
     /// Merges a change into a record, against any number of others who do the same: writes only
-    /// over the revision it read, and begins again with what it finds there otherwise. What too many (`OVERTAKEN`) have
-    /// overtaken is [contended](DynamoError::Contended).
+    /// over the revision it read, and otherwise retries with the record it finds there. After `OVERTAKEN` changes of others
+    /// it fails as [contended](DynamoError::Contended).
     ///
-    /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one
-    /// that changes nothing: the delivery that merged it may have died before it told them.
+    /// Readers learn of every edit and delete of a published activity ([`changes`](super::changes)), also of one that changes
+    /// nothing: the delivery that merged it may have died before it told them.
     ///
-    /// Of what is published, lists by kind are kept. What changes its kind leaves a list only once readers can
+    /// A published activity has a row in the list of its kind. It leaves the list of an earlier kind only once readers can
     /// know, and a hold later.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl Activities {
     ) -> Result<Merged, DynamoError> {
         let merged = self.written(key, &change, known).await?;
         let leaving = Leaving::after(key, &change, &merged.before, &merged.now);
-        // What is not published yet, nobody has kept.
+        // No reader has cached an activity that is not published yet.
         let is_edit = !matches!(change, ActivityChange::Publish(_));
         let edited = is_edit && merged.now.published.is_some();
         let edited = edited.then(|| ActivityFingerprint::of(key));
@@ -174,8 +174,8 @@ impl Activities {
         Ok(merged)
     }
 
-    /// Writes the record, and the row of its kind, unless both are as the change would have them. Without a known record there
-    /// is none.
+    /// Writes the record and the row of its kind, unless both have the change already. `known` is `None` where no record can
+    /// exist.
     async fn written(
         &self,
         key: &ActivityKey,
@@ -302,7 +302,7 @@ impl Activities {
         }
     }
 
-    /// The same in a transaction. Without a record, that the revision is still the one that is known.
+    /// That write as a part of a transaction. Without a record, a check that the revision is still the known one.
     fn writing(
         &self,
         key: &ActivityKey,

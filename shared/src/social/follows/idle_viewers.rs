@@ -252,8 +252,8 @@ impl Follows {
         row.as_ref().map_or(Ok(IdleState::default()), IdleState::read)
     }
 
-    /// Finds the idle viewers among these: they get no entries now. Of some about whom nothing is noted it notes that they
-    /// count as reading from now on.
+    /// Finds the idle viewers among these: they get no entries now. Notes of some viewers without a note that they count as
+    /// reading from now on.
     ///
     /// # Errors
     /// [`DynamoError`]; some may be noted as reading.

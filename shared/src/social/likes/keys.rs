@@ -13,7 +13,7 @@ keys! {
         pub of_viewer(viewer: ViewerId) = "likes#{viewer}";
         /// The count of an activity, among the views.
         of_activity(activity: ActivityId) = "activity#{activity}";
-        /// What a viewer likes, in the ledger.
+        /// The list of a viewer's likes, in the ledger.
         pub(super) listed_of(viewer: ViewerId) = "person#{viewer}#liked";
     }
     items {

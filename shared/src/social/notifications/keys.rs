@@ -64,11 +64,6 @@ keys! {
     }
 }
 
-/// True for the key of such a note.
-pub fn is_all_mark(key: &Key) -> bool {
-    key.pk.starts_with("read#") && key.sk.starts_with("all#")
-}
-
 /// True for the key of an inbox, among the views.
 pub fn is_inbox(key: &Key) -> bool {
     matches!(of_view(key), Some((_, None)))

@@ -3,14 +3,10 @@
 use std::collections::HashMap;
 
 use super::ProfileUpdate;
-use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::Row;
-use crate::platform::dynamo::keys;
-use crate::platform::ledger::{Ledger, LedgerKey, PERSON};
+use crate::platform::dynamo::{DynamoError, keys};
+use crate::platform::ledger::Ledger;
 use crate::platform::values::{Payload, Timestamp, ViewerId};
-
-/// The suffix of the partition keys of profiles.
-const PROFILE: &str = "#profile";
 
 /// A profile as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +51,7 @@ impl Profiles {
         let keys = viewers.into_iter().map(|viewer| key(viewer).into_item());
         let mut profiles = HashMap::new();
         for row in self.ledger.table().batch_get(keys.collect()).await? {
-            let viewer = viewer_of(row.text("pk")?);
+            let viewer = of_key(row.text("pk")?, row.text("sk")?);
             let viewer = viewer.ok_or_else(|| row.corrupt("pk", "that of a profile"))?;
             profiles.extend(read(&row)?.map(|profile| (viewer, profile)));
         }
@@ -71,20 +67,19 @@ fn read(row: &Row<'_>) -> Result<Option<Profile>, DynamoError> {
     Ok(Some(Profile { payload, updated_at: row.parsed("at", "an instant")? }))
 }
 
-keys! {stored
-    (viewer: ViewerId) = "person#{viewer}#profile", "profile" in Ledger as "profile" {
-        says: "the profile of {viewer}",
-        most: 5_120, grows: "the payload of the latest update; earlier ones are gone",
-        at_bound: "a larger payload is refused when the command is parsed",
-        test: "`profiles::`, the model test",
-        later: Kept, erased: Tombstone,
-    };
-}
-
-fn key(viewer: &ViewerId) -> LedgerKey {
-    LedgerKey { pk: format!("{PERSON}{viewer}{PROFILE}"), sk: "profile".to_owned() }
-}
-
-fn viewer_of(pk: &str) -> Option<ViewerId> {
-    ViewerId::new(pk.strip_prefix(PERSON)?.strip_suffix(PROFILE)?).ok()
+keys! {
+    /// The viewer whose profile has this key.
+    fn of_key -> ViewerId;
+    partitions {
+        of_viewer(viewer: ViewerId) = "person#{viewer}#profile";
+    }
+    items {
+        key(viewer: ViewerId) = of_viewer(viewer), "profile" in Ledger as "profile" {
+            says: "the profile of {viewer}",
+            most: 5_120, grows: "the payload of the latest update; earlier ones are gone",
+            at_bound: "a larger payload is refused when the command is parsed",
+            test: "`profiles::`, the model test",
+            later: Kept, erased: Tombstone,
+        } => viewer;
+    }
 }

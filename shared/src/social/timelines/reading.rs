@@ -31,7 +31,7 @@ impl EntryRow {
 }
 
 impl Timelines {
-    /// Reads a slice of a timeline. Returns the sort key to go on from if there may be more.
+    /// Reads a slice of a timeline. Returns the sort key to continue from if there may be more.
     pub async fn entries(
         &self,
         viewer: &ViewerId,

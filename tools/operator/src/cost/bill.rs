@@ -5,8 +5,8 @@ use serde::Serialize;
 use shared::history::events::{EventSettings, PeriodLength};
 
 use super::DAYS;
-use super::consumed::Consumed;
 use super::counts::Counts;
+use super::month::{Assumed, KB, Month, Requests};
 use super::prices::Prices;
 
 /// The template's resources that are paid for. `tests/template` compares the two.
@@ -42,8 +42,6 @@ pub const DEPLOYED: Deployed = Deployed {
     access_line: 99.0,
 };
 
-/// Seconds of a round of calls to tables in the same region.
-const ROUND: f64 = 0.005;
 /// Seconds of an invocation besides its calls.
 const INVOCATION: f64 = 0.002;
 /// Polls of the two empty queues by Lambda in a month: five at a time, twenty seconds each.
@@ -52,8 +50,6 @@ const IDLE_POLLS: f64 = 2.0 * 5.0 * 3.0 * 60.0 * 24.0 * DAYS;
 const MESSAGE: f64 = 3.0;
 /// Bytes of the headers of a response.
 const HEADERS: f64 = 250.0;
-/// Bytes of a payload in the rows of the table.
-const PAYLOAD: f64 = 200.0;
 
 /// Bytes of the writer's line for a message, and of the metrics of its invocation.
 const WRITER_LINE: f64 = 517.0;
@@ -83,8 +79,6 @@ pub const METRICS: f64 = 7.0;
 /// Metrics of the projector, if it has anything to fold.
 pub const PROJECTED_METRICS: f64 = 2.0;
 
-/// Events of a message.
-pub const EVENTS: f64 = 100.0;
 /// Bytes that DynamoDB adds to a stored item.
 pub const ITEM: f64 = 100.0;
 /// The share of an archive's lines that remains after gzip: 15.9 bytes of 206 (`python lab/bench/flights.py`).
@@ -94,21 +88,8 @@ const CAPACITY_USED: f64 = 0.754;
 /// Series that the keeper requests every quarter of an hour: those of two tables for four weeks and a day, and three more.
 const CAPACITY_SERIES: f64 = 4.0 * 24.0 * DAYS * 11.0;
 
-const KB: f64 = 1_024.0;
 const GB: f64 = KB * KB * KB;
 const MILLION: f64 = 1e6;
-
-/// The settings of a bill.
-#[derive(Debug, Clone, Copy)]
-pub struct Assumed {
-    pub payload_bytes: f64,
-    /// Days that an activity stays in timelines.
-    pub retention_days: f64,
-    /// Months whose commands are stored.
-    pub months: f64,
-    pub event_bytes: f64,
-    pub event_period: PeriodLength,
-}
 
 /// One line of the bill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -144,107 +125,6 @@ pub struct Bill {
     pub million_events_dollars: Option<[f64; 2]>,
     /// The cost of importing the follows, once.
     pub import_dollars: f64,
-}
-
-/// The requests of a month, each kind with its number and its row of the table.
-#[derive(Default)]
-struct Requests(Vec<(f64, Consumed)>);
-
-impl Requests {
-    fn of<const N: usize>(rows: [(f64, &str); N]) -> Self {
-        Self(rows.map(|(number, request)| (number, Consumed::by(request))).into())
-    }
-
-    fn sum(&self, column: impl Fn(&Consumed) -> f64) -> f64 {
-        self.0.iter().map(|(number, each)| number * column(each)).sum()
-    }
-
-    fn seconds(&self) -> f64 {
-        self.sum(|each| each.rounds * ROUND + each.held_ms / 1_000.0)
-    }
-}
-
-/// A month, as the functions see it.
-struct Month<'a> {
-    counts: &'a Counts,
-    assumed: &'a Assumed,
-    /// The writer's work, except for entries and events.
-    commands: Requests,
-    entries: Requests,
-    events: Requests,
-    imported: Requests,
-    folds: Requests,
-    pages: Requests,
-}
-
-impl<'a> Month<'a> {
-    fn of(counts: &'a Counts, assumed: &'a Assumed) -> Self {
-        let Counts { publishes, likes, votes, hits, messages, pages, .. } = *counts;
-        let batches = counts.events / EVENTS;
-        let more = (assumed.payload_bytes - PAYLOAD) / KB;
-        Self {
-            counts,
-            assumed,
-            commands: Requests::of([
-                (publishes, "activity.published"),
-                (publishes * more, "a KB more in activity.published"),
-                (counts.follows, "follow.created without entries"),
-                (likes, "like.created of a liked activity"),
-                (counts.tags, "tag.created"),
-                (votes, "vote.cast by a new voter"),
-                (hits, "battle.hit"),
-                (messages, "message.posted"),
-                (messages * more, "a KB more in message.posted"),
-            ]),
-            entries: Requests::of([
-                (counts.entries, "an entry of activity.published"),
-                (counts.backfilled, "an entry of follow.created"),
-            ]),
-            events: Requests::of([(batches, "a hundred events")]),
-            imported: Requests::of([(counts.imported, "follow.created without activities")]),
-            folds: Requests::of([
-                (publishes, "activity.published folded"),
-                (likes, "like.created of a liked activity folded"),
-                (votes, "vote.cast by a new voter folded"),
-                (hits, "battle.hit folded"),
-                (batches, "a hundred events folded"),
-            ]),
-            pages: Requests::of([
-                (pages, "a page with three new records"),
-                (pages * more, "a KB more in a page"),
-                (counts.pages_with_likes, "the likes of a page"),
-                (counts.polls, "a poll"),
-            ]),
-        }
-    }
-
-    /// Messages of the command queue.
-    fn messages(&self) -> f64 {
-        let Counts { publishes, follows, likes, tags, votes, hits, messages, events, .. } =
-            self.counts;
-        publishes + follows + likes + tags + votes + hits + messages + events / EVENTS
-    }
-
-    /// Invocations of the projector, if no change shares its batch.
-    fn invocations(&self) -> f64 {
-        let Counts { publishes, likes, votes, hits, events, .. } = self.counts;
-        publishes + likes + votes + hits + events / EVENTS
-    }
-
-    fn requests(&self) -> f64 {
-        self.counts.pages + self.counts.polls
-    }
-
-    /// A sum over all commands and folds whose rows remain.
-    fn kept(&self, bytes: fn(&Consumed) -> f64) -> f64 {
-        let a_month = self.commands.sum(bytes) + self.folds.sum(bytes);
-        a_month * self.assumed.months + self.imported.sum(bytes)
-    }
-
-    /// Write units of the tables of events.
-    fn event_writes(&self) -> f64 {
-        self.events.sum(|each| each.writes) * (self.assumed.event_bytes / KB).ceil()
-    }
 }
 
 impl Bill {
@@ -294,7 +174,7 @@ fn import(follows: &Requests, number: f64, prices: &Prices) -> f64 {
     millions / MILLION + seconds * DEPLOYED.writer_memory / KB * prices.lambda_gb_second
 }
 
-/// The cost of these requests beyond that of a month without any.
+/// The additional cost of these counts over a month without any.
 fn alone(counts: &Counts, assumed: &Assumed, prices: &Prices) -> f64 {
     let of = |counts| sum(&lines(&Month::of(counts, assumed), prices));
     of(counts) - of(&Counts::default())

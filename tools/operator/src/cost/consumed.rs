@@ -1,6 +1,6 @@
-//! What commands, folds and pages consume: the rows of `units.csv`.
+//! The consumption of commands, folds and pages: the rows of `units.csv`.
 //!
-//! `tests/functions/platform/requests.rs` measures each row with the functions over the embedded tables. It fails and prints the
+//! `tests/functions/platform/requests/mod.rs` measures each row with the functions over the embedded tables. It fails and prints the
 //! new table if this one is out of date.
 
 /// The table: one row for each request, with ids of 24 characters and payloads of 200 bytes.
@@ -21,7 +21,7 @@ pub struct Consumed {
     pub held_ms: f64,
     /// Bytes that remain in the tables, except those of events, and in their index.
     pub stored_bytes: f64,
-    /// Of these, the bytes in tables with point-in-time recovery.
+    /// The part of them in tables with point-in-time recovery.
     pub recoverable_bytes: f64,
     /// Bytes of the response's body, compressed if the function compresses it.
     pub answer_bytes: f64,

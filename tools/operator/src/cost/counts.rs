@@ -18,7 +18,7 @@ pub struct Counts {
     pub backfilled: f64,
     /// Pages of 20 activities.
     pub pages: f64,
-    /// Those of the pages that show likes.
+    /// Pages that show likes.
     pub pages_with_likes: f64,
     /// Polls that find nothing new.
     pub polls: f64,
@@ -34,7 +34,7 @@ pub struct Counts {
     pub imported: f64,
 }
 
-/// Who follows whom, and what was published; read row by row.
+/// A graph of follows and the publishes of its actors, read row by row.
 #[derive(Debug, Default)]
 pub struct Graph {
     followers: HashMap<String, f64>,

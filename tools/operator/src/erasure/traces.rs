@@ -193,10 +193,8 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>> {
         LedgerItem::Person(viewer) => Some(Trace::Hidden { viewer, actor: person.clone() }),
         LedgerItem::Room(of) => message_of(person, of),
         LedgerItem::Activity(ActivityItem::Changes)
-        | LedgerItem::Events(_)
-        | LedgerItem::Receipts
         | LedgerItem::Tenant(_)
-        | LedgerItem::Refusal(_) => None,
+        | LedgerItem::OfNobody => None,
         // Listed by the person's own partitions and by the index.
         LedgerItem::Activity(ActivityItem::OutboxRow(_)) | LedgerItem::Edge(..) => None,
     })

@@ -1,7 +1,6 @@
 //! The units, the rounds and the bytes of each command, fold and page: the table `tools/operator/src/cost/units.csv`, from which
 //! `nagare estimate` computes. Readers have cached nothing, unless a row says otherwise.
 
-use std::cell::Cell;
 use std::fmt::Write;
 use std::fs;
 use std::ops::RangeInclusive;
@@ -9,182 +8,32 @@ use std::sync::Arc;
 
 use dynoxide::types::{Item, item_size};
 use nagare_local::{schema, stream_source};
-use nagare_operator::cost::bill::{EVENTS, ITEM};
+use nagare_operator::cost::bill::ITEM;
 use nagare_operator::cost::consumed::{HEADER, TABLE};
+use nagare_operator::cost::month::EVENTS;
 use serde_json::{Value, json};
 use shared::history::events::{ArchivedObject, Period, PeriodRow, PeriodState, archive};
-use shared::history::tenants::MOST_READ;
 use shared::platform::ledger::BY_FOLLOWER;
 use shared::platform::runtime::hold::Hold;
 use shared::platform::values::TenantId;
-use tests::{World, delete, follow, observed, publish, soon, unfollow};
+use tests::{World, delete, follow, observed, soon, unfollow};
 use tokio::time::Instant;
 
 use crate::platform::answers::{self, PAYLOAD};
 use crate::platform::units::UnitCounter;
 
+mod bodies;
+
+use bodies::*;
+
 /// Rows of a list: more than one page of 20.
 const MANY: usize = 25;
-
-/// Lengths of ids, bytes of payloads, and choices of a poll.
-#[derive(Clone, Copy)]
-struct Sizes {
-    id: usize,
-    person: usize,
-    payload: usize,
-    choices: usize,
-}
 
 /// The columns of bytes.
 const BYTES: RangeInclusive<usize> = 5..=7;
 
 /// Three KB.
 const MORE: usize = 3_072;
-
-const ORDINARY: Sizes = Sizes { id: 24, person: 12, payload: PAYLOAD, choices: 4 };
-const LARGEST: Sizes = Sizes { id: 128, person: 128, payload: 4_096, choices: 32 };
-
-thread_local! {
-    static SIZES: Cell<Sizes> = const { Cell::new(ORDINARY) };
-}
-
-/// An id that begins with a name.
-fn id(name: &str) -> String {
-    format!("{name:x<width$}", width = SIZES.get().id)
-}
-
-/// The id of a viewer or an actor.
-fn person(name: &str) -> String {
-    format!("{name:x<width$}", width = SIZES.get().person)
-}
-
-/// A name of an event or a choice, which has at most 64 characters.
-fn label(name: &str) -> String {
-    format!("{name:n<width$}", width = SIZES.get().id.min(64))
-}
-
-fn payload() -> Value {
-    payload_of(SIZES.get().payload)
-}
-
-/// A payload of this many bytes.
-fn payload_of(bytes: usize) -> Value {
-    json!("p".repeat(bytes - 2))
-}
-
-/// The instant `n` seconds after half past eleven.
-fn at(n: usize) -> String {
-    format!("2026-11-20T11:{:02}:{:02}.000Z", 30 + n / 60, n % 60)
-}
-
-fn published(n: usize) -> Value {
-    let mut command = publish(&person("anna"), &id(&format!("post-{n:02}")), &at(n));
-    command["payload"] = payload();
-    command
-}
-
-fn edited(kind: &str) -> Value {
-    json!({"type": "activity.updated", "actor_id": person("anna"), "activity_id": id("post-00"), "kind": kind,
-        "at": at(60), "payload": payload()})
-}
-
-fn profile(viewer: &str) -> Value {
-    json!({"type": "profile.updated", "viewer_id": person(viewer), "at": at(0), "payload": payload()})
-}
-
-fn like(kind: &str, viewer: &str, n: usize, second: usize) -> Value {
-    json!({"type": kind, "viewer_id": person(viewer), "activity_id": id(&format!("post-{n:02}")), "at": at(second)})
-}
-
-fn tag(kind: &str, n: usize, tagged: &str, second: usize) -> Value {
-    json!({"type": kind, "activity_id": id(&format!("post-{n:02}")), "tagged_id": person(tagged), "at": at(second)})
-}
-
-fn opened() -> Value {
-    let choices: Vec<_> =
-        (0..SIZES.get().choices).map(|n| label(&format!("choice-{n:02}"))).collect();
-    json!({"type": "poll.opened", "poll_id": id("mvp"), "actor_id": person("anna"), "choices": choices,
-        "opens_at": at(0), "closes_at": "2026-11-21T11:00:00Z", "payload": payload()})
-}
-
-fn closed() -> Value {
-    json!({"type": "poll.closed", "poll_id": id("mvp"), "actor_id": person("anna"), "at": at(90)})
-}
-
-fn vote(choice: Option<usize>, second: usize) -> Value {
-    let mut vote = json!({"type": "vote.withdrawn", "poll_id": id("mvp"), "viewer_id": person("bob"), "at": at(second)});
-    if let Some(choice) = choice {
-        vote["type"] = json!("vote.cast");
-        vote["choice"] = json!(label(&format!("choice-{choice:02}")));
-    }
-    vote
-}
-
-fn battle() -> Value {
-    json!({"type": "battle.opened", "battle_id": id("dragon"), "actor_id": person("anna"), "hp": 1_000, "at": at(0),
-        "payload": payload()})
-}
-
-fn hit(n: usize) -> Value {
-    json!({"type": "battle.hit", "battle_id": id("dragon"), "hit_id": id(&format!("hit-{n:02}")),
-        "viewer_id": person("bob"), "damage": 10, "at": at(n)})
-}
-
-fn said(n: usize) -> Value {
-    json!({"type": "message.posted", "room_id": id("live"), "message_id": id(&format!("m-{n:02}")),
-        "author_id": person("bob"), "at": at(n), "payload": payload()})
-}
-
-fn unsaid(n: usize) -> Value {
-    json!({"type": "message.deleted", "room_id": id("live"), "message_id": id(&format!("m-{n:02}")),
-        "author_id": person("bob")})
-}
-
-fn membership(kind: &str, second: usize) -> Value {
-    json!({"type": kind, "room_id": id("live"), "viewer_id": person("bob"), "at": at(second)})
-}
-
-fn read(body: Value) -> Value {
-    let mut read = json!({"type": "notifications.read", "viewer_id": person("anna")});
-    read.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
-    read
-}
-
-fn event(n: usize) -> Value {
-    json!({"type": "event.recorded", "tenant_id": id("acme"), "customer_id": id("c"), "at": at(n),
-        "event_id": id(&format!("e-{n:02}")), "name": label("n"), "properties": payload()})
-}
-
-fn events() -> Value {
-    json!({"type": "events.recorded", "events": (0..MANY).map(event).collect::<Vec<_>>()})
-}
-
-/// What a tenant says at the end of a second.
-fn of_tenant(kind: &str, members: Value, second: usize) -> Value {
-    let mut command = json!({"type": kind, "tenant_id": id("acme"), "at": at(second)});
-    command.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-    command
-}
-
-fn updated(customer: &str) -> Value {
-    of_tenant("customer.updated", json!({"customer_id": id(customer), "payload": payload()}), 1)
-}
-
-fn rule() -> Value {
-    let when = json!({"event": label("n"), "count": 1, "within": "month"});
-    of_tenant("rule.defined", json!({"rule_id": id("rule"), "when": when}), 1)
-}
-
-fn score() -> Value {
-    let measure = json!({"event": label("n"), "days": 90, "points": 3, "most": 60});
-    let members = json!({"score_id": id("score"), "base": 40, "measures": [measure]});
-    of_tenant("score.defined", members, 1)
-}
-
-fn alerts_read() -> Value {
-    let read: Vec<_> = (0..MOST_READ).map(|n| json!({"alert_id": format!("{n:032x}")})).collect();
-    json!({"type": "alerts.read", "tenant_id": id("acme"), "read": read})
-}
 
 /// A row of the table: its name, and rounds, read units, write units, milliseconds of holds, bytes that are stored, bytes that can
 /// be recovered, and bytes of the answer.
@@ -219,7 +68,7 @@ fn stored(world: &World) -> [f64; 2] {
     [recoverable + index + table(&names.views) + table(&names.timelines), recoverable]
 }
 
-/// What a row has beyond another, for each of so many.
+/// The difference of two rows, divided by a number.
 fn each_of(name: &str, (_, all): &Row, (_, without): &Row, number: f64) -> Row {
     let mut numbers = *all;
     numbers.iter_mut().zip(without).for_each(|(all, without)| *all = (*all - without) / number);
@@ -344,7 +193,7 @@ async fn of_commands() -> Vec<Row> {
 }
 
 fn schema() -> Value {
-    serde_json::from_str(include_str!("../../../docs/schemas/command.schema.json")).unwrap()
+    serde_json::from_str(include_str!("../../../../docs/schemas/command.schema.json")).unwrap()
 }
 
 /// Somebody follows, likes, is tagged, votes, hits and talks; others follow and like as well.
@@ -590,7 +439,7 @@ fn all_are_counted() {
     for name in types {
         assert!(has(name), "{name} is not counted");
     }
-    let page = include_str!("../../../docs/openapi.yaml");
+    let page = include_str!("../../../../docs/openapi.yaml");
     let paths = page.split("\n  /v1/").skip(1);
     // Requests that send events call no table.
     let read = paths.filter(|path| path.split("\n  /").next().unwrap().contains("\n    get:"));
