@@ -22,6 +22,7 @@ use crate::dead_letters::DeadLetterQueue;
 use crate::delivery::Delivery;
 use crate::disposition::Disposition;
 use crate::failure::Failure;
+use crate::fanout::Turns;
 use crate::fanout::limits::FanOutLimits;
 use crate::writer::Writer;
 
@@ -45,6 +46,7 @@ pub(crate) struct Context {
     pub(crate) fan_outs: FanOuts,
     pub(crate) tags: Tags,
     pub(crate) queues: WriteQueues,
+    pub(crate) turns: Turns,
     /// For [`Self::history`].
     pub(crate) events: Option<Events>,
     pub(crate) commands: CommandQueue,
@@ -77,6 +79,7 @@ impl Context {
             fan_outs: FanOuts::new(&ledger),
             tags: Tags::new(&ledger),
             queues: writer.queues.clone(),
+            turns: writer.turns.clone(),
             ledger,
             facts: writer.facts.over(dynamo),
             views: writer.views.over(dynamo),

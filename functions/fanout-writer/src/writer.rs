@@ -24,6 +24,7 @@ use shared::social::timelines::Timelines;
 use crate::command_queue::CommandQueue;
 use crate::dead_letters::DeadLetterQueue;
 use crate::env;
+use crate::fanout::Turns;
 use crate::fanout::limits::FanOutLimits;
 use crate::shares::Shares;
 
@@ -51,6 +52,8 @@ pub struct Writer {
     pub change_log: ChangeLog,
     /// The work that waits for a group commit. Shared by all deliveries of a process, too.
     pub queues: WriteQueues,
+    /// The fan-outs that run. Shared by all deliveries of a process, too.
+    pub turns: Turns,
     /// Where events are recorded; `None` if the event history is off.
     pub events: Option<Events>,
     /// How long a batch waits before it is acknowledged; the same as the readers' hold.
@@ -94,6 +97,7 @@ impl Writer {
                 variables.parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?,
             ),
             queues: WriteQueues::default(),
+            turns: Turns::default(),
             events,
             hold: Hold::default(),
             bus: environment.bus(env::EVENT_BUS_NAME),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
-use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, FanOutLimits, Shares, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, FanOutLimits, Shares, Turns, Writer};
 use nagare::Failure;
 use nagare::print::print_json;
 use nagare_local::connector::{self, InProcess};
@@ -85,6 +85,7 @@ impl Handler {
             clock: clock.clone(),
             change_log: ChangeLog::default(),
             queues: WriteQueues::default(),
+            turns: Turns::default(),
             events: Some(tables.events),
             hold: Hold::default(),
             bus: Bus::off(),

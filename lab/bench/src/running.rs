@@ -15,8 +15,6 @@ use nagare_local::{COMMANDS, DEAD_LETTERS};
 use parking_lot::Mutex;
 use shared::command::Command;
 use shared::platform::queue::BATCH;
-use shared::social::WriteQueues;
-use shared::social::activities::ChangeLog;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -135,8 +133,8 @@ fn start(
 
 /// The writer in a process that has just begun.
 fn process(writer: &Writer) -> Writer {
-    let (change_log, queues) = (ChangeLog::default(), WriteQueues::default());
-    Writer { change_log, queues, ..writer.clone() }
+    let (change_log, queues, turns) = Default::default();
+    Writer { change_log, queues, turns, ..writer.clone() }
 }
 
 /// The queue that the writers take from.

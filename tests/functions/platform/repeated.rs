@@ -9,6 +9,7 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fanout_writer::{Delivery, Shares};
+use futures::future::join_all;
 use nagare_local::engine::Engine;
 use serde_json::{Value, json};
 use shared::platform::register::Register;
@@ -394,4 +395,20 @@ async fn an_activity_reaches_everybody_once() {
     assert!(cost(&counter, &deleted).await.writes <= 12.0);
     assert_little(cost(&counter, &published).await, "a publish of what is deleted");
     assert_much(cost_of_a_redelivery(&counter, &deleted).await, "after one that may have died");
+}
+
+/// Repetitions that come before the first has ended wait for it: they do not write to everybody again.
+#[tokio::test(start_paused = true)]
+async fn an_activity_reaches_everybody_once_though_it_is_published_at_the_same_moment() {
+    let counter = UnitCounter::far();
+    let follows: Vec<_> = (0..MANY).map(|n| follow(&format!("v{n}"), "anna", NOW)).collect();
+    counter.apply(&follows).await;
+    for (command, entries) in [(publish("anna", "live", NOW), MANY), (delete("anna", "live"), 0)] {
+        let _ = counter.take_with_rounds();
+        let commands = std::slice::from_ref(&command);
+        join_all((0..20).map(|_| counter.world.done(commands))).await;
+        let Units { writes, .. } = counter.take_with_rounds().0;
+        assert!(writes < 1.9 * MANY as f64, "{command}: {writes} write units");
+        assert_eq!(counter.world.entry_count().await, entries as u64);
+    }
 }

@@ -8,6 +8,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fanout_writer::FanOutLimits;
+use futures::future::join_all;
 use futures::{StreamExt, stream};
 use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
@@ -22,7 +23,8 @@ use shared::social::fanout::{FanOutKind, FanOutSegment, FanOuts};
 use shared::social::follows::{FollowChange, FollowerRange, Follows};
 use tests::secrets;
 use tests::{
-    COMMAND_QUEUE_ARN, NOW, World, delete, event, follow, publish, said, soon, unfinished, unfollow,
+    COMMAND_QUEUE_ARN, NOW, World, delete, event, follow, message, publish, said, soon, unfinished,
+    unfollow,
 };
 
 use crate::platform::overtaking::{command, interrupted};
@@ -118,6 +120,32 @@ async fn what_is_done_is_not_done_again() {
     assert_eq!(entries(&world).await, FOLLOWERS as u64 - 1);
     let (_, _, written) = ranges_done(&world, FanOutKind::Insert).await;
     assert_eq!(written, FOLLOWERS as u64);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_repeats_a_command_before_its_segments_are_done_sends_few_again() {
+    let slow = "slow=10ms".parse().unwrap();
+    let world = World::behind(|inside| SharedHttpConnector::new(Faulty::new(slow, inside)));
+    let world = with_followers(world).await;
+    let repeated = |command: Value| {
+        let world = &world;
+        async move {
+            let batches = (0..20).map(async |n| {
+                let message = message(&format!("m{n}"), &command.to_string(), 1);
+                assert_eq!(apply(world, vec![message]).await, [0_usize; 0]);
+            });
+            join_all(batches).await;
+            work_off(world).await
+        }
+    };
+    let segments = repeated(publish("star", "live", NOW)).await;
+    // Those that wait send none; the first to come after the turn sends them once more.
+    let most = |planned: usize| 2 * planned;
+    assert!(segments <= most(ranges_done(&world, FanOutKind::Insert).await.0), "{segments}");
+    assert_eq!(entries(&world).await, FOLLOWERS as u64);
+    let segments = repeated(delete("star", "live")).await;
+    assert!(segments <= most(ranges_done(&world, FanOutKind::Remove).await.0), "{segments}");
+    assert_eq!(entries(&world).await, 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 //! ```text
 //! start     every follower: few at once, many in segments
 //! segment   a range of followers, page after page
+//! turn      repetitions wait for what they repeat
 //! limits    the sizes of its pieces
 //! page      some followers' timelines
 //! recheck   what crashed deliveries may have left in a range
@@ -13,6 +14,10 @@ mod page;
 mod recheck;
 mod segment;
 mod start;
+mod turn;
+
+pub use turn::Turns;
+pub(crate) use turn::turn;
 
 use std::sync::atomic::AtomicBool;
 

@@ -13,17 +13,25 @@
 
 use shared::command::Command;
 use shared::platform::values::{SortKey, Timestamp};
-use shared::social::fanout::{FanOutKind, FanOutSegment, Pass, Progress};
+use shared::social::fanout::{FanOut as Noted, FanOutKind, FanOutSegment, Pass, Progress};
 use shared::social::follows::{EdgePage, FollowerRange};
 
 use super::FanOut;
 use super::segment::Segment;
+use super::turn::{Turn, turn};
 use crate::disposition::Disposition;
 use crate::failure::Failure;
 
 impl FanOut<'_> {
-    /// Serves all followers if they are few, and otherwise hands out segments.
-    pub(crate) async fn run(&self) -> Result<Disposition, Failure> {
+    /// Serves all followers if they are few, and otherwise hands out segments. `noted` is what an earlier command has noted.
+    pub(crate) async fn run(
+        &self,
+        noted: Option<Noted>,
+        turn: Option<&mut Turn>,
+    ) -> Result<Disposition, Failure> {
+        if let Some(noted) = noted {
+            return self.hand_out(noted.segments, turn).await;
+        }
         let begun_at = self.cx.clock.now();
         let progress = match self.cx.delivery.may_have_progress() {
             true => self.progress(FollowerRange::ALL).await?,
@@ -32,7 +40,7 @@ impl FanOut<'_> {
         let first = self.page(FollowerRange::ALL, progress.position.as_deref()).await?;
         match &first.next {
             Some(reached) if progress == Progress::default() => {
-                self.split(&first, reached, begun_at).await
+                self.split(&first, reached, begun_at, turn).await
             }
             _ => Segment::unplanned(self, progress, begun_at).run(Some(first)).await,
         }
@@ -43,6 +51,7 @@ impl FanOut<'_> {
         followers: FollowerRange,
     ) -> Result<Disposition, Failure> {
         self.give_way();
+        let _turn = turn(self.cx, &self.key, self.kind, followers).await;
         let progress = self.progress(followers).await?;
         // A segment of the publish may come before the delete has marked the outbox row.
         if self.kind == FanOutKind::Remove && progress == Progress::default() {
@@ -57,6 +66,7 @@ impl FanOut<'_> {
         first: &EdgePage,
         reached: &str,
         now: Timestamp,
+        turn: Option<&mut Turn>,
     ) -> Result<Disposition, Failure> {
         let limits = self.cx.limits;
         let followers = first.edges.len() as f64 / FollowerRange::ALL.share_up_to(reached);
@@ -64,13 +74,29 @@ impl FanOut<'_> {
         let segments = segments.clamp(2, limits.segments.max(2));
         let fan_outs = &self.cx.fan_outs;
         let segments = fan_outs.plan(&self.key, self.kind, segments, now).await?;
+        self.hand_out(segments, turn).await
+    }
+
+    /// Sends the segments, unless the delivery whose turn was before has: the queue keeps what it has taken.
+    async fn hand_out(
+        &self,
+        segments: usize,
+        turn: Option<&mut Turn>,
+    ) -> Result<Disposition, Failure> {
+        let redelivered = self.cx.delivery.redelivered;
+        if !redelivered && turn.as_ref().is_some_and(|turn| turn.left.are_sent) {
+            return Ok(Disposition::Applied(None));
+        }
         let ranges = FollowerRange::split(segments).into_iter();
         // The segments have to know that an earlier delivery may have died.
-        let segments: Vec<_> = match self.cx.delivery.redelivered {
+        let segments: Vec<_> = match redelivered {
             true => ranges.map(|range| self.cx.delivery.rest(self.segment_of(range))).collect(),
             false => ranges.map(|range| self.segment_of(range)).collect(),
         };
         self.cx.commands.send(&segments, self.deadline()).await?;
+        if let Some(turn) = turn {
+            turn.left.are_sent = true;
+        }
         Ok(Disposition::Split(segments.len()))
     }
 

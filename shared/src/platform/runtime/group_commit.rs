@@ -4,8 +4,7 @@
 //! call its outcome. A call that fails, or is dropped, gives no outcome: the calls whose work it took put their work back, and write
 //! it at their own turn. So no work counts as written before it is, and no call waits for more than the turns of earlier calls.
 
-use std::collections::{HashMap, VecDeque};
-use std::fmt;
+use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -13,16 +12,15 @@ use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard, oneshot};
 
 use super::deadline::{Deadline, DeadlineExceeded};
+use super::keyed::{Held, Keyed};
 
-/// The waiting work of a process, by row. Clones share it. A row is listed while work waits.
+/// The waiting work of a process, by row. Clones share it.
 ///
 /// `K` names a row, `W` is the work of one call, `O` its outcome, and `S` the state that one turn leaves to the next.
-pub struct GroupCommit<K, W, O, S = ()>(Arc<Mutex<Groups<K, W, O, S>>>);
-
-type Groups<K, W, O, S> = HashMap<K, Arc<Group<W, O, S>>>;
+pub type GroupCommit<K, W, O, S = ()> = Keyed<K, Group<W, O, S>>;
 
 /// The calls of one row.
-struct Group<W, O, S> {
+pub struct Group<W, O, S> {
     turn: Arc<Turns<S>>,
     waiting: Mutex<VecDeque<WaitingWork<W, O>>>,
 }
@@ -35,9 +33,7 @@ pub struct WaitingWork<W, O> {
 
 /// A call in a group, which ends with its last one.
 pub struct Place<K: Hash + Eq, W, O, S> {
-    groups: GroupCommit<K, W, O, S>,
-    key: K,
-    group: Arc<Group<W, O, S>>,
+    group: Held<K, Group<W, O, S>>,
     work: W,
     told: oneshot::Receiver<O>,
 }
@@ -45,9 +41,9 @@ pub struct Place<K: Hash + Eq, W, O, S> {
 impl<K: Hash + Eq + Clone, W: Clone, O, S: Default> GroupCommit<K, W, O, S> {
     /// Waits in the group of a row.
     pub fn join(&self, key: K, work: W) -> Place<K, W, O, S> {
-        let group = Arc::clone(self.0.lock().entry(key.clone()).or_default());
+        let group = self.hold(key);
         let told = group.wait(work.clone());
-        Place { groups: self.clone(), key, group, work, told }
+        Place { group, work, told }
     }
 }
 
@@ -105,36 +101,8 @@ impl<W, O> WaitingWork<W, O> {
     }
 }
 
-impl<K: Hash + Eq, W, O, S> Drop for Place<K, W, O, S> {
-    fn drop(&mut self) {
-        let mut groups = self.groups.0.lock();
-        // The references of the map and of this place.
-        if Arc::strong_count(&self.group) == 2 {
-            groups.remove(&self.key);
-        }
-    }
-}
-
 impl<W, O, S: Default> Default for Group<W, O, S> {
     fn default() -> Self {
         Self { turn: Arc::default(), waiting: Mutex::default() }
-    }
-}
-
-impl<K, W, O, S> Default for GroupCommit<K, W, O, S> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
-
-impl<K, W, O, S> Clone for GroupCommit<K, W, O, S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<K, W, O, S> fmt::Debug for GroupCommit<K, W, O, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GroupCommit").finish_non_exhaustive()
     }
 }

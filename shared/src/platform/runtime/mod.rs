@@ -7,6 +7,7 @@ pub mod function;
 pub mod group_commit;
 pub mod hold;
 pub mod invocation;
+pub mod keyed;
 pub mod lease;
 pub mod metrics;
 pub mod panics;

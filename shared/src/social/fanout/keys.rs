@@ -18,7 +18,7 @@ use crate::social::follows::FollowerRange;
 pub const RECONCILIATION: &str = "settle#";
 
 /// What a fan-out does to timelines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FanOutKind {
     /// Puts entries there.
     Insert,

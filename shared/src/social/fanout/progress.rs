@@ -152,14 +152,15 @@ impl FanOuts {
         self.ledger.put_if(keys::plan(key, kind), plan, new).await.map(|_| ())
     }
 
-    /// True if a fan-out is recorded as ended, which is permanent.
-    pub async fn has_ended(
+    /// What is noted of a fan-out, without its segments: `None` if it has not been cut into segments and has not ended, or few
+    /// entries were written.
+    pub async fn noted(
         &self,
         key: &ActivityKey,
         kind: FanOutKind,
-    ) -> Result<bool, DynamoError> {
+    ) -> Result<Option<FanOut>, DynamoError> {
         let plan = self.ledger.get(keys::plan(key, kind)).await?;
-        Ok(plan.is_some_and(|plan| plan.item.contains_key("ended_at")))
+        plan.as_ref().map(read_plan).transpose()
     }
 
     /// The progress of a segment; the default if it has not begun.

@@ -7,13 +7,14 @@ use shared::social::activities::owner::Owner;
 use shared::social::activities::{
     ActivityChange, ActivityKey, ActivityUpdate, Delete, Publish, Published,
 };
-use shared::social::fanout::FanOutKind;
+use shared::social::fanout::{FanOut as Noted, FanOutKind};
+use shared::social::follows::FollowerRange;
 
 use super::tags::{self, ListingProgress};
 use crate::context::Context;
 use crate::disposition::Disposition;
 use crate::failure::Failure;
-use crate::fanout::FanOut;
+use crate::fanout::{FanOut, turn};
 
 /// Claims the id, records the activity, lists it in its actor's outbox, and only then reads the followers: a follow that comes
 /// meanwhile finds it in the outbox. It is then listed for everybody who was tagged before; a later tag finds the claim.
@@ -28,13 +29,15 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted).await?;
     let was_published = merged.before.published.is_some();
     let noted_beyond = cx.noted_beyond(was_published);
-    let (mut is_over, mut has_listed_many) = (false, false);
+    let (mut noted, mut has_listed_many) = (None, false);
+    let kind = if deleted { FanOutKind::Remove } else { FanOutKind::Insert };
+    let mut turn = turn(cx, &key, kind, FollowerRange::ALL).await;
     // Nothing is left to do for an activity that was deleted before it was published.
     if !deleted {
         // One after the other, like all of the above: fan-outs of one batch must not begin at the same moment.
         owned(cx, &key, false).await?;
-        is_over = has_ended(cx, &key, FanOutKind::Insert, was_published).await?;
-        if !is_over {
+        noted = noted_of(cx, &key, kind, was_published).await?;
+        if !has_ended(noted.as_ref()) {
             match tags::list_all(cx, &key.actor_id, &sort_key, noted_beyond).await? {
                 ListingProgress::All { many } => has_listed_many = many,
                 ListingProgress::Stopped => return cx.hand_on(Command::Publish(publish)).await,
@@ -54,10 +57,13 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
         (true, true) if !cx.delivery.redelivered => return Ok(Disposition::Applied(None)),
         _ => {}
     }
-    let kind = if deleted { FanOutKind::Remove } else { FanOutKind::Insert };
-    let disposition = match is_over {
+    let disposition = match has_ended(noted.as_ref()) {
         true => Disposition::Applied(None),
-        false => FanOut::new(cx, key.clone(), sort_key, kind, noted_beyond).run().await?,
+        false => {
+            FanOut::new(cx, key.clone(), sort_key, kind, noted_beyond)
+                .run(noted, turn.as_mut())
+                .await?
+        }
     };
     if let Disposition::Applied(Some(end)) = &disposition
         && has_listed_many
@@ -94,24 +100,32 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
         return Ok(Disposition::Applied(None));
     }
     let was_deleted = merged.before.deleted;
-    if has_ended(cx, &key, FanOutKind::Remove, was_deleted).await? {
+    let mut turn = turn(cx, &key, FanOutKind::Remove, FollowerRange::ALL).await;
+    let noted = noted_of(cx, &key, FanOutKind::Remove, was_deleted).await?;
+    if has_ended(noted.as_ref()) {
         return Ok(Disposition::Applied(None));
     }
     let noted_beyond = cx.noted_beyond(was_deleted);
-    FanOut::new(cx, key, sort_key, FanOutKind::Remove, noted_beyond).run().await
+    FanOut::new(cx, key, sort_key, FanOutKind::Remove, noted_beyond).run(noted, turn.as_mut()).await
 }
 
-/// True if a command is noted as complete. This is only read if the record has not changed, so that a command that comes for the
-/// first time makes no read for it; and neither after a delivery that may have died, nor for handed-on work, which has notes of
-/// its own to remove.
-async fn has_ended(
+/// What is noted of the fan-out of a repeated command. This is only read if the record has not changed, so that a command that
+/// comes for the first time makes no read for it; and neither after a delivery that may have died, nor for handed-on work, which
+/// has notes of its own to remove.
+async fn noted_of(
     cx: &Context,
     key: &ActivityKey,
     kind: FanOutKind,
     is_repeated: bool,
-) -> Result<bool, DynamoError> {
-    let may_have_ended = is_repeated && !cx.delivery.may_have_progress();
-    Ok(may_have_ended && cx.fan_outs.has_ended(key, kind).await?)
+) -> Result<Option<Noted>, DynamoError> {
+    match is_repeated && !cx.delivery.may_have_progress() {
+        true => cx.fan_outs.noted(key, kind).await,
+        false => Ok(None),
+    }
+}
+
+fn has_ended(noted: Option<&Noted>) -> bool {
+    noted.is_some_and(|noted| noted.ended_at.is_some())
 }
 
 /// Notes that a publish with many tags is complete.
