@@ -155,6 +155,9 @@ pub fn said(body: &str) -> Value {
     }
 }
 
+/// The rows of a barrier: the embedded stream has one shard, and tests that make several make few.
+const BARRIER_ROWS: u64 = 64;
+
 /// What was written to standard output.
 #[derive(Clone, Default)]
 pub struct Output(Arc<Mutex<Vec<u8>>>);
@@ -256,8 +259,9 @@ impl World {
             let dynamo = Dynamo::new(connector::dynamodb(connector)).with_limits(*limits);
             dynamo.with_leases(leases.clone())
         };
-        let (tables, output) =
-            (Tables::with_dynamo(over(inside.clone()), names), Output::default());
+        let mut tables = Tables::with_dynamo(over(inside.clone()), names);
+        tables.facts = tables.facts.with_barriers_of(BARRIER_ROWS);
+        let output = Output::default();
         let variables = Variables::given(variables(names, &wire, is_telling));
         let of = |function| {
             let observed = Observed::of(function, &inside);

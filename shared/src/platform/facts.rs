@@ -16,23 +16,35 @@ pub enum Claim {
     Taken,
 }
 
+/// The rows of a barrier: enough for a stream of 150 shards.
+const BARRIER_ROWS: u64 = 4096;
+
 /// The table of facts. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Facts(Table);
+pub struct Facts {
+    table: Table,
+    pub(crate) barrier_rows: u64,
+}
 
 impl Facts {
     pub fn new(table: Table) -> Self {
-        Self(table)
+        Self { table, barrier_rows: BARRIER_ROWS }
+    }
+
+    /// With so many rows in a [barrier](crate::platform::projection::Barrier), for a table whose shards are known to be few.
+    #[must_use]
+    pub fn with_barriers_of(self, barrier_rows: u64) -> Self {
+        Self { barrier_rows, ..self }
     }
 
     /// The same table, with the client of a piece of work.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
-        Self(self.0.over(dynamo))
+        Self { table: self.table.over(dynamo), ..*self }
     }
 
     pub fn table(&self) -> &Table {
-        &self.0
+        &self.table
     }
 
     /// Records a row, unless there is one; then `is_same` tells whether it is the same. An erased row counts as the same.
@@ -48,16 +60,16 @@ impl Facts {
         let mut item = key.into_item();
         item.extend(says);
         let absent = Condition::new("attribute_not_exists(pk)");
-        let Put::Refused(there) = self.0.put_if(item, absent).await? else {
+        let Put::Refused(there) = self.table.put_if(item, absent).await? else {
             return Ok(Claim::Recorded);
         };
-        let is_that = there.contains_key(FORGET_AT) || is_same(&self.0.row(there))?;
+        let is_that = there.contains_key(FORGET_AT) || is_same(&self.table.row(there))?;
         Ok(if is_that { Claim::Recorded } else { Claim::Taken })
     }
 
     /// The row at a key, unless it was erased.
     pub async fn unerased(&self, key: Key) -> Result<Option<Row<'_>>, DynamoError> {
-        let row = self.0.get(key.into_item()).await?;
+        let row = self.table.get(key.into_item()).await?;
         Ok(row.filter(|row| !row.item.contains_key(FORGET_AT)))
     }
 }

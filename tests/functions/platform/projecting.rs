@@ -8,6 +8,10 @@ use shared::platform::dynamo::item::{Item, Row};
 use shared::platform::dynamo::{Query, Table};
 use tests::{World, soon};
 
+/// How long it rests after a change, and at most where nothing comes: a clock that stands still jumps over it.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_millis(250);
+
 pub(crate) fn records(world: &World) -> Vec<StreamRecord> {
     world.engine.stream_behind(0, usize::MAX).unwrap()
 }
@@ -31,15 +35,16 @@ pub(crate) async fn projecting_behind<T>(
     work: impl Future<Output = T>,
 ) -> T {
     let project = async {
-        let mut behind = first;
+        let (mut behind, mut wait) = (first, SHORTEST);
         loop {
             let records = world.engine.stream_behind(behind, 500).unwrap();
+            wait = LONGEST.min(wait * 2);
             if let Some(last) = records.last() {
-                behind = last.number;
+                (behind, wait) = (last.number, SHORTEST);
                 let batch = stream_source::event("a", &records).unwrap();
                 world.fold(batch, soon()).await.unwrap();
             }
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::sleep(wait).await;
         }
     };
     tokio::select! {

@@ -80,7 +80,7 @@ async fn each_message_is_noted_by_what_became_of_it() {
     assert_eq!(noted(&world).await, [(0, Done), (99, Done), (100, HandedOn), (250, Refused)]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_whose_receipt_is_not_noted_comes_again() {
     let forgets = Arc::new(AtomicBool::new(true));
     let world =

@@ -241,7 +241,7 @@ async fn a_segment_that_was_a_dead_letter_is_applied_as_it_was_sealed() {
 }
 
 /// Segments of a publish may find the tombstone before the delete has marked the outbox row. Somebody follows in between.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_follows_between_the_tombstone_and_the_mark_is_left_no_entry() {
     let followers = ["v0", "v1", "v2", "v3"].map(|viewer| follow(viewer, "star", NOW));
     let before = [&followers[..], &[publish("star", "live", NOW)]].concat();

@@ -4,8 +4,9 @@
 //! A like that has moved since is shown where it was: its row says since when the viewer has liked the activity without an undo, so
 //! an entry from then on was in force. A like that is undone by then, and an activity that is unknown or deleted by then, is left out.
 //!
-//! If the page is not full, one query reads more entries from the same start. Nothing that is known is looked up again. After
-//! [`FURTHER`] entries the page ends, and the next one continues after the last entry examined.
+//! If the page is not full, one query reads more entries from the same start. Then the page is of the moment of that query, so the
+//! rows are read again after it; activities that are known are not. After [`FURTHER`] entries the page ends, and the next one
+//! continues after the last entry examined.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -31,8 +32,10 @@ pub(super) struct Listed<'a> {
     activities: Activities,
 }
 
-/// The row and the activity of an entry; `None` if the activity is not shown.
-type LookedUp = Option<(RecordedLike, (ActorId, Published))>;
+/// The activities of entries; `None` if one is not shown.
+type Known = HashMap<ActivityId, Option<(ActorId, Published)>>;
+/// The rows of entries, all read after the query that found these.
+type LikeRows = HashMap<ActivityId, RecordedLike>;
 
 impl<'a> Listed<'a> {
     pub(super) fn new(cx: &'a Context<'a>, viewer: &'a ViewerId) -> Self {
@@ -48,12 +51,12 @@ impl<'a> Listed<'a> {
         after: Option<&Like>,
         limit: usize,
     ) -> Result<(Vec<LikedActivity>, Option<Like>), DynamoError> {
-        let (mut known, mut page) = (HashMap::new(), (Vec::new(), None));
+        let (mut known, mut page) = (Known::new(), (Vec::new(), None));
         for further in FURTHER {
             let Entries { likes: entries, has_more } =
                 self.list.entries(self.viewer, after, limit + 1 + further).await?;
-            self.look_up(&entries, &mut known).await?;
-            let mut found = shown(&entries, after, &known);
+            let rows = self.look_up(&entries, &mut known).await?;
+            let mut found = shown(&entries, after, &known, &rows);
             let is_full = found.len() > limit;
             found.truncate(limit);
             let last = if is_full { found.last().map(|(like, _)| like) } else { entries.last() };
@@ -66,26 +69,21 @@ impl<'a> Listed<'a> {
         Ok(page)
     }
 
-    /// Looks up the activities of entries that are not known.
-    async fn look_up(
-        &self,
-        entries: &[Like],
-        known: &mut HashMap<ActivityId, LookedUp>,
-    ) -> Result<(), DynamoError> {
-        let ids = entries.iter().map(|like| &like.activity_id);
-        let unknown: BTreeSet<_> = ids.filter(|id| !known.contains_key(*id)).collect();
+    /// Looks up the activities of entries that are not known, and all rows.
+    async fn look_up(&self, entries: &[Like], known: &mut Known) -> Result<LikeRows, DynamoError> {
+        let ids: BTreeSet<_> = entries.iter().map(|like| &like.activity_id).collect();
+        let unknown: Vec<_> = ids.iter().copied().filter(|id| !known.contains_key(*id)).collect();
         let owners = self.activities.all_claimed(unknown.iter().copied()).await?;
-        let claimed: Vec<_> = owners.keys().cloned().collect();
-        let (mut published, mut rows) = try_join(
+        let may_be_shown =
+            |id: &&ActivityId| owners.contains_key(*id) || matches!(known.get(*id), Some(Some(_)));
+        let may_be_shown: Vec<_> = ids.iter().copied().filter(may_be_shown).cloned().collect();
+        let (mut published, rows) = try_join(
             self.activities.published_by_owners(owners),
-            self.likes.looked_up(self.viewer, &claimed),
+            self.likes.looked_up(self.viewer, &may_be_shown),
         )
         .await?;
-        known.extend(unknown.into_iter().map(|id| {
-            let row = rows.remove(id);
-            (id.clone(), row.zip(published.remove(id)))
-        }));
-        Ok(())
+        known.extend(unknown.into_iter().map(|id| (id.clone(), published.remove(id))));
+        Ok(rows)
     }
 }
 
@@ -93,11 +91,13 @@ impl<'a> Listed<'a> {
 fn shown(
     entries: &[Like],
     after: Option<&Like>,
-    known: &HashMap<ActivityId, LookedUp>,
+    known: &Known,
+    rows: &LikeRows,
 ) -> Vec<LikedActivity> {
     let mut seen = BTreeSet::new();
     let found = entries.iter().filter_map(|entry| {
-        let (row, activity) = known.get(&entry.activity_id)?.as_ref()?;
+        let activity = known.get(&entry.activity_id)?.as_ref()?;
+        let row = rows.get(&entry.activity_id)?;
         let now = Like { liked_at: row.state.changed_at, ..entry.clone() };
         // A like that has moved beyond the start of this page is on an earlier one.
         let is_here = row.lists(entry.liked_at) && after.is_none_or(|after| now < *after);

@@ -1,6 +1,6 @@
 //! Alerts: put once, listed, and marked as read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use aws_sdk_dynamodb::types::{Put as TransactPut, TransactWriteItem};
@@ -9,7 +9,7 @@ use ring::digest::{SHA256, digest};
 
 use super::{DailyDefinition, LIFE, RuleDefinition, TenantItem, When, keys};
 use crate::history::events::{Customer, Period};
-use crate::platform::dynamo::item::{Item, Row, number, text, truth};
+use crate::platform::dynamo::item::{Item, Key, Row, number, text, truth};
 use crate::platform::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, Put, Query, Update};
 use crate::platform::ledger::{Ledger, LedgerKey};
 use crate::platform::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
@@ -343,7 +343,7 @@ impl Alerts {
         table.delete(claim, same()).await.map(|_| ())
     }
 
-    /// Marks alerts as read, a few at a time. Passes over those that were never put.
+    /// Marks alerts as read, a few at a time, unless they are. Passes over those that were never put.
     ///
     /// # Errors
     /// [`DynamoError`]; some may be marked.
@@ -352,21 +352,35 @@ impl Alerts {
         tenant: &TenantId,
         alerts: &[AlertId],
     ) -> Result<(), DynamoError> {
-        let marking = alerts.iter().map(|alert| Ok(self.mark_one(tenant, alert)));
-        let marking: Vec<_> = marking.collect();
+        let table = self.ledger.table();
+        let alerts: BTreeSet<_> = alerts.iter().collect();
+        let claims = alerts.iter().map(|alert| keys::claim(tenant, alert).into_item());
+        let mut listed = Vec::new();
+        for claim in table.batch_get(claims.collect()).await? {
+            if let Some(TenantItem::Claim(_, alert)) =
+                keys::of_key(claim.text("pk")?, claim.text("sk")?)
+            {
+                listed.push(keys::alert(tenant, &claim.parsed("at", "an instant")?, &alert));
+            }
+        }
+        let rows = table.batch_get(listed.into_iter().map(Key::into_item).collect()).await?;
+        let mut marking = Vec::new();
+        for row in rows {
+            if !row.flag("read")? {
+                marking.push(Ok(self.mark(Key::of(&row)?)));
+            }
+        }
         stream::iter(marking).try_buffer_unordered(MARK_CONCURRENCY).try_collect().await
     }
 
-    async fn mark_one(&self, tenant: &TenantId, alert: &AlertId) -> Result<(), DynamoError> {
-        let Some(key) = self.listed(tenant, alert).await? else { return Ok(()) };
+    async fn mark(&self, key: Key) -> Result<(), DynamoError> {
         let update = Update {
             expression: "SET #read = :yes",
             condition: Some("attribute_exists(pk)"),
             names: vec![("#read", "read")],
             values: vec![(":yes", truth(true))],
         };
-        self.ledger.table().change(key.into_item(), update).await?;
-        Ok(())
+        self.ledger.table().change(key.into_item(), update).await.map(|_| ())
     }
 
     /// The key at which an alert is listed, or will be: at the instant of its claim.

@@ -18,7 +18,6 @@ use crate::platform::ledger::FORGET_AT;
 use crate::platform::stored::ROW;
 use crate::platform::values::Timestamp;
 
-const ROWS: u64 = 4096;
 /// Rows and view expire after a day, as their changes do.
 const KEPT: Duration = Duration::from_secs(86_400);
 
@@ -47,25 +46,32 @@ keys! {
     }
 }
 
-/// A barrier that was raised.
+/// The name of a barrier.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Barrier(String);
 
-impl Barrier {
+/// A barrier that was raised.
+#[derive(Debug)]
+pub struct Raised {
+    barrier: Barrier,
+    rows: u64,
+}
+
+impl Raised {
     /// Puts a barrier after all facts so far.
     ///
     /// # Errors
     /// [`DynamoError`]; it will never be passed then.
-    pub async fn raise(facts: &Facts, now: Timestamp) -> Result<Self, DynamoError> {
-        let barrier = Self(format!("{:032x}", fastrand::u128(..)));
+    pub async fn new(facts: &Facts, now: Timestamp) -> Result<Self, DynamoError> {
+        let (barrier, rows) = (Barrier(format!("{:032x}", fastrand::u128(..))), facts.barrier_rows);
         let forget_at = number(now.unix_seconds_after(KEPT));
-        let rows = (0..ROWS).map(|n| {
+        let puts = (0..rows).map(|n| {
             let mut item = barrier.row(n).into_item();
             item.insert(FORGET_AT.to_owned(), forget_at.clone());
             facts.table().put(item)
         });
-        stream::iter(rows).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
-        Ok(barrier)
+        stream::iter(puts).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
+        Ok(Self { barrier, rows })
     }
 
     /// The view of the barrier, once everything before it is folded. It has the mark of each shard, so a view that is
@@ -74,10 +80,12 @@ impl Barrier {
         &self,
         views: &Views,
     ) -> Result<Option<View<BarrierProgress>>, DynamoError> {
-        let passed = views.read(self.view(), View::<BarrierProgress>::read_from).await?;
-        Ok(Some(passed).filter(|passed| passed.state.rows >= ROWS))
+        let passed = views.read(self.barrier.view(), View::<BarrierProgress>::read_from).await?;
+        Ok(Some(passed).filter(|passed| passed.state.rows >= self.rows))
     }
+}
 
+impl Barrier {
     fn row(&self, n: u64) -> Key {
         row(&self.0, &n)
     }

@@ -67,7 +67,7 @@ mod view;
 mod views;
 pub mod waiting;
 
-pub use barrier::{Barrier, BarrierProgress};
+pub use barrier::{Barrier, BarrierProgress, Raised};
 pub use blocks::{BlockRange, Blocks, DerivedItem, PendingItems, SideWrites};
 pub use caller_part::{CountedValue, Late, Note, Own, Recent};
 pub use change::{Change, Sequence, SequenceError, Shard, ShardError};

@@ -168,6 +168,45 @@ async fn what_is_liked_again_before_every_read_is_on_the_page() {
     }
 }
 
+/// The same on a page for which the list is read several times, because much of it is unknown.
+#[tokio::test(start_paused = true)]
+async fn what_is_liked_again_while_a_page_is_filled_is_on_the_page() {
+    let like = move |activity: &str, second: usize| {
+        let at = format!("2026-11-20T11:{:02}:{:02}.000Z", second / 60, second % 60);
+        json!({"type": "like.created", "viewer_id": "bob", "activity_id": activity, "at": at})
+    };
+    for (known, unknown, limit) in [(3, 30, 20), (3, 120, 20), (2, 3, 3), (3, 30, 3)] {
+        let ids: Vec<_> = (0..known).map(|n| format!("a{n}")).collect();
+        let mut before: Vec<_> = ids.iter().map(|id| publish("anna", id, AT)).collect();
+        before.extend((0..unknown).map(|n| like(&format!("u{n}"), n)));
+        before.extend(ids.iter().enumerate().map(|(n, id)| like(id, 1_000 + n)));
+        for first in 0..8 {
+            let reads = AtomicUsize::new(0);
+            let (path, query) = ("/v1/viewers/bob/likes", format!("limit={limit}"));
+            let asked = Asked { before: &before, path, query: &query, hold: Hold::NONE };
+            let page = page_among(asked, move |request| {
+                let target = request.headers().get("x-amz-target").unwrap_or_default();
+                let is_read = target.ends_with(".Query") || target.ends_with(".BatchGetItem");
+                let n = if is_read { reads.fetch_add(1, Ordering::Relaxed) } else { 0 };
+                (is_read && n == first).then(|| command(&like("a0", 3_000)))
+            });
+            let page = page.await;
+            let items = page["items"].as_array().unwrap();
+            let shown: BTreeSet<_> = items.iter().map(|it| it["activity_id"].as_str()).collect();
+            let moved = ids[..1].iter().chain(ids[1..].iter().rev());
+            let newest = [ids.iter().rev().collect(), moved.collect::<Vec<_>>()];
+            let newest = newest.map(|ids| {
+                let shown = ids.into_iter().take(limit).map(|id| Some(id.as_str()));
+                shown.collect::<BTreeSet<_>>()
+            });
+            assert!(
+                newest.contains(&shown),
+                "{unknown} unknown, limit {limit}, at read {first}: {page}"
+            );
+        }
+    }
+}
+
 /// Since when bob likes the activity, as his row says.
 async fn state(world: &World) -> Option<String> {
     let (bob, a) = (ViewerId::new("bob").unwrap(), ActivityId::new("a").unwrap());

@@ -12,7 +12,7 @@ use nagare_client::failure::Failure;
 use shared::platform::dynamo::DynamoError;
 use shared::platform::dynamo::item::Key;
 use shared::platform::facts::Facts;
-use shared::platform::projection::{Barrier, BarrierProgress, State, View, Views};
+use shared::platform::projection::{BarrierProgress, Raised, State, View, Views};
 use shared::platform::runtime::clock::Clock;
 
 use crate::Result;
@@ -46,7 +46,7 @@ impl<D> Compared<D> {
 /// How an audit knows that what it has seen of the facts is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Folded {
-    /// By a [`Barrier`], which is written among the facts. Whatever differs then is wrong.
+    /// By a [barrier](Raised), which is written among the facts. Whatever differs then is wrong.
     ByBarrier,
     /// By time alone, because nothing may be written. Whatever differs may be what the projector has yet to fold.
     ByTime,
@@ -79,7 +79,7 @@ pub(crate) async fn projected(
     views: &Views,
     clock: &Clock,
 ) -> Result<View<BarrierProgress>, AuditError> {
-    let barrier = Barrier::raise(facts, clock.now()).await?;
+    let barrier = Raised::new(facts, clock.now()).await?;
     let passed = async {
         loop {
             match barrier.passed(views).await? {
