@@ -112,6 +112,10 @@ def rule(n, kind="defined"):
     return {"type": f"rule.{kind}", "tenant_id": "t", "rule_id": "r", "at": instant(n)} | more
 
 
+def alerts(n, size=100):
+    return {"type": "alerts.read", "tenant_id": "t", "read": [{"alert_id": f"{n * size + k:032x}"} for k in range(size)]}
+
+
 def of(make, *args, **kwargs):
     return lambda n: make(n, *args, **kwargs)
 
@@ -164,6 +168,8 @@ def trials():
     yield "event", [], event
     yield "events", [], events
     yield "customer", [], customer
+    yield "alerts", [], alerts
+    yield "rule", [], rule
 
 
 class Connection:
