@@ -14,7 +14,7 @@
 //!       start       every follower: few at once, many in segments that many invocations work on
 //!       segment     a range of followers, page after page, handed on when time is up
 //!       page        some followers' timelines: insert an entry or remove it, and check again
-//!       turn        repetitions of one process wait for what they repeat
+//!       turn        a repetition waits for the delivery before it
 //!       recheck     what crashed deliveries may have left in a range
 //!     command_queue the rest of long work goes back to the queue of commands
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason

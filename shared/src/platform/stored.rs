@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-/// The most bytes of an item that is no block.
+/// The most bytes of an item, unless it is a block.
 pub const ROW: usize = 64 * 1024;
 /// The most bytes of a block next to a view, and of a row that brings a change back: that row has another row twice, as JSON.
 pub const BLOCK: usize = 128 * 1024;

@@ -139,7 +139,7 @@ async fn who_repeats_a_command_before_its_segments_are_done_sends_few_again() {
         }
     };
     let segments = repeated(publish("star", "live", NOW)).await;
-    // Those that wait send none; the first to come after the turn sends them once more.
+    // A delivery that waits sends none. The first delivery after the turn sends all segments once more.
     let most = |planned: usize| 2 * planned;
     assert!(segments <= most(ranges_done(&world, FanOutKind::Insert).await.0), "{segments}");
     assert_eq!(entries(&world).await, FOLLOWERS as u64);

@@ -3,7 +3,7 @@
 //! ```text
 //! start     every follower: few at once, many in segments
 //! segment   a range of followers, page after page
-//! turn      repetitions wait for what they repeat
+//! turn      a repetition waits for the delivery before it
 //! limits    the sizes of its pieces
 //! page      some followers' timelines
 //! recheck   what crashed deliveries may have left in a range

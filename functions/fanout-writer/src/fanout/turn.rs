@@ -1,7 +1,8 @@
 //! The turns of a process: one delivery at a time works on the same followers of one activity.
 //!
-//! A person who repeats a publish faster than its fan-out ends would have each repetition write to all followers. One that
-//! waits finds what is noted of the one before it, or that its segments wait in the queue. Only time depends on this, and other processes do not know of it.
+//! Without turns, each repetition of a publish would write to all followers until the first fan-out has ended. With them, a
+//! repetition waits, and then finds the note of the delivery before it, or its segments in the queue. A turn saves work. It is
+//! no lock for correctness: other processes do not know of it.
 
 use std::sync::Arc;
 
@@ -18,14 +19,14 @@ type Followers = (ActivityKey, FanOutKind, FollowerRange);
 /// The turns of a process. Clones share them.
 pub type Turns = Keyed<Followers, Arc<Mutex<Left>>>;
 
-/// What one turn leaves to those that wait for the next.
+/// The state that a turn hands over to the next one.
 #[derive(Debug, Default)]
 pub struct Left {
     /// The queue has taken all segments of the fan-out.
     pub(crate) are_sent: bool,
 }
 
-/// A turn, which ends when this is dropped. The guard is dropped first, so that whoever comes meanwhile finds it.
+/// A turn. It ends when this is dropped. The guard is dropped before the entry, so a new delivery finds the entry of a turn that has not ended.
 pub(crate) struct Turn {
     pub(crate) left: OwnedMutexGuard<Left>,
     _held: Held<Followers, Arc<Mutex<Left>>>,

@@ -130,7 +130,7 @@ macro_rules! keys {
             None
         }
     };
-    // Keys that no function reads back.
+    // Keys that no function reads back. The reader is unused, and so are the ids that it would return.
     (partitions $partitions:tt items $items:tt) => {
         $crate::platform::dynamo::keys::keys! {
             #[allow(dead_code, unused_variables)]

@@ -152,8 +152,8 @@ impl FanOuts {
         self.ledger.put_if(keys::plan(key, kind), plan, new).await.map(|_| ())
     }
 
-    /// What is noted of a fan-out, without its segments: `None` if it has not been cut into segments and has not ended, or few
-    /// entries were written.
+    /// Reads the plan of a fan-out, or the note that it has ended, without its segments. `None` if it has neither: a fan-out
+    /// of few entries notes nothing.
     pub async fn noted(
         &self,
         key: &ActivityKey,

@@ -109,8 +109,7 @@ async fn work_off(world: &World) {
 /// expires.
 #[tokio::test(start_paused = true)]
 async fn nothing_that_follows_from_a_person_outlives_the_erasure() {
-    for seed in 0..15 {
-        let longest = if seed % 2 == 0 { "10ms" } else { "40ms" };
+    for (seed, longest) in (0..15).flat_map(|seed| [(seed, "10ms"), (seed, "40ms")]) {
         let mut random = Rng::with_seed(seed);
         let mut world = World::behind(slow(longest, seed));
         world.writer.limits =

@@ -136,7 +136,7 @@ pub(super) fn events() -> Value {
     json!({"type": "events.recorded", "events": (0..MANY).map(event).collect::<Vec<_>>()})
 }
 
-/// What a tenant says at the end of a second.
+/// A command of a tenant, at the end of a second.
 pub(super) fn of_tenant(kind: &str, members: Value, second: usize) -> Value {
     let mut command = json!({"type": kind, "tenant_id": id("acme"), "at": at(second)});
     command.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());

@@ -168,7 +168,7 @@ async fn what_is_liked_again_before_every_read_is_on_the_page() {
     }
 }
 
-/// The same on a page for which the list is read several times, because much of it is unknown.
+/// Many unknown activities make a page read the list several times. A like that moves meanwhile stays on the page.
 #[tokio::test(start_paused = true)]
 async fn what_is_liked_again_while_a_page_is_filled_is_on_the_page() {
     let like = move |activity: &str, second: usize| {

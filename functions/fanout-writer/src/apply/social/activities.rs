@@ -109,9 +109,8 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
     FanOut::new(cx, key, sort_key, FanOutKind::Remove, noted_beyond).run(noted, turn.as_mut()).await
 }
 
-/// What is noted of the fan-out of a repeated command. This is only read if the record has not changed, so that a command that
-/// comes for the first time makes no read for it; and neither after a delivery that may have died, nor for handed-on work, which
-/// has notes of its own to remove.
+/// Reads the note of a repeated command's fan-out. It reads nothing if the record has changed, so a first command makes no
+/// read for it; nothing after a delivery that may have died; and nothing for handed-on work, which has notes of its own.
 async fn noted_of(
     cx: &Context,
     key: &ActivityKey,

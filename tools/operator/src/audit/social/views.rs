@@ -46,7 +46,7 @@ impl<D> Compared<D> {
 /// How an audit knows that what it has seen of the facts is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Folded {
-    /// By a [barrier](Raised), which is written among the facts. Whatever differs then is wrong.
+    /// A [barrier](Raised) among the facts says it. Then every difference is an error.
     ByBarrier,
     /// By time alone, because nothing may be written. Whatever differs may be what the projector has yet to fold.
     ByTime,
