@@ -108,8 +108,13 @@ def customer(n):
 
 
 def rule(n, kind="defined"):
-    more = {"name": "login", "count": 1_000, "within": "day"} if kind == "defined" else {}
+    more = {"when": {"event": "login", "count": 1_000, "within": "day"}} if kind == "defined" else {}
     return {"type": f"rule.{kind}", "tenant_id": "t", "rule_id": "r", "at": instant(n)} | more
+
+
+def score(n):
+    return {"type": "score.defined", "tenant_id": "t", "score_id": "s", "at": instant(n), "base": 40,
+            "measures": [{"event": "login", "days": 28, "points": 3, "most": 60}]}
 
 
 def alerts(n, size=100):
@@ -170,6 +175,11 @@ def trials():
     yield "customer", [], customer
     yield "alerts", [], alerts
     yield "rule", [], rule
+    yield "rule-deleted", [rule(-1)], of(rule, kind="deleted")
+    yield "score", [], score
+    yield "poll-closed", [poll()], lambda n: {"type": "poll.closed", "poll_id": "p", "actor_id": "anna", "at": instant(n)}
+    yield "malformed", [], lambda n: like(n, activity=n)
+    yield "refused", [publish(0, actor="eve")], lambda n: publish(n, name="a0")
 
 
 class Connection:

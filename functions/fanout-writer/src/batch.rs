@@ -13,7 +13,7 @@ use crate::delivery::Delivery;
 use crate::disposition::Disposition;
 use crate::merging::{shared, stand_ins, target};
 use crate::message::Handled;
-use crate::shares::Admission;
+use crate::shares::{Admission, Load};
 use crate::writer::Writer;
 use crate::{metrics, receipts};
 
@@ -109,10 +109,14 @@ impl Writer {
     fn admitted(&self, message: &SqsMessage, command: Option<&Command>) -> Admission {
         let group = message.attributes.get("MessageGroupId").map(String::as_str);
         let is_awaited = message.message_attributes.contains_key(RECEIPT);
-        match command.filter(|_| !is_awaited && !Delivery::is_again(message)) {
-            Some(command) => self.shares.admit(command, group),
-            None => Admission::NOW,
+        if is_awaited || Delivery::is_again(message) {
+            return Admission::NOW;
         }
+        let load = match command {
+            Some(command) => Load::of(command),
+            None => message.body.as_deref().map(Load::of_malformed),
+        };
+        load.map_or(Admission::NOW, |load| self.shares.admit(load, group))
     }
 
     /// Sends messages back to the queue. Returns those that went; the others have to be applied.

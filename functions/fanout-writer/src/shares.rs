@@ -9,7 +9,9 @@
 //! Several commands about one register at the same time refuse each other's writes, and wait for
 //! each other's holds. So at most [`IN_FLIGHT`] of them are applied at once. Another one goes back to the queue, some seconds later:
 //! by then one of them has won, and those that come back together are [merged](crate::merging). The
-//! more go back, the later each returns, so that the queue is not filled with them.
+//! more go back, the later each returns, so that the queue is not filled with them. Fan-outs of one actor are bounded likewise by
+//! [`FAN_OUTS_IN_FLIGHT`], because each of them is work for as many as follow, and refusals about one subject, which are counted
+//! in the same items.
 //!
 //! Only the first delivery of a message is sent back, which has changed nothing. A process knows
 //! only its own messages, so a person's share is multiplied by the number of processes, which the
@@ -20,12 +22,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shared::command::Command;
+use shared::history::refusals::RefusedSubject;
+use shared::history::tenants::{AlertsRead, RuleChange, ScoreChange};
+use shared::social::activities::{Delete, Publish};
 use tokio::time::Instant;
 
-use crate::merging::target;
+use crate::merging::{Target, target};
 
 /// Commands about one register that a process applies at once.
 const IN_FLIGHT: usize = 2;
+/// Fan-outs of one actor that a process works on at once: no fewer than a batch of the command queue has.
+const FAN_OUTS_IN_FLIGHT: usize = 10;
 /// Commands about one register that go back within a [`WINDOW`] for each second that they are delayed.
 const BACK_A_SECOND: usize = 500;
 /// The longest delay of a command that has to wait for others about its register.
@@ -46,13 +53,13 @@ struct Counted {
     since: Instant,
     /// Commands since then, by person.
     commands: HashMap<String, usize>,
-    /// Commands that are being applied, by the register they change.
+    /// Commands that are being applied, by what they contend for.
     in_flight: HashMap<String, usize>,
-    /// Commands that went back since then, by the register they change.
+    /// Commands that went back since then, by what they contend for.
     back: HashMap<String, usize>,
 }
 
-/// Whether a command is applied now.
+/// Whether a message is handled now.
 #[derive(Debug)]
 pub(crate) enum Admission {
     /// Yes. It is in flight until this is dropped.
@@ -62,7 +69,7 @@ pub(crate) enum Admission {
 }
 
 impl Admission {
-    /// Of a command that nothing is counted of.
+    /// Of a message that nothing is counted of.
     pub(crate) const NOW: Self = Self::Now { _in_flight: None };
 
     pub(crate) fn is_back(&self) -> bool {
@@ -74,7 +81,7 @@ impl Admission {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     counted: Arc<Mutex<Counted>>,
-    register: String,
+    contended: String,
 }
 
 impl Default for Shares {
@@ -96,12 +103,12 @@ impl Shares {
         Self::new(usize::MAX)
     }
 
-    /// Counts a command that came in a message group, or in none. The work of the writer itself is
-    /// not counted.
-    pub(crate) fn admit(&self, command: &Command, group: Option<&str>) -> Admission {
-        let Some(person) = command.person().filter(|_| self.a_second < usize::MAX) else {
+    /// Counts a message that came in a message group, or in none.
+    pub(crate) fn admit(&self, load: Load, group: Option<&str>) -> Admission {
+        if self.a_second == usize::MAX {
             return Admission::NOW;
-        };
+        }
+        let Load { person, contends } = load;
         let mut guard = lock(&self.counted);
         let counted = &mut *guard;
         if counted.since.elapsed() >= WINDOW {
@@ -109,34 +116,79 @@ impl Shares {
             counted.commands.clear();
             counted.back.clear();
         }
-        let commands = counted.commands.entry(person.to_owned()).or_default();
+        let commands = counted.commands.entry(person.clone()).or_default();
         *commands += 1;
-        if *commands > self.a_second && group != Some(person) {
-            return Admission::Back { group: person.to_owned(), delay_seconds: None };
+        if *commands > self.a_second && group != Some(person.as_str()) {
+            return Admission::Back { group: person, delay_seconds: None };
         }
-        let Some((kind, one, other)) = target(command) else { return Admission::NOW };
-        let register = format!("{kind}#{one}#{other}");
-        let in_flight = counted.in_flight.entry(register.clone()).or_default();
-        if *in_flight >= IN_FLIGHT {
-            let back = counted.back.entry(register).or_default();
+        let Some((contended, most)) = contends else { return Admission::NOW };
+        let in_flight = counted.in_flight.entry(contended.clone()).or_default();
+        if *in_flight >= most {
+            let back = counted.back.entry(contended).or_default();
             *back += 1;
             let seconds = u16::try_from(back.div_ceil(BACK_A_SECOND)).unwrap_or(u16::MAX);
             let delay_seconds = Some(seconds.min(LONGEST_DELAY_SECONDS));
-            return Admission::Back { group: person.to_owned(), delay_seconds };
+            return Admission::Back { group: person, delay_seconds };
         }
         *in_flight += 1;
-        let in_flight = InFlight { counted: Arc::clone(&self.counted), register };
+        let in_flight = InFlight { counted: Arc::clone(&self.counted), contended };
         Admission::Now { _in_flight: Some(in_flight) }
     }
+}
+
+/// What a message takes of a person's share.
+#[derive(Debug)]
+pub(crate) struct Load {
+    /// The person, or the tenant.
+    person: String,
+    /// What it contends for with others of the same person, and how many of these are applied at once.
+    contends: Option<(String, usize)>,
+}
+
+impl Load {
+    /// That of a command. The work of the writer itself has none.
+    pub(crate) fn of(command: &Command) -> Option<Self> {
+        let contends = contended(command);
+        let contends =
+            contends.map(|((kind, one, other), most)| (format!("{kind}#{one}#{other}"), most));
+        Some(Self { person: command.person()?.to_owned(), contends })
+    }
+
+    /// That of a body which is no command: its refusal is counted for whom it is about.
+    pub(crate) fn of_malformed(body: &str) -> Self {
+        let person = format!("refused-{}", RefusedSubject::of_body(body).digest());
+        Self { contends: Some((person.clone(), IN_FLIGHT)), person }
+    }
+}
+
+/// What a command contends for.
+fn contended(command: &Command) -> Option<(Target<'_>, usize)> {
+    if let Some(register) = target(command) {
+        return Some((register, IN_FLIGHT));
+    }
+    Some(match command {
+        Command::Publish(Publish { actor_id, .. }) | Command::Delete(Delete { actor_id, .. }) => {
+            (("fan-out", actor_id.as_str(), ""), FAN_OUTS_IN_FLIGHT)
+        }
+        // Each reads all of its tenant.
+        Command::Rule(RuleChange { tenant_id, .. })
+        | Command::Score(ScoreChange { tenant_id, .. }) => {
+            (("definitions", tenant_id.as_str(), ""), IN_FLIGHT)
+        }
+        Command::ReadAlerts(AlertsRead { tenant_id, .. }) => {
+            (("alerts", tenant_id.as_str(), ""), IN_FLIGHT)
+        }
+        _ => return None,
+    })
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         let mut counted = lock(&self.counted);
-        if let Some(in_flight) = counted.in_flight.get_mut(&self.register) {
+        if let Some(in_flight) = counted.in_flight.get_mut(&self.contended) {
             *in_flight -= 1;
             if *in_flight == 0 {
-                counted.in_flight.remove(&self.register);
+                counted.in_flight.remove(&self.contended);
             }
         }
     }

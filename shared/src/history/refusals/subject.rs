@@ -62,7 +62,8 @@ impl RefusedSubject {
         self.is_named
     }
 
-    pub(super) fn digest(&self) -> &String {
+    /// Names it without saying who it is.
+    pub fn digest(&self) -> &String {
         &self.digest
     }
 
