@@ -6,12 +6,11 @@
 //! before a group that has many messages in flight. A message that is in its person's group already
 //! is applied.
 //!
-//! Several commands about one register at the same time refuse each other's writes, and wait for
-//! each other's holds. So at most [`IN_FLIGHT`] of them are applied at once. Another one goes back to the queue, some seconds later:
-//! by then one of them has won, and those that come back together are [merged](crate::merging). The
-//! more go back, the later each returns, so that the queue is not filled with them. Fan-outs of one actor are bounded likewise by
-//! [`FAN_OUTS_IN_FLIGHT`], because each of them is work for as many as follow, and refusals about one subject, which are counted
-//! in the same items.
+//! However they came, many commands of one person that are applied at once take the time of a process from others. So at most
+//! [`GROUP_IN_FLIGHT`] of a person's message group are. Several commands about one register at the same time refuse each other's
+//! writes, and wait for each other's holds. So at most [`REGISTER_IN_FLIGHT`] of them are applied at once. Another one goes back to
+//! the queue, some seconds later: by then one of those about its register has won, and those that come back together are
+//! [merged](crate::merging). The more go back, the later each returns, so that the queue is not filled with them.
 //!
 //! Only the first delivery of a message is sent back, which has changed nothing. A process knows
 //! only its own messages, so a person's share is multiplied by the number of processes, which the
@@ -23,19 +22,17 @@ use std::time::Duration;
 
 use shared::command::Command;
 use shared::history::refusals::RefusedSubject;
-use shared::history::tenants::{AlertsRead, RuleChange, ScoreChange};
-use shared::social::activities::{Delete, Publish};
 use tokio::time::Instant;
 
-use crate::merging::{Target, target};
+use crate::merging::target;
 
 /// Commands about one register that a process applies at once.
-const IN_FLIGHT: usize = 2;
-/// Fan-outs of one actor that a process works on at once: no fewer than a batch of the command queue has.
-const FAN_OUTS_IN_FLIGHT: usize = 10;
-/// Commands about one register that go back within a [`WINDOW`] for each second that they are delayed.
+const REGISTER_IN_FLIGHT: usize = 2;
+/// Commands of a person's message group that a process applies at once: no fewer than a batch of the command queue has.
+const GROUP_IN_FLIGHT: usize = 10;
+/// Commands that go back for the same reason within a [`WINDOW`] for each second that they are delayed.
 const BACK_A_SECOND: usize = 500;
-/// The longest delay of a command that has to wait for others about its register.
+/// The longest delay of a command that has to wait for others.
 const LONGEST_DELAY_SECONDS: u16 = 60;
 /// The length of the window in which commands are counted.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -53,9 +50,9 @@ struct Counted {
     since: Instant,
     /// Commands since then, by person.
     commands: HashMap<String, usize>,
-    /// Commands that are being applied, by what they contend for.
+    /// Commands that are being applied, by the register they change and by message group.
     in_flight: HashMap<String, usize>,
-    /// Commands that went back since then, by what they contend for.
+    /// Commands that went back since then, by the same.
     back: HashMap<String, usize>,
 }
 
@@ -81,7 +78,8 @@ impl Admission {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     counted: Arc<Mutex<Counted>>,
-    contended: String,
+    /// What it is counted by.
+    of: Vec<String>,
 }
 
 impl Default for Shares {
@@ -108,7 +106,7 @@ impl Shares {
         if self.a_second == usize::MAX {
             return Admission::NOW;
         }
-        let Load { person, contends } = load;
+        let Load { person, register } = load;
         let mut guard = lock(&self.counted);
         let counted = &mut *guard;
         if counted.since.elapsed() >= WINDOW {
@@ -118,21 +116,30 @@ impl Shares {
         }
         let commands = counted.commands.entry(person.clone()).or_default();
         *commands += 1;
-        if *commands > self.a_second && group != Some(person.as_str()) {
+        let is_in_group = group == Some(person.as_str());
+        if *commands > self.a_second && !is_in_group {
             return Admission::Back { group: person, delay_seconds: None };
         }
-        let Some((contended, most)) = contends else { return Admission::NOW };
-        let in_flight = counted.in_flight.entry(contended.clone()).or_default();
-        if *in_flight >= most {
-            let back = counted.back.entry(contended).or_default();
-            *back += 1;
-            let seconds = u16::try_from(back.div_ceil(BACK_A_SECOND)).unwrap_or(u16::MAX);
-            let delay_seconds = Some(seconds.min(LONGEST_DELAY_SECONDS));
-            return Admission::Back { group: person, delay_seconds };
+        let group = is_in_group.then(|| (format!("group#{person}"), GROUP_IN_FLIGHT));
+        let bounds = group.into_iter().chain(register.map(|it| (it, REGISTER_IN_FLIGHT)));
+        let mut in_flight = Vec::new();
+        for (of, most) in bounds {
+            let number = counted.in_flight.get(&of).copied().unwrap_or_default();
+            if number >= most {
+                let back = counted.back.entry(of).or_default();
+                *back += 1;
+                let seconds = u16::try_from(back.div_ceil(BACK_A_SECOND)).unwrap_or(u16::MAX);
+                let delay_seconds = Some(seconds.min(LONGEST_DELAY_SECONDS));
+                return Admission::Back { group: person, delay_seconds };
+            }
+            in_flight.push(of);
         }
-        *in_flight += 1;
-        let in_flight = InFlight { counted: Arc::clone(&self.counted), contended };
-        Admission::Now { _in_flight: Some(in_flight) }
+        for of in &in_flight {
+            *counted.in_flight.entry(of.clone()).or_default() += 1;
+        }
+        Admission::Now {
+            _in_flight: Some(InFlight { counted: Arc::clone(&self.counted), of: in_flight }),
+        }
     }
 }
 
@@ -141,54 +148,35 @@ impl Shares {
 pub(crate) struct Load {
     /// The person, or the tenant.
     person: String,
-    /// What it contends for with others of the same person, and how many of these are applied at once.
-    contends: Option<(String, usize)>,
+    /// The register that it changes, if it changes one.
+    register: Option<String>,
 }
 
 impl Load {
     /// That of a command. The work of the writer itself has none.
     pub(crate) fn of(command: &Command) -> Option<Self> {
-        let contends = contended(command);
-        let contends =
-            contends.map(|((kind, one, other), most)| (format!("{kind}#{one}#{other}"), most));
-        Some(Self { person: command.person()?.to_owned(), contends })
+        let register = target(command).map(|(kind, one, other)| format!("{kind}#{one}#{other}"));
+        Some(Self { person: command.person()?.to_owned(), register })
     }
 
     /// That of a body which is no command: its refusal is counted for whom it is about.
     pub(crate) fn of_malformed(body: &str) -> Self {
-        let person = format!("refused-{}", RefusedSubject::of_body(body).digest());
-        Self { contends: Some((person.clone(), IN_FLIGHT)), person }
+        Self {
+            person: format!("refused-{}", RefusedSubject::of_body(body).digest()),
+            register: None,
+        }
     }
-}
-
-/// What a command contends for.
-fn contended(command: &Command) -> Option<(Target<'_>, usize)> {
-    if let Some(register) = target(command) {
-        return Some((register, IN_FLIGHT));
-    }
-    Some(match command {
-        Command::Publish(Publish { actor_id, .. }) | Command::Delete(Delete { actor_id, .. }) => {
-            (("fan-out", actor_id.as_str(), ""), FAN_OUTS_IN_FLIGHT)
-        }
-        // Each reads all of its tenant.
-        Command::Rule(RuleChange { tenant_id, .. })
-        | Command::Score(ScoreChange { tenant_id, .. }) => {
-            (("definitions", tenant_id.as_str(), ""), IN_FLIGHT)
-        }
-        Command::ReadAlerts(AlertsRead { tenant_id, .. }) => {
-            (("alerts", tenant_id.as_str(), ""), IN_FLIGHT)
-        }
-        _ => return None,
-    })
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         let mut counted = lock(&self.counted);
-        if let Some(in_flight) = counted.in_flight.get_mut(&self.contended) {
-            *in_flight -= 1;
-            if *in_flight == 0 {
-                counted.in_flight.remove(&self.contended);
+        for of in &self.of {
+            if let Some(in_flight) = counted.in_flight.get_mut(of) {
+                *in_flight -= 1;
+                if *in_flight == 0 {
+                    counted.in_flight.remove(of);
+                }
             }
         }
     }
