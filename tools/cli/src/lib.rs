@@ -49,7 +49,7 @@ use print::tell;
 pub use replay::posts_in;
 use submit::Submission;
 pub use up::stopped;
-use verb::Verb;
+use verb::Verbs;
 
 use nagare_client::visible::is_hidden;
 
@@ -117,10 +117,8 @@ enum Subcommands {
     Console(console::ServeConsole),
     /// Print a token for VIEWER, for a local stack with --auth.
     Token(token::Token),
-    /// Make FOLLOWER follow FOLLOWEE.
-    Follow(Verb<verb::Follow>),
-    /// Make FOLLOWER unfollow FOLLOWEE.
-    Unfollow(Verb<verb::Unfollow>),
+    #[command(flatten)]
+    Verbs(Verbs),
     /// Import follows from a file.
     #[command(subcommand)]
     Follows(FollowsCommand),
@@ -132,14 +130,6 @@ enum Subcommands {
     Delete(DeleteActivity),
     /// Publish the rows of a CSV file as if they were happening now.
     Replay(replay::Replay),
-    /// Like ACTIVITY as VIEWER.
-    Like(Verb<verb::Like>),
-    /// Take back the like of VIEWER for ACTIVITY.
-    Unlike(Verb<verb::Unlike>),
-    /// Tag TAGGED in ACTIVITY.
-    Tag(Verb<verb::Tag>),
-    /// Remove the tag of TAGGED from ACTIVITY.
-    Untag(Verb<verb::Untag>),
     /// Set or show what somebody's profile says.
     #[command(subcommand)]
     Profile(profile::Profile),
@@ -157,10 +147,6 @@ enum Subcommands {
     Say(room::Say),
     /// Delete a message of AUTHOR permanently.
     Unsay(room::Unsay),
-    /// Join ROOM as VIEWER. From then on only its members read it.
-    Join(Verb<verb::Join>),
-    /// Leave ROOM as VIEWER.
-    Leave(Verb<verb::Leave>),
     /// Read a timeline.
     Timeline(timeline::Timeline),
     /// Read what ACTOR published, of any age.
@@ -270,12 +256,7 @@ impl Cli {
             Subcommands::Follows(FollowsCommand::Import(import)) => import.run().await,
             Subcommands::Publish(publish) => publish.run().await,
             Subcommands::Replay(replay) => replay.run().await,
-            Subcommands::Follow(follow) => follow.send().await,
-            Subcommands::Unfollow(unfollow) => unfollow.send().await,
-            Subcommands::Like(like) => like.send().await,
-            Subcommands::Unlike(unlike) => unlike.send().await,
-            Subcommands::Tag(tag) => tag.send().await,
-            Subcommands::Untag(untag) => untag.send().await,
+            Subcommands::Verbs(verb) => verb.send().await,
             Subcommands::Profile(profile) => profile.run().await,
             Subcommands::Following(following) => following.run().await,
             Subcommands::Followers(followers) => followers.run().await,
@@ -285,8 +266,6 @@ impl Cli {
             Subcommands::Battle(battle) => battle.run().await,
             Subcommands::Say(say) => say.send().await,
             Subcommands::Unsay(unsay) => unsay.send().await,
-            Subcommands::Join(join) => join.send().await,
-            Subcommands::Leave(leave) => leave.send().await,
             Subcommands::Room(room) => room.run().await,
             Subcommands::Events(events) => events.run().await,
             Subcommands::History(history) => history.run().await,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use clap::{Arg, ArgMatches, Args, Command as CommandLine, Error, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command as CommandLine, Error, FromArgMatches, Subcommand};
 use nagare_client::clock;
 use nagare_client::command_forms::{self, Form, Member, Unsaid};
 use shared::command::Command;
@@ -18,8 +18,9 @@ pub(crate) trait CommandType {
     const NAME: &'static str;
 }
 
+/// Declares verbs: what each does, its name in this code, and its type of command.
 macro_rules! verbs {
-    ($($verb:ident: $name:literal;)+) => {
+    ($(#[doc = $about:literal] $verb:ident: $name:literal,)+) => {
         $(
             #[derive(Debug)]
             pub(crate) struct $verb;
@@ -29,21 +30,49 @@ macro_rules! verbs {
             }
         )+
 
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Verbs {
+            $(#[doc = $about] $verb(Verb<$verb>),)+
+        }
+
+        impl Verbs {
+            pub(crate) async fn send(self) -> Result<(), Failure> {
+                match self {
+                    $(Self::$verb(verb) => verb.send().await,)+
+                }
+            }
+        }
+
         #[cfg(test)]
         const NAMES: &[&str] = &[$($name),+];
     };
 }
 
 verbs! {
-    Follow: "follow.created";
-    Unfollow: "follow.deleted";
-    Like: "like.created";
-    Unlike: "like.deleted";
-    Tag: "tag.created";
-    Untag: "tag.deleted";
-    Join: "room.joined";
-    Leave: "room.left";
-    Hit: "battle.hit";
+    /// Make FOLLOWER follow FOLLOWEE.
+    Follow: "follow.created",
+    /// Make FOLLOWER unfollow FOLLOWEE.
+    Unfollow: "follow.deleted",
+    /// Like ACTIVITY as VIEWER.
+    Like: "like.created",
+    /// Take back the like of VIEWER for ACTIVITY.
+    Unlike: "like.deleted",
+    /// Tag TAGGED in ACTIVITY.
+    Tag: "tag.created",
+    /// Remove the tag of TAGGED from ACTIVITY.
+    Untag: "tag.deleted",
+    /// Join ROOM as VIEWER. From then on only its members read it.
+    Join: "room.joined",
+    /// Leave ROOM as VIEWER.
+    Leave: "room.left",
+}
+
+/// `nagare battle hit`.
+#[derive(Debug)]
+pub(crate) struct Hit;
+
+impl CommandType for Hit {
+    const NAME: &'static str = "battle.hit";
 }
 
 /// The arguments of a verb.
@@ -61,16 +90,18 @@ fn members<T: CommandType>() -> &'static [Member] {
 
 fn argument(member: &'static Member) -> Arg {
     let name = member.name.trim_end_matches("_id");
-    let arg = Arg::new(member.name.as_str()).value_name(name.to_uppercase());
-    if member.unsaid == Unsaid::Missing && member.form != Form::Json {
-        return arg.required(true).help(&member.about);
-    }
     let default = match member.unsaid {
         Unsaid::Now => " As an RFC 3339 instant; now, if it is not given.",
         Unsaid::Made => " A new one, if it is not given.",
         _ => "",
     };
-    arg.long(member.name.replace('_', "-")).help(format!("{}{default}", member.about))
+    let help = format!("{}{default}", member.about);
+    let arg = Arg::new(member.name.as_str()).value_name(name.to_uppercase());
+    let arg = arg.help(help.trim_end_matches('.').to_owned());
+    match member.unsaid == Unsaid::Missing && member.form != Form::Json {
+        true => arg.required(true),
+        false => arg.long(member.name.replace('_', "-")),
+    }
 }
 
 impl<T: CommandType> Args for Verb<T> {
@@ -120,7 +151,7 @@ mod tests {
 
     #[test]
     fn every_verb_sends_a_command() {
-        for name in NAMES {
+        for name in NAMES.iter().chain([&Hit::NAME]) {
             let kind = command_forms::named(name).expect(name);
             assert!(kind.members.iter().any(|member| member.unsaid == Unsaid::Missing), "{name}");
         }
