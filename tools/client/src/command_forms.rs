@@ -1,5 +1,5 @@
-//! Types of commands and their members, as `docs/schemas/command.schema.json` lists them: what forms and command lines ask for. And the body
-//! of a command from the texts that were given.
+//! The types of commands and their members, for forms and command lines, and the body of a command
+//! from the texts that were given. `docs/schemas/command.schema.json` lists them.
 
 use std::sync::LazyLock;
 
@@ -34,7 +34,7 @@ pub struct Member {
     pub meaning: String,
     pub form: Form,
     pub unsaid: Unsaid,
-    /// What the schema's example has.
+    /// Its text in the example of the schema.
     pub example: String,
 }
 
@@ -51,13 +51,13 @@ pub enum Form {
     Json,
 }
 
-/// What a member is of which nothing is said.
+/// The value of a member for which no text is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsaid {
     /// The command is refused.
     Missing,
     LeftOut,
-    /// This instant. An end never is.
+    /// This instant, except for an end.
     Now,
     /// `null`, of a payload.
     Null,
@@ -122,7 +122,8 @@ fn example(value: &Value) -> String {
     }
 }
 
-/// What stands at a reference, and its name; anything else is its own definition, without a name.
+/// The definition that a reference names, and its name. Anything else is its own definition, without
+/// a name.
 fn definition<'a>(schema: &'a Value, member: &'a Value) -> (&'a str, &'a Value) {
     let name = member["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
     name.map_or(("", member), |name| (name, &schema["$defs"][name]))

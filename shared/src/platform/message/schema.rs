@@ -1,5 +1,5 @@
-//! What `docs/schemas/command.schema.json` says of commands and their members. Only the test of
-//! that file reads it, so no program contains it.
+//! The parts of `docs/schemas/command.schema.json` that commands and values declare. Only the test of
+//! that file reads them, so no program contains them.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
