@@ -1,4 +1,5 @@
-"""What docs/PRODUCERS.md says of all commands, made from docs/schemas/command.schema.json: the TypeScript type.
+"""What docs/PRODUCERS.md says of all commands, made from docs/schemas/command.schema.json: the table of commands, their
+examples, and the TypeScript type.
 
     python3 tests/clients/producers.py            says what is out of date; exit code 1 then
     python3 tests/clients/producers.py --write    makes it again
@@ -15,6 +16,42 @@ DEFS = SCHEMA["$defs"]
 TYPES = [one["$ref"].removeprefix("#/$defs/") for one in SCHEMA["oneOf"]]
 # Types that are written out by their names, because a payload is any JSON.
 NAMED = {"payload": "Json"}
+
+
+def table():
+    """One row for each command: when to send it, and its members."""
+    rows = []
+    for name in TYPES:
+        schema = DEFS[name]
+        when = schema["description"].split(". ")[0].split(":")[0].rstrip(".")
+        listed = {True: [], False: []}
+        for member, value in schema["properties"].items():
+            if member != "type":
+                listed[member in schema["required"]].append(shown(member, value))
+        members = ", ".join(listed[True])
+        if listed[False]:
+            members += f"; optional: {', '.join(listed[False])}"
+        rows.append(f"| {when[0].lower()}{when[1:]} | `{name}` | {members} |")
+    return "| when | `type` | members |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def shown(name, schema):
+    """A member, with those of the objects in it."""
+    schema = resolved(schema)
+    objects = [resolved(one) for one in [schema.get("items", {}), *schema.get("oneOf", [])]]
+    inner = " or ".join(", ".join(f"`{one}`" for one in each["required"]) for each in objects if "required" in each)
+    return f"`{name}` ({inner})" if inner else f"`{name}`"
+
+
+def resolved(schema):
+    return DEFS[schema["$ref"].removeprefix("#/$defs/")] if "$ref" in schema else schema
+
+
+def examples():
+    """The example of each command on a line of its own."""
+    each = (DEFS[name]["examples"][0] for name in TYPES)
+    lines = (json.dumps(example, ensure_ascii=False, separators=(",", ":")) for example in each)
+    return "```jsonl\n" + "\n".join(lines) + "\n```\n"
 
 
 def typescript():
@@ -38,8 +75,7 @@ def members(schema):
 
 def type_of(schema):
     if "$ref" in schema:
-        name = schema["$ref"].removeprefix("#/$defs/")
-        return NAMED.get(name) or type_of(DEFS[name])
+        return NAMED.get(schema["$ref"].removeprefix("#/$defs/")) or type_of(resolved(schema))
     if "const" in schema:
         return json.dumps(schema["const"])
     if "enum" in schema:
@@ -69,7 +105,14 @@ def replaced(text, pattern, new, where):
 def pages():
     """(file, what it should be), for each file that has something made from the schema."""
     page = DOCS / "PRODUCERS.md"
-    yield page, replaced(page.read_text(encoding="utf-8"), r"^type Command =\n.*?\n(?=\n)", typescript(), page.name)
+    text = page.read_text(encoding="utf-8")
+    for pattern, made in [
+        (r"^\| when \| `type` \| members \|\n.*?\n(?=\n)", table()),
+        (r"^```jsonl\n.*?\n```\n", examples()),
+        (r"^type Command =\n.*?\n(?=\n)", typescript()),
+    ]:
+        text = replaced(text, pattern, made, page.name)
+    yield page, text
 
 
 def main():

@@ -53,7 +53,7 @@ impl RefusedCommand {
             return Ok(true);
         }
         let event = match &self.command {
-            Some(Command::RecordEvent(recorded)) => Some(&recorded.0),
+            Some(Command::RecordEvent(recorded)) => Some(&recorded.event),
             _ => None,
         };
         let message = RefusedMessage {

@@ -10,6 +10,8 @@ use std::fmt::Write;
 use crate::history::events::{EventRecorded, EventsRecorded};
 use crate::history::tenants::{AlertsRead, CustomerUpdated, RuleChange, ScoreChange};
 use crate::platform::dynamo::item::Key;
+#[cfg(test)]
+use crate::platform::message::TypeSchema;
 use crate::platform::message::{
     Body, CommandError, CommandPayload, LogIds, MemberNames, Members, TYPE,
 };
@@ -34,14 +36,14 @@ pub use internal::{InternalSeal, MAX_INTERNAL_LENGTH};
 
 /// Declares [`Command`] and all that is said of each of its variants.
 macro_rules! commands {
-    ($($variant:ident($fact:ty),)*) => {
+    ($($about:literal { $($variant:ident($fact:ty),)+ })+) => {
         /// One change that a producer asks for, or that the writer asks of itself.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum Command {
-            $(
+            $($(
                 #[doc = concat!("See [`", stringify!($fact), "`].")]
                 $variant($fact),
-            )*
+            )+)+
             /// Not for producers: the writer sends it to itself, sealed.
             Segment(FanOutSegment),
             /// Not for producers: a projector makes it, sealed, of a change that it cannot fold.
@@ -51,24 +53,32 @@ macro_rules! commands {
         }
 
         /// The types of producers' commands.
-        const TYPES: &[&[&str]] = &[$(<$fact>::TYPES,)*];
+        const TYPES: &[&[&str]] = &[$($(<$fact>::TYPES,)+)+];
         /// Their members, and those of internal commands.
-        const NAMES: MemberNames = &[&[TYPE], $(<$fact>::MEMBERS,)* INTERNAL_MEMBERS];
+        const NAMES: MemberNames = &[&[TYPE], $($(<$fact>::MEMBERS,)+)+ INTERNAL_MEMBERS];
+
+        /// What the schema says of the types of producers' commands, each with what it is about.
+        #[cfg(test)]
+        fn types() -> Vec<(&'static str, TypeSchema)> {
+            let types = [$($(($about, <$fact>::types()),)+)+];
+            let of_one = |(about, types): (_, Vec<_>)| types.into_iter().map(move |it| (about, it));
+            types.into_iter().flat_map(of_one).collect()
+        }
 
         impl Command {
             fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-                $(
+                $($(
                     if <$fact>::TYPES.contains(&type_name) {
                         return <$fact>::read(type_name, members).map(Self::$variant);
                     }
-                )*
+                )+)+
                 Err(unknown_type(type_name))
             }
 
             /// The `type` member of this command.
             pub fn type_name(&self) -> &'static str {
                 match self {
-                    $(Self::$variant(fact) => fact.type_name(),)*
+                    $($(Self::$variant(fact) => fact.type_name(),)+)+
                     Self::Segment(segment) => segment.type_name(),
                     Self::Changed(change) => change.type_name(),
                     Self::Continued(_) => CONTINUED,
@@ -77,7 +87,7 @@ macro_rules! commands {
 
             fn write(&self, body: Body) -> Body {
                 match self {
-                    $(Self::$variant(fact) => fact.write(body),)*
+                    $($(Self::$variant(fact) => fact.write(body),)+)+
                     Self::Segment(segment) => segment.write(body),
                     Self::Changed(change) => change.write(body),
                     Self::Continued(continued) => continued.write(body),
@@ -87,7 +97,7 @@ macro_rules! commands {
             /// The ids that it is about: what a log line is searched by.
             pub fn subject(&self) -> LogIds {
                 match self {
-                    $(Self::$variant(fact) => fact.subject(),)*
+                    $($(Self::$variant(fact) => fact.subject(),)+)+
                     Self::Segment(segment) => segment.subject(),
                     Self::Changed(change) => subject_of(change),
                     Self::Continued(continued) => continued.command.subject(),
@@ -97,7 +107,7 @@ macro_rules! commands {
             /// The person, or the tenant, whose command it is; `None` for the writer's own.
             pub fn person(&self) -> Option<&str> {
                 match self {
-                    $(Self::$variant(fact) => Some(fact.person()),)*
+                    $($(Self::$variant(fact) => Some(fact.person()),)+)+
                     Self::Segment(_) | Self::Changed(_) | Self::Continued(_) => None,
                 }
             }
@@ -105,7 +115,7 @@ macro_rules! commands {
             /// True if it changes pages of [one moment](CommandPayload::SHOWN).
             pub fn is_shown(&self) -> bool {
                 match self {
-                    $(Self::$variant(_) => <$fact>::SHOWN,)*
+                    $($(Self::$variant(_) => <$fact>::SHOWN,)+)+
                     Self::Segment(_) => FanOutSegment::SHOWN,
                     Self::Changed(_) => UnfoldedChange::SHOWN,
                     Self::Continued(continued) => continued.command.is_shown(),
@@ -116,7 +126,7 @@ macro_rules! commands {
             /// the tenant.
             pub fn group(&self) -> &str {
                 match self {
-                    $(Self::$variant(fact) => fact.group(),)*
+                    $($(Self::$variant(fact) => fact.group(),)+)+
                     Self::Segment(segment) => segment.group(),
                     Self::Changed(change) => change.group(),
                     Self::Continued(continued) => continued.command.group(),
@@ -126,29 +136,50 @@ macro_rules! commands {
     };
 }
 
+// The headings are those of forms and of docs/PRODUCERS.md.
 commands! {
-    Publish(Publish),
-    Update(ActivityUpdate),
-    Delete(Delete),
-    Follow(FollowChange),
-    Profile(ProfileUpdate),
-    Like(LikeChange),
-    MarkRead(MarkRead),
-    OpenPoll(PollOpened),
-    ClosePoll(PollClosed),
-    Vote(Vote),
-    OpenBattle(BattleOpened),
-    Hit(BattleHit),
-    Tag(TagChange),
-    Post(MessagePosted),
-    DeleteMessage(MessageDeleted),
-    Membership(MembershipChange),
-    RecordEvent(EventRecorded),
-    RecordEvents(EventsRecorded),
-    UpdateCustomer(CustomerUpdated),
-    Rule(RuleChange),
-    Score(ScoreChange),
-    ReadAlerts(AlertsRead),
+    "Activities" {
+        Publish(Publish),
+        Update(ActivityUpdate),
+        Delete(Delete),
+    }
+    "Follows" {
+        Follow(FollowChange),
+    }
+    "Profiles" {
+        Profile(ProfileUpdate),
+    }
+    "Likes and notifications" {
+        Like(LikeChange),
+        MarkRead(MarkRead),
+    }
+    "Polls" {
+        OpenPoll(PollOpened),
+        ClosePoll(PollClosed),
+        Vote(Vote),
+    }
+    "Battles" {
+        OpenBattle(BattleOpened),
+        Hit(BattleHit),
+    }
+    "Tags" {
+        Tag(TagChange),
+    }
+    "Rooms" {
+        Post(MessagePosted),
+        DeleteMessage(MessageDeleted),
+        Membership(MembershipChange),
+    }
+    "Events" {
+        RecordEvent(EventRecorded),
+        RecordEvents(EventsRecorded),
+    }
+    "Tenants" {
+        UpdateCustomer(CustomerUpdated),
+        Rule(RuleChange),
+        Score(ScoreChange),
+        ReadAlerts(AlertsRead),
+    }
 }
 
 /// The rest of a command that an earlier delivery acknowledged before all of it was done, because
@@ -316,6 +347,8 @@ fn unknown_type(found: &str) -> CommandError {
     CommandError::unknown_type(found, expected)
 }
 
+#[cfg(test)]
+mod schema;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

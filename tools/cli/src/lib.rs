@@ -32,18 +32,15 @@ mod up;
 
 use history::{events, tenant};
 use social::{
-    battle, fanout, follows, notifications, people, poll, profile, publish, replay, room, tags,
-    timeline,
+    battle, fanout, follows, notifications, people, poll, profile, publish, replay, room, timeline,
+    verb,
 };
 use std::process::ExitCode;
 
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use shared::command::Command;
-use shared::platform::register::Register;
-use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
+use shared::platform::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 use shared::social::activities::{ActivityUpdate, Delete};
-use shared::social::follows::FollowChange;
-use shared::social::likes::LikeChange;
 
 pub use follows::follows_in;
 pub use nagare_client::failure::Failure;
@@ -52,6 +49,7 @@ use print::tell;
 pub use replay::posts_in;
 use submit::Submission;
 pub use up::stopped;
+use verb::Verbs;
 
 use nagare_client::visible::is_hidden;
 
@@ -119,10 +117,8 @@ enum Subcommands {
     Console(console::ServeConsole),
     /// Print a token for VIEWER, for a local stack with --auth.
     Token(token::Token),
-    /// Make FOLLOWER follow FOLLOWEE.
-    Follow(Edge),
-    /// Make FOLLOWER unfollow FOLLOWEE.
-    Unfollow(Edge),
+    #[command(flatten)]
+    Verbs(Verbs),
     /// Import follows from a file.
     #[command(subcommand)]
     Follows(FollowsCommand),
@@ -134,14 +130,6 @@ enum Subcommands {
     Delete(DeleteActivity),
     /// Publish the rows of a CSV file as if they were happening now.
     Replay(replay::Replay),
-    /// Like ACTIVITY as VIEWER.
-    Like(Like),
-    /// Take back the like of VIEWER for ACTIVITY.
-    Unlike(Like),
-    /// Tag TAGGED in ACTIVITY.
-    Tag(tags::Tag),
-    /// Remove the tag of TAGGED from ACTIVITY.
-    Untag(tags::Tag),
     /// Set or show what somebody's profile says.
     #[command(subcommand)]
     Profile(profile::Profile),
@@ -159,10 +147,6 @@ enum Subcommands {
     Say(room::Say),
     /// Delete a message of AUTHOR permanently.
     Unsay(room::Unsay),
-    /// Join ROOM as VIEWER. From then on only its members read it.
-    Join(room::Membership),
-    /// Leave ROOM as VIEWER.
-    Leave(room::Membership),
     /// Read a timeline.
     Timeline(timeline::Timeline),
     /// Read what ACTOR published, of any age.
@@ -220,32 +204,6 @@ enum FollowsCommand {
 }
 
 #[derive(Debug, Args)]
-struct Edge {
-    /// Whose timeline it is.
-    follower: ViewerId,
-    /// Whose activities come or go.
-    followee: ActorId,
-    /// When, as an RFC 3339 instant; now, if it is not given. The latest wins.
-    #[arg(long)]
-    at: Option<Timestamp>,
-    #[command(flatten)]
-    submission: Submission,
-}
-
-#[derive(Debug, Args)]
-struct Like {
-    /// Who.
-    viewer: ViewerId,
-    /// The activity's id.
-    activity: ActivityId,
-    /// When, as an RFC 3339 instant; now, if it is not given. The latest wins.
-    #[arg(long)]
-    at: Option<Timestamp>,
-    #[command(flatten)]
-    submission: Submission,
-}
-
-#[derive(Debug, Args)]
 struct UpdateActivity {
     /// Who published it.
     #[arg(long)]
@@ -298,12 +256,7 @@ impl Cli {
             Subcommands::Follows(FollowsCommand::Import(import)) => import.run().await,
             Subcommands::Publish(publish) => publish.run().await,
             Subcommands::Replay(replay) => replay.run().await,
-            Subcommands::Follow(edge) => edge.send(true).await,
-            Subcommands::Unfollow(edge) => edge.send(false).await,
-            Subcommands::Like(like) => like.send(true).await,
-            Subcommands::Unlike(like) => like.send(false).await,
-            Subcommands::Tag(tag) => tag.send(true).await,
-            Subcommands::Untag(tag) => tag.send(false).await,
+            Subcommands::Verbs(verb) => verb.send().await,
             Subcommands::Profile(profile) => profile.run().await,
             Subcommands::Following(following) => following.run().await,
             Subcommands::Followers(followers) => followers.run().await,
@@ -313,8 +266,6 @@ impl Cli {
             Subcommands::Battle(battle) => battle.run().await,
             Subcommands::Say(say) => say.send().await,
             Subcommands::Unsay(unsay) => unsay.send().await,
-            Subcommands::Join(join) => join.send(true).await,
-            Subcommands::Leave(leave) => leave.send(false).await,
             Subcommands::Room(room) => room.run().await,
             Subcommands::Events(events) => events.run().await,
             Subcommands::History(history) => history.run().await,
@@ -349,24 +300,6 @@ impl Subcommands {
                 | Self::Completions(_)
                 | Self::Man(_)
         )
-    }
-}
-
-impl Edge {
-    async fn send(self, following: bool) -> Result<(), Failure> {
-        let Self { follower: follower_id, followee: followee_id, at, submission } = self;
-        let changed_at = at.unwrap_or_else(|| clock::clock().now());
-        let state = Register { on: following, changed_at };
-        submission.send(Command::Follow(FollowChange { follower_id, followee_id, state })).await
-    }
-}
-
-impl Like {
-    async fn send(self, liked: bool) -> Result<(), Failure> {
-        let Self { viewer: viewer_id, activity: activity_id, at, submission } = self;
-        let changed_at = at.unwrap_or_else(|| clock::clock().now());
-        let state = Register { on: liked, changed_at };
-        submission.send(Command::Like(LikeChange { viewer_id, activity_id, state })).await
     }
 }
 

@@ -16,6 +16,7 @@
 //! api      its HTTP API, on behalf of one viewer
 //! signer   signatures of single requests
 //! sender   commands onto its queue
+//! command_forms  the members of each command, and its body from texts
 //! queue_counts  how many messages its queues have
 //! loopback addresses of this machine
 //! token    tokens for a local stack that demands them
@@ -29,6 +30,7 @@ pub mod aws;
 pub mod backlog;
 pub mod call_timeout;
 pub mod clock;
+pub mod command_forms;
 pub mod compaction;
 pub mod consumed;
 pub mod failure;

@@ -3,31 +3,39 @@
 //! The events of `events.recorded` are independent. An event that cannot be read keeps its error and its text, so that it becomes a dead
 //! letter alone, as an `event.recorded` with exactly the members that were sent.
 
-use std::fmt;
 use std::fmt::Write as _;
 
 use serde_json::value::RawValue;
 
+use super::event::{at, properties};
 use super::{Customer, Event, EventKey};
 use crate::platform::message::{
-    Body, CommandError, CommandPayload, LogIds, MemberError, MemberNames, Members, TYPE,
-    each_member, text_of,
+    Body, CommandError, CommandPayload, LogIds, Member, MemberError, MemberNames, Members, TYPE,
+    command, each_member, text_of,
 };
-use crate::platform::values::{CustomerId, EventId, EventName, TenantId, Timestamp};
+#[cfg(test)]
+use crate::platform::message::{MemberSchema, TypeSchema, ValueSchema};
+use crate::platform::values::{CustomerId, EventName, TenantId, Timestamp};
 
 /// The most events of one message.
 pub const MOST_EVENTS: usize = 100;
 
 const EVENTS: &str = "events";
-const PROPERTIES: &str = "properties";
 const EXPECTED: &str = "an array of 1 to 100 events";
 const NAMES: MemberNames = &[&[TYPE], EventRecorded::MEMBERS];
 /// The members of an event whose tenant is known. Its own tenant is ignored.
 const OF_TENANT: MemberNames = &[&[TYPE, "customer_id", "event_id", "name", "at", "properties"]];
 
-/// A customer of a tenant did something.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventRecorded(pub Event);
+command! {
+    /// A customer of a tenant did something. An event is its `tenant_id`, `customer_id`, `at` and
+    /// `event_id`: the first that is processed remains, the same again changes nothing, and another
+    /// name or other properties are a dead letter, event-conflict. An `at` in a period that takes
+    /// no more events is a dead letter too, event-too-late, even if the event was recorded before.
+    EventRecorded by event.key.customer.tenant_id creates event_id {
+        event: Event,
+    }
+    "event.recorded": r#"{ "tenant_id": "acme", "customer_id": "c-9", "event_id": "e1", "name": "login", "at": "2026-11-20T12:00:00.000Z", "properties": { "plan": "pro" } }"#
+}
 
 /// Several events of one tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,75 +53,6 @@ pub struct SentEvent {
     pub json: String,
     /// The event, or why it cannot be read.
     pub event: Result<Event, CommandError>,
-}
-
-impl Event {
-    fn from_members(members: &Members<'_>) -> Result<Self, CommandError> {
-        Self::of_tenant(members.parsed("tenant_id", TenantId::new)?, members)
-    }
-
-    fn of_tenant(tenant_id: TenantId, members: &Members<'_>) -> Result<Self, CommandError> {
-        let properties = members.json(PROPERTIES)?.unwrap_or_default();
-        properties
-            .check_readable()
-            .map_err(|e| CommandError::Malformed { member: PROPERTIES, problem: e.into() })?;
-        Ok(Self {
-            key: EventKey {
-                customer: Customer {
-                    tenant_id,
-                    customer_id: members.parsed("customer_id", CustomerId::new)?,
-                },
-                at: members.instant_by_hand("at")?,
-                event_id: members.parsed("event_id", EventId::new)?,
-            },
-            name: members.parsed("name", EventName::new)?,
-            properties,
-        })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        let EventKey { customer: Customer { tenant_id, customer_id }, at, event_id } = &self.key;
-        body.text("tenant_id", tenant_id)
-            .text("customer_id", customer_id)
-            .text("event_id", event_id)
-            .text("name", &self.name)
-            .text("at", at)
-            .json("properties", self.properties.as_json())
-    }
-
-    /// The ids that it is about.
-    pub fn subject(&self) -> LogIds {
-        let EventKey { customer: Customer { tenant_id, customer_id }, event_id, .. } = &self.key;
-        let text = |id: &dyn fmt::Display| Some(id.to_string());
-        LogIds {
-            tenant_id: text(tenant_id),
-            customer_id: text(customer_id),
-            event_id: text(event_id),
-            ..LogIds::default()
-        }
-    }
-}
-
-impl CommandPayload for EventRecorded {
-    const TYPES: &'static [&'static str] = &["event.recorded"];
-    const MEMBERS: &'static [&'static str] =
-        &["tenant_id", "customer_id", "event_id", "name", "at", "properties"];
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        Event::from_members(members).map(Self)
-    }
-
-    fn write(&self, body: Body) -> Body {
-        self.0.write(body)
-    }
-
-    fn subject(&self) -> LogIds {
-        self.0.subject()
-    }
-
-    fn group(&self) -> &str {
-        self.0.key.customer.tenant_id.as_str()
-    }
 }
 
 impl CommandPayload for EventsRecorded {
@@ -154,6 +93,26 @@ impl CommandPayload for EventsRecorded {
     fn group(&self) -> &str {
         self.tenant_id.as_ref().map_or(EVENTS, TenantId::as_str)
     }
+
+    #[cfg(test)]
+    fn types() -> Vec<TypeSchema> {
+        let kind = r#""const": "event.recorded""#;
+        let kind =
+            MemberSchema::new(TYPE, "It may be left out.", ValueSchema::new(kind).optional());
+        let members = [vec![kind], Event::members("", "")].into_iter().flatten().collect();
+        let event = ValueSchema::object(members)
+            .described("An event, of several. Other members are ignored.")
+            .named("event");
+        let doc = "The events, all with the same tenant_id, which a schema cannot say.";
+        let events = MemberSchema::new(EVENTS, doc, ValueSchema::list(event, 1..=MOST_EVENTS));
+        vec![TypeSchema {
+            name: Self::TYPES[0],
+            doc: "Several events of one tenant, up to a hundred. Each is independent: an event that this schema refuses is a dead letter of its own, as an event.recorded with the members that were sent, and the others are recorded. An empty list, more than a hundred, or two tenants: the whole is one dead letter.",
+            members: vec![events],
+            example: r#"{ "events": [{ "tenant_id": "acme", "customer_id": "c-9", "event_id": "e2", "name": "login", "at": "2026-11-20T12:00:00.000Z" }] }"#,
+            creates: "",
+        }]
+    }
 }
 
 /// Its type, where it has one, has to be that of an event.
@@ -174,11 +133,19 @@ impl EventsRecorded {
 
 impl From<Event> for SentEvent {
     fn from(event: Event) -> Self {
-        Self { json: event.write(Body::new(EventRecorded::TYPES[0])).end(), event: Ok(event) }
+        let body = Body::new(EventRecorded::TYPES[0]);
+        Self { json: event.write("", body).end(), event: Ok(event) }
     }
 }
 
 impl Event {
+    /// The ids that it is about.
+    pub fn subject(&self) -> LogIds {
+        let mut ids = LogIds::default();
+        self.note("", &mut ids);
+        ids
+    }
+
     /// Reads an event that a tenant sends at the instant `now`. It need not have the tenant. Events from `earliest` on are accepted.
     ///
     /// # Errors
@@ -191,7 +158,12 @@ impl Event {
     ) -> Result<Self, CommandError> {
         let members = Members::read(json, OF_TENANT, now)?;
         is_event(&members)?;
-        let event = Self::of_tenant(tenant_id.clone(), &members)?;
+        let customer_id = CustomerId::read(&members, "customer_id")?;
+        let customer = Customer { tenant_id: tenant_id.clone(), customer_id };
+        let key =
+            EventKey { customer, at: at(&members)?, event_id: Member::read(&members, "event_id")? };
+        let name = EventName::read(&members, "name")?;
+        let event = Self { key, name, properties: properties(&members)? };
         let found = event.key.at;
         if found < earliest {
             let problem = MemberError::TooEarly { found, earliest };
@@ -213,7 +185,7 @@ impl SentEvent {
         let tenant = read.as_ref().ok().and_then(|it| it.parsed("tenant_id", TenantId::new).ok());
         let event = read.and_then(|members| {
             is_event(&members)?;
-            Event::from_members(&members)
+            Member::read(&members, "")
         });
         (Self { json: json.to_owned(), event }, tenant)
     }

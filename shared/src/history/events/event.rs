@@ -8,33 +8,56 @@ use ring::digest::{SHA256, digest};
 use super::Tally;
 use crate::platform::dynamo::DynamoError;
 use crate::platform::dynamo::item::Row;
+use crate::platform::message::{CommandError, Member, Members, members};
 use crate::platform::values::{
     CustomerId, EventId, EventName, IdError, Payload, SortKey, TenantId, Timestamp,
 };
 
-/// A customer of a tenant. Written `tenant#customer`: no id has a `#`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Customer {
-    pub tenant_id: TenantId,
-    pub customer_id: CustomerId,
+const PROPERTIES: &str = "properties";
+
+members! {
+    /// A customer of a tenant. Written `tenant#customer`: no id has a `#`.
+    Customer: PartialOrd, Ord, Hash {
+        /// The tenant.
+        tenant_id: TenantId,
+        /// The customer of the tenant.
+        customer_id: CustomerId,
+    }
 }
 
-/// The identity of an event. Its order is that of an archive, within a tenant.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EventKey {
-    pub customer: Customer,
-    /// When it happened.
-    pub at: Timestamp,
-    /// Its id among the events of that instant.
-    pub event_id: EventId,
+members! {
+    /// The identity of an event. Its order is that of an archive, within a tenant.
+    EventKey: PartialOrd, Ord, Hash {
+        customer: Customer,
+        /// The instant of the event. It is part of its identity: send the same instant on every
+        /// try.
+        at: Timestamp = at [Timestamp::schema()],
+        /// The event's id, unique among the customer's events of that instant.
+        event_id: EventId,
+    }
 }
 
-/// Something that a customer did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    pub key: EventKey,
-    pub name: EventName,
-    pub properties: Payload,
+members! {
+    /// Something that a customer did.
+    Event {
+        key: EventKey,
+        /// The name of the event.
+        name: EventName,
+        properties: Payload = properties [Payload::schema()],
+    }
+}
+
+/// Only the period's tables know whether the clock was set by hand, so years before 2015 are read.
+pub(super) fn at(members: &Members<'_>) -> Result<Timestamp, CommandError> {
+    members.instant_by_hand("at")
+}
+
+pub(super) fn properties(members: &Members<'_>) -> Result<Payload, CommandError> {
+    let properties = Payload::read(members, PROPERTIES)?;
+    properties
+        .check_readable()
+        .map_err(|e| CommandError::Malformed { member: PROPERTIES, problem: e.into() })?;
+    Ok(properties)
 }
 
 impl Event {

@@ -30,15 +30,7 @@ pub struct RefusedSubject {
 
 impl RefusedSubject {
     pub fn of_command(ids: &LogIds) -> Self {
-        let of = |member: &str| match member {
-            "tenant_id" => ids.tenant_id.clone(),
-            "viewer_id" => ids.viewer_id.clone(),
-            "follower_id" => ids.follower_id.clone(),
-            "author_id" => ids.author_id.clone(),
-            "tagged_id" => ids.tagged_id.clone(),
-            "actor_id" => ids.actor_id.clone(),
-            _ => None,
-        };
+        let of = |member: &str| ids.get(member).map(ToOwned::to_owned);
         Self::of_members(of).unwrap_or_else(Self::nobody)
     }
 

@@ -1,215 +1,177 @@
 //! The commands of tenants.
 
+#[cfg(test)]
+use super::score;
 use super::{DefinitionChange, RuleDefinition, Score, When, rule};
 use crate::history::events::Customer;
-use crate::platform::message::{
-    Body, CommandError, CommandPayload, LogIds, MemberError, Members, Object,
-};
-use crate::platform::values::{AlertId, CustomerId, Payload, RuleId, ScoreId, TenantId, Timestamp};
+use crate::platform::message::{Body, CommandError, Member, MemberError, Members, Object, command};
+#[cfg(test)]
+use crate::platform::message::{MemberSchema, ValueSchema};
+use crate::platform::values::{AlertId, Payload, RuleId, ScoreId, TenantId, Timestamp};
 
 /// The most alerts that one command marks as read.
 pub const MOST_READ: usize = 100;
 const READ: &str = "an array of 1 to 100 objects with an `alert_id`";
 
-/// The payload of a customer was changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CustomerUpdated {
-    pub customer: Customer,
-    /// The instant of the change. The latest wins, and on a tie the payload that is greater byte by byte.
-    pub at: Timestamp,
-    pub payload: Payload,
+command! {
+    /// A tenant changed the payload of a customer. The latest `at` wins, whatever the order of
+    /// arrival, and on a tie the payload that is greater byte by byte.
+    CustomerUpdated by customer.tenant_id {
+        customer: Customer,
+        /// The instant of the change.
+        at: Timestamp,
+        /// The whole new payload.
+        payload: Payload,
+    }
+    "customer.updated": r#"{ "tenant_id": "acme", "customer_id": "c-9", "at": "2026-11-20T12:00:00.000Z", "payload": { "name": "Bob Ltd" } }"#
 }
 
-/// A rule was defined or deleted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleChange {
-    pub tenant_id: TenantId,
-    pub rule_id: RuleId,
-    pub change: DefinitionChange<When>,
+command! {
+    /// A tenant defined a rule, or deleted it.
+    RuleChange by tenant_id {
+        /// The tenant.
+        tenant_id: TenantId,
+        /// The rule's id.
+        rule_id: RuleId,
+        /// The instant of the change.
+        at: Timestamp,
+    }
+    /// The condition of an alert. A rule that was deleted has none.
+    when: Option<When> {
+        /// A tenant defined a rule, which gives alerts. The latest `at` wins, whatever the order of
+        /// arrival; on a tie the delete, then the definition that is greater byte by byte. A tenant
+        /// has at most 100 rules that are not deleted, and 400 ids of rules. A rule beyond that is
+        /// a dead letter, too-many-definitions.
+        "rule.defined": r#"{ "tenant_id": "acme", "rule_id": "activated", "at": "2026-11-20T12:00:00.000Z", "when": { "event": "login", "count": 10, "within": "month" } }"#
+        /// A tenant deleted a rule. Its alerts are no longer listed.
+        "rule.deleted": r#"{ "tenant_id": "acme", "rule_id": "activated", "at": "2026-11-20T12:05:00.000Z" }"#
+    }
 }
 
-/// A score was defined or deleted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScoreChange {
-    pub tenant_id: TenantId,
-    pub score_id: ScoreId,
-    pub change: DefinitionChange<Score>,
+command! {
+    /// A tenant defined a score, or deleted it.
+    ScoreChange by tenant_id {
+        /// The tenant.
+        tenant_id: TenantId,
+        /// The score's id.
+        score_id: ScoreId,
+        /// The instant of the change.
+        at: Timestamp,
+    }
+    /// The definition; `None` if the score was deleted.
+    score: Option<Score> {
+        /// A tenant defined a score of its customers: `base` plus, for each measure, `points` for
+        /// each event of that name within the last `days` UTC days, by at most `most` either way;
+        /// from 0 to 100. The winner is found as for rules. A tenant has at most 50 scores that are
+        /// not deleted, and 400 ids of scores.
+        "score.defined": r#"{ "tenant_id": "acme", "score_id": "health", "at": "2026-11-20T12:00:00.000Z", "base": 40, "measures": [{ "event": "login", "days": 28, "points": 3, "most": 60 }], "alert_below": 30 }"#
+        /// A tenant deleted a score.
+        "score.deleted": r#"{ "tenant_id": "acme", "score_id": "health", "at": "2026-11-20T12:05:00.000Z" }"#
+    }
 }
 
-/// Alerts of a tenant were read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AlertsRead {
-    pub tenant_id: TenantId,
-    /// The alerts: 1 to [`MOST_READ`].
-    pub read: Vec<AlertId>,
+command! {
+    /// A tenant read alerts. Unknown alerts, and those that were read before, change nothing.
+    AlertsRead by tenant_id {
+        /// The tenant.
+        tenant_id: TenantId,
+        /// The alerts.
+        read: Vec<AlertId>,
+    }
+    "alerts.read": r#"{ "tenant_id": "acme", "read": [{ "alert_id": "0f343b0931126a20f133d67c2b018a3b" }] }"#
 }
 
 fn malformed(member: &'static str, expected: &'static str) -> CommandError {
     CommandError::Malformed { member, problem: MemberError::Expected(expected) }
 }
 
-fn of_tenant(tenant: &TenantId) -> LogIds {
-    LogIds { tenant_id: Some(tenant.to_string()), ..LogIds::default() }
-}
-
-impl CommandPayload for CustomerUpdated {
-    const TYPES: &'static [&'static str] = &["customer.updated"];
-    const MEMBERS: &'static [&'static str] = &["tenant_id", "customer_id", "at", "payload"];
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let customer = Customer {
-            tenant_id: members.parsed("tenant_id", TenantId::new)?,
-            customer_id: members.parsed("customer_id", CustomerId::new)?,
-        };
-        let (at, payload) = (members.instant("at")?, members.payload()?.unwrap_or_default());
-        Ok(Self { customer, at, payload })
+impl Member for When {
+    fn read(members: &Members<'_>, name: &'static str) -> Result<Self, CommandError> {
+        Self::parse(members.required(name)?).ok_or(malformed(name, rule::EXPECTED))
     }
 
-    fn write(&self, body: Body) -> Body {
-        body.text("tenant_id", &self.customer.tenant_id)
-            .text("customer_id", &self.customer.customer_id)
-            .text("at", &self.at)
-            .json("payload", self.payload.as_json())
+    fn write(&self, name: &'static str, body: Body) -> Body {
+        body.json(name, &self.to_string())
     }
 
-    fn subject(&self) -> LogIds {
-        let customer_id = Some(self.customer.customer_id.to_string());
-        LogIds { customer_id, ..of_tenant(&self.customer.tenant_id) }
-    }
-
-    fn group(&self) -> &str {
-        self.customer.tenant_id.as_str()
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        rule::schema()
     }
 }
 
-impl RuleChange {
-    /// True if it defines what is decided by day.
-    pub fn is_daily(&self) -> bool {
-        matches!(self.change.to, Some(When::Silent(_)))
+impl Member for Score {
+    const MEMBERS: &'static [&'static str] = &["base", "measures", "alert_below"];
+
+    fn read(members: &Members<'_>, _: &'static str) -> Result<Self, CommandError> {
+        let (base, measures) = (members.required("base")?, members.required("measures")?);
+        Self::parse(base, measures, members.raw("alert_below")?)
+            .map_err(|(member, expected)| malformed(member, expected))
     }
 
-    /// True if it is this definition that it states.
-    pub fn defines(&self, rule: &RuleDefinition) -> bool {
-        self.change.at == rule.at && self.change.to.as_ref() == Some(&rule.when)
-    }
-}
-
-impl CommandPayload for RuleChange {
-    const TYPES: &'static [&'static str] = &["rule.defined", "rule.deleted"];
-    const MEMBERS: &'static [&'static str] = &["tenant_id", "rule_id", "at", "when"];
-
-    fn type_name(&self) -> &'static str {
-        Self::TYPES[usize::from(self.change.to.is_none())]
-    }
-
-    fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let tenant_id = members.parsed("tenant_id", TenantId::new)?;
-        let (rule_id, at) = (members.parsed("rule_id", RuleId::new)?, members.instant("at")?);
-        let to = match type_name == Self::TYPES[0] {
-            true => {
-                let when = members.required("when")?;
-                Some(When::parse(when).ok_or(malformed("when", rule::EXPECTED))?)
-            }
-            false => None,
-        };
-        Ok(Self { tenant_id, rule_id, change: DefinitionChange { at, to } })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        let body = body.text("tenant_id", &self.tenant_id).text("rule_id", &self.rule_id);
-        let body = body.text("at", &self.change.at);
-        match &self.change.to {
-            Some(when) => body.json("when", &when.to_string()),
-            None => body,
-        }
-    }
-
-    fn subject(&self) -> LogIds {
-        of_tenant(&self.tenant_id)
-    }
-
-    fn group(&self) -> &str {
-        self.tenant_id.as_str()
-    }
-}
-
-impl ScoreChange {
-    /// True if it defines what is decided by day.
-    pub fn is_daily(&self) -> bool {
-        self.change.to.as_ref().is_some_and(|score| score.alert_below().is_some())
-    }
-}
-
-impl CommandPayload for ScoreChange {
-    const TYPES: &'static [&'static str] = &["score.defined", "score.deleted"];
-    const MEMBERS: &'static [&'static str] =
-        &["tenant_id", "score_id", "at", "base", "measures", "alert_below"];
-
-    fn type_name(&self) -> &'static str {
-        Self::TYPES[usize::from(self.change.to.is_none())]
-    }
-
-    fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let tenant_id = members.parsed("tenant_id", TenantId::new)?;
-        let (score_id, at) = (members.parsed("score_id", ScoreId::new)?, members.instant("at")?);
-        let to = match type_name == Self::TYPES[0] {
-            true => {
-                let (base, measures) = (members.required("base")?, members.required("measures")?);
-                let score = Score::parse(base, measures, members.raw("alert_below")?);
-                Some(score.map_err(|(member, expected)| malformed(member, expected))?)
-            }
-            false => None,
-        };
-        Ok(Self { tenant_id, score_id, change: DefinitionChange { at, to } })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        let body = body.text("tenant_id", &self.tenant_id).text("score_id", &self.score_id);
-        let body = body.text("at", &self.change.at);
-        let Some(score) = &self.change.to else { return body };
-        let body = body.json("base", &score.base().to_string());
-        let body = body.json("measures", &score.measures_json());
-        match score.alert_below() {
+    fn write(&self, _: &'static str, body: Body) -> Body {
+        let body = body.json("base", &self.base().to_string());
+        let body = body.json("measures", &self.measures_json());
+        match self.alert_below() {
             Some(below) => body.json("alert_below", &below.to_string()),
             None => body,
         }
     }
 
-    fn subject(&self) -> LogIds {
-        of_tenant(&self.tenant_id)
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        ValueSchema::object(Self::members("", ""))
     }
 
-    fn group(&self) -> &str {
-        self.tenant_id.as_str()
+    #[cfg(test)]
+    fn members(_: &'static str, _: &'static str) -> Vec<MemberSchema> {
+        score::members()
     }
 }
 
-impl CommandPayload for AlertsRead {
-    const TYPES: &'static [&'static str] = &["alerts.read"];
-    const MEMBERS: &'static [&'static str] = &["tenant_id", "read"];
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let tenant_id = members.parsed("tenant_id", TenantId::new)?;
-        let read = Object::list(members.required("read")?, &[&["alert_id"]]);
+impl Member for Vec<AlertId> {
+    fn read(members: &Members<'_>, name: &'static str) -> Result<Self, CommandError> {
+        let read = Object::list(members.required(name)?, &[&["alert_id"]]);
         let read = read.and_then(|all| all.iter().map(|it| it.value("alert_id").ok()?).collect());
-        let read: Vec<AlertId> = read.ok_or(malformed("read", READ))?;
-        if !(1..=MOST_READ).contains(&read.len()) {
-            return Err(malformed("read", READ));
-        }
-        Ok(Self { tenant_id, read })
+        let read = read.filter(|read: &Self| (1..=MOST_READ).contains(&read.len()));
+        read.ok_or(malformed(name, READ))
     }
 
-    fn write(&self, body: Body) -> Body {
-        let read = self.read.iter().map(|id| format!(r#"{{"alert_id":"{id}"}}"#));
-        let read = read.collect::<Vec<_>>().join(",");
-        body.text("tenant_id", &self.tenant_id).json("read", &format!("[{read}]"))
+    fn write(&self, name: &'static str, body: Body) -> Body {
+        let read: Vec<_> = self.iter().map(|id| format!(r#"{{"alert_id":"{id}"}}"#)).collect();
+        body.json(name, &format!("[{}]", read.join(",")))
     }
 
-    fn subject(&self) -> LogIds {
-        of_tenant(&self.tenant_id)
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        let alert = ValueSchema::object(AlertId::members("alert_id", ""));
+        ValueSchema::list(alert, 1..=MOST_READ)
+    }
+}
+
+impl RuleChange {
+    pub fn change(&self) -> DefinitionChange<When> {
+        DefinitionChange { at: self.at, to: self.when.clone() }
     }
 
-    fn group(&self) -> &str {
-        self.tenant_id.as_str()
+    /// True if it defines what is decided by day.
+    pub fn is_daily(&self) -> bool {
+        matches!(self.when, Some(When::Silent(_)))
+    }
+
+    /// True if it is this definition that it states.
+    pub fn defines(&self, rule: &RuleDefinition) -> bool {
+        self.at == rule.at && self.when.as_ref() == Some(&rule.when)
+    }
+}
+
+impl ScoreChange {
+    pub fn change(&self) -> DefinitionChange<Score> {
+        DefinitionChange { at: self.at, to: self.score.clone() }
+    }
+
+    /// True if it defines what is decided by day.
+    pub fn is_daily(&self) -> bool {
+        self.score.as_ref().is_some_and(|score| score.alert_below().is_some())
     }
 }

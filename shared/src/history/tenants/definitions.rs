@@ -176,15 +176,16 @@ impl Definitions {
         change: &RuleChange,
         now: Timestamp,
     ) -> Result<Result<(), TooManyDefinitions>, DynamoError> {
-        let RuleChange { tenant_id, rule_id, change } = change;
+        let RuleChange { tenant_id, rule_id, .. } = change;
+        let change = change.change();
         let rules = self.recorded(tenant_id).await?;
         let rules = rules.into_iter().filter_map(|it| match it {
             RecordedDefinition::Rule(id, change) => Some((id, change)),
             RecordedDefinition::Score(..) => None,
         });
         let key = keys::rule(tenant_id, rule_id);
-        match verdict(rule_id, change, &rules.collect::<Vec<_>>(), MOST_RULES) {
-            Verdict::Wins => self.put(key, change, now).await.map(Ok),
+        match verdict(rule_id, &change, &rules.collect::<Vec<_>>(), MOST_RULES) {
+            Verdict::Wins => self.put(key, &change, now).await.map(Ok),
             Verdict::Loses => Ok(Ok(())),
             Verdict::HasNoRoom => Ok(Err(TooManyDefinitions)),
         }
@@ -199,15 +200,16 @@ impl Definitions {
         change: &ScoreChange,
         now: Timestamp,
     ) -> Result<Result<(), TooManyDefinitions>, DynamoError> {
-        let ScoreChange { tenant_id, score_id, change } = change;
+        let ScoreChange { tenant_id, score_id, .. } = change;
+        let change = change.change();
         let scores = self.recorded(tenant_id).await?;
         let scores = scores.into_iter().filter_map(|it| match it {
             RecordedDefinition::Score(id, change) => Some((id, change)),
             RecordedDefinition::Rule(..) => None,
         });
         let key = keys::score(tenant_id, score_id);
-        match verdict(score_id, change, &scores.collect::<Vec<_>>(), MOST_SCORES) {
-            Verdict::Wins => self.put(key, change, now).await.map(Ok),
+        match verdict(score_id, &change, &scores.collect::<Vec<_>>(), MOST_SCORES) {
+            Verdict::Wins => self.put(key, &change, now).await.map(Ok),
             Verdict::Loses => Ok(Ok(())),
             Verdict::HasNoRoom => Ok(Err(TooManyDefinitions)),
         }

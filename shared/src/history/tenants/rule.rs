@@ -6,6 +6,8 @@ use serde::Deserialize;
 
 use crate::history::events::{Period, PeriodLength};
 use crate::platform::message::Object;
+#[cfg(test)]
+use crate::platform::message::{Member as _, MemberSchema, ValueSchema};
 use crate::platform::values::{EventName, Timestamp};
 
 /// The most events that a rule may count.
@@ -59,6 +61,34 @@ impl When {
             _ => None,
         }
     }
+}
+
+#[cfg(test)]
+pub(super) fn schema() -> ValueSchema {
+    let null = |name| {
+        let null = ValueSchema::new(r#""type": "null""#);
+        MemberSchema::new(name, "", null.optional())
+    };
+    let within = ValueSchema::new(r#""enum": ["day", "week", "month", "ever"]"#);
+    let counted = ValueSchema::object(vec![
+        MemberSchema::new("event", "", EventName::schema()),
+        MemberSchema::new("count", "", ValueSchema::integer(1..=MOST_COUNT)),
+        MemberSchema::new("within", "", within),
+        null("silent_days"),
+    ]);
+    let days = ValueSchema::integer(1..=MOST_SILENT_DAYS);
+    let silent = ValueSchema::object(vec![
+        MemberSchema::new("silent_days", "", days),
+        null("event"),
+        null("count"),
+        null("within"),
+    ]);
+    ValueSchema::one_of(vec![
+        counted.described("A number of events of one name within a UTC day, a week from Monday, a month, or of all time."),
+        silent.described("No event on the last whole UTC days."),
+    ])
+    .described("Exactly one of both forms. Members of neither are ignored.")
+    .named("when")
 }
 
 /// As JSON, in one canonical form.

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use crate::history::events::Period;
 use crate::history::summaries::CustomerSummary;
 use crate::platform::message::Object;
+#[cfg(test)]
+use crate::platform::message::{Member as _, MemberSchema, ValueSchema};
 use crate::platform::values::EventName;
 
 const DAY_MILLIS: i64 = 86_400_000;
@@ -58,6 +60,24 @@ impl Measure {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         self.points.saturating_mul(count).clamp(-self.most, self.most)
     }
+}
+
+/// The members of a score.
+#[cfg(test)]
+pub(super) fn members() -> Vec<MemberSchema> {
+    let number = ValueSchema::integer(-MOST..=MOST);
+    let measure = ValueSchema::object(vec![
+        MemberSchema::new("event", "", EventName::schema()),
+        MemberSchema::new("days", "", ValueSchema::integer(1..=MOST_DAYS)),
+        MemberSchema::new("points", "", number.clone()),
+        MemberSchema::new("most", "", ValueSchema::integer(0..=MOST)),
+    ]);
+    let below = ValueSchema::integer(0..=100).or_null().optional();
+    vec![
+        MemberSchema::new("base", "The score of a customer without events.", number),
+        MemberSchema::new("measures", "", ValueSchema::list(measure, 1..=MOST_MEASURES)),
+        MemberSchema::new("alert_below", "A score below it gives an alert.", below),
+    ]
 }
 
 impl Score {

@@ -24,6 +24,15 @@ macro_rules! subject {
                 }
             }
 
+            /// The id of a member, if log lines are searched by it.
+            pub fn get(&self, member: &str) -> Option<&str> {
+                match member {
+                    $(stringify!($thing) => self.$thing.as_deref(),)*
+                    $(stringify!($person) => self.$person.as_deref(),)*
+                    _ => None,
+                }
+            }
+
             pub fn people(&self) -> impl Iterator<Item = &str> {
                 [$(self.$person.as_deref(),)*].into_iter().flatten()
             }

@@ -1,27 +1,66 @@
-//! The members of commands: how each kind of value is read, written, and searched by.
+//! The members of commands: how each kind of value is read, written, searched by, and what the
+//! schema says of it.
 
-use super::{Body, CommandError, LogIds, Members};
+use super::{Body, CommandError, LogIds, Members, Plain};
+#[cfg(test)]
+use super::{MemberSchema, ValueSchema};
+use crate::platform::register::Register;
 use crate::platform::values::{
-    ActivityId, ActorId, BattleId, HitId, Kind, Payload, PollId, RoomId, TenantId, Timestamp,
-    ViewerId,
+    ActivityId, ActorId, AlertId, BattleId, Choice, CustomerId, EventId, EventName, HitId, Kind,
+    MessageId, Payload, PollId, RoomId, RuleId, ScoreId, TenantId, Timestamp, ViewerId,
+};
+#[cfg(test)]
+use crate::platform::values::{
+    MAX_CHOICE_LENGTH, MAX_EVENT_NAME_LENGTH, MAX_ID_LENGTH, MAX_KIND_LENGTH, MAX_PAYLOAD_BYTES,
+    MAX_PAYLOAD_DEPTH,
 };
 
-/// The value of a member.
+/// The value of a member, or of several that belong together.
 pub trait Member: Sized {
+    /// The names of the members, if they do not have that of their field.
+    const MEMBERS: &'static [&'static str] = &[];
+
     /// # Errors
     /// [`CommandError`] names the member and what was expected; it is permanent.
     fn read(members: &Members<'_>, name: &'static str) -> Result<Self, CommandError>;
 
     fn write(&self, name: &'static str, body: Body) -> Body;
 
-    /// Adds it to what a log line is searched by, if it is an id.
+    /// Adds the ids that log lines are searched by.
     fn note(&self, _: &'static str, _: &mut LogIds) {}
+
+    #[cfg(test)]
+    fn schema() -> ValueSchema;
+
+    #[cfg(test)]
+    fn members(name: &'static str, doc: &'static str) -> Vec<MemberSchema> {
+        vec![MemberSchema::new(name, doc, Self::schema())]
+    }
 }
 
-/// Ids are strings, and what log lines are searched by.
-macro_rules! ids {
-    ($($id:ident),* $(,)?) => {$(
-        impl Member for $id {
+/// A field by which a command is of one of two types: the first sets it, the second undoes it.
+pub trait State: Sized {
+    /// The names of the members, if they do not have that of their field.
+    const MEMBERS: &'static [&'static str] = &[];
+
+    fn is_set(&self) -> bool;
+
+    /// # Errors
+    /// [`CommandError`] names the member and what was expected; it is permanent.
+    fn read(is_set: bool, name: &'static str, members: &Members<'_>) -> Result<Self, CommandError>;
+
+    fn write(&self, name: &'static str, body: Body) -> Body;
+
+    #[cfg(test)]
+    fn members(is_set: bool, name: &'static str, doc: &'static str) -> Vec<MemberSchema>;
+}
+
+/// Ids and words: text that their type checks. Log lines are searched by ids.
+macro_rules! texts {
+    ($($($text:ident),+: $schema:expr;)+) => {$($(
+        impl Plain for $text {}
+
+        impl Member for $text {
             fn read(members: &Members<'_>, name: &'static str) -> Result<Self, CommandError> {
                 members.parsed(name, Self::new)
             }
@@ -30,16 +69,26 @@ macro_rules! ids {
                 body.text(name, self)
             }
 
-            fn note(&self, name: &'static str, subject: &mut LogIds) {
-                subject.set(name, self.to_string());
+            fn note(&self, name: &'static str, ids: &mut LogIds) {
+                ids.set(name, self.to_string());
+            }
+
+            #[cfg(test)]
+            fn schema() -> ValueSchema {
+                $schema
             }
         }
-    )*};
+    )+)+};
 }
 
-ids! { ActivityId, ActorId, BattleId, HitId, PollId, RoomId, TenantId, ViewerId }
+texts! {
+    ActivityId, ActorId, AlertId, BattleId, CustomerId, EventId, HitId, MessageId, PollId, RoomId, RuleId, ScoreId, TenantId,
+    ViewerId: ValueSchema::id(MAX_ID_LENGTH).named("id");
+    Choice: ValueSchema::id(MAX_CHOICE_LENGTH).named("choice");
+    EventName: ValueSchema::word("", MAX_EVENT_NAME_LENGTH).named("name");
+}
 
-/// An instant from 2015 to five minutes after now.
+/// From 2015 to five minutes after now.
 impl Member for Timestamp {
     fn read(members: &Members<'_>, name: &'static str) -> Result<Self, CommandError> {
         members.instant(name)
@@ -48,9 +97,15 @@ impl Member for Timestamp {
     fn write(&self, name: &'static str, body: Body) -> Body {
         body.text(name, self)
     }
+
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        let doc = "RFC 3339 with any offset, kept to the millisecond: finer digits are cut. From 2015-01-01T00:00:00Z to five minutes after now, which a schema cannot say.";
+        ValueSchema::instant(doc).named("instant")
+    }
 }
 
-/// Where it is not given, it is the default.
+/// `post`, if it is not given.
 impl Member for Kind {
     fn read(members: &Members<'_>, _: &'static str) -> Result<Self, CommandError> {
         Ok(members.kind()?.unwrap_or_default())
@@ -59,9 +114,13 @@ impl Member for Kind {
     fn write(&self, name: &'static str, body: Body) -> Body {
         body.text(name, self)
     }
+
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        <Option<Self>>::schema().or(r#""post""#)
+    }
 }
 
-/// Where it is not given, nothing changes.
 impl Member for Option<Kind> {
     fn read(members: &Members<'_>, _: &'static str) -> Result<Self, CommandError> {
         members.kind()
@@ -70,9 +129,15 @@ impl Member for Option<Kind> {
     fn write(&self, name: &'static str, body: Body) -> Body {
         self.iter().fold(body, |body, kind| body.text(name, kind))
     }
+
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        let about = "The sort of the activity; null stands for not given. ";
+        ValueSchema::word(about, MAX_KIND_LENGTH).or_null().named("kind").optional()
+    }
 }
 
-/// Where it is not given, it is `null`.
+/// `null`, if it is not given.
 impl Member for Payload {
     fn read(members: &Members<'_>, name: &'static str) -> Result<Self, CommandError> {
         Ok(members.json(name)?.unwrap_or_default())
@@ -80,6 +145,14 @@ impl Member for Payload {
 
     fn write(&self, name: &'static str, body: Body) -> Body {
         body.json(name, self.as_json())
+    }
+
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        let doc = format!(
+            "Any JSON value of at most {MAX_PAYLOAD_BYTES} bytes as sent, at most {MAX_PAYLOAD_DEPTH} levels deep and without lone surrogates (which a schema cannot say), given back to readers byte for byte."
+        );
+        ValueSchema::new("").described(&doc).named("payload").or("null")
     }
 }
 
@@ -92,93 +165,69 @@ impl Member for u64 {
     fn write(&self, name: &'static str, body: Body) -> Body {
         body.json(name, &self.to_string())
     }
+
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        ValueSchema::integer(0..=Self::MAX)
+    }
 }
 
-/// Declares the command that a struct is: its types, the field that fair queues group its messages by, the field with its sender (`of`) if
-/// that is another, `SHOWN` if it is, and its members. Members are fields of the same names, in the order in which they are written. A member that its type does not say all of has a reader of its own.
-///
-/// A command of two types is a [`Register`](crate::platform::register::Register) in its field `state`, with its instant in the member `at`: the first type sets it, the second
-/// undoes it.
-macro_rules! command {
-    (
-        $command:ty: [$type:literal] by $group:ident $(of $person:ident)? $(, $shown:ident)?
-        { $($member:ident $(= $read:expr)?),+ $(,)? }
-    ) => {
-        impl $crate::platform::message::CommandPayload for $command {
-            const TYPES: &'static [&'static str] = &[$type];
-            const MEMBERS: &'static [&'static str] = &[$(stringify!($member)),+];
+/// False, if it is not given.
+impl Member for bool {
+    fn read(members: &Members<'_>, name: &'static str) -> Result<Self, CommandError> {
+        Ok(members.truth(name)?.unwrap_or_default())
+    }
 
-            fn read(
-                _: &str,
-                members: &$crate::platform::message::Members<'_>,
-            ) -> Result<Self, $crate::platform::message::CommandError> {
-                Ok(Self {
-                    $($member: $crate::platform::message::command!(@read members $member $(= $read)?)?),+
-                })
-            }
+    fn write(&self, name: &'static str, body: Body) -> Body {
+        if *self { body.json(name, "true") } else { body }
+    }
 
-            $crate::platform::message::command!(@common $group $(of $person)? $(, $shown)? [$($member)+]);
-        }
-    };
-    (
-        $command:ty: [$on:literal, $off:literal] by $group:ident $(of $person:ident)? $(, $shown:ident)?
-        { $($member:ident),+ $(,)? }
-    ) => {
-        impl $crate::platform::message::CommandPayload for $command {
-            const TYPES: &'static [&'static str] = &[$on, $off];
-            const MEMBERS: &'static [&'static str] = &[$(stringify!($member)),+, "at"];
-
-            fn type_name(&self) -> &'static str {
-                if self.state.on { $on } else { $off }
-            }
-
-            fn read(
-                type_name: &str,
-                members: &$crate::platform::message::Members<'_>,
-            ) -> Result<Self, $crate::platform::message::CommandError> {
-                Ok(Self {
-                    $($member: $crate::platform::message::command!(@read members $member)?,)+
-                    state: $crate::platform::register::Register {
-                        on: type_name == $on,
-                        changed_at: members.instant("at")?,
-                    },
-                })
-            }
-
-            $crate::platform::message::command!(@common $group $(of $person)? $(, $shown)? [$($member)+] state);
-        }
-    };
-    (@read $members:ident $member:ident = $read:expr) => {
-        $read($members)
-    };
-    (@read $members:ident $member:ident) => {
-        $crate::platform::message::Member::read($members, stringify!($member))
-    };
-    (@common $group:ident $(of $person:ident)? $(, $shown:ident)? [$($member:ident)+] $($state:ident)?) => {
-        $(const $shown: bool = true;)?
-
-        fn write(&self, body: $crate::platform::message::Body) -> $crate::platform::message::Body {
-            use $crate::platform::message::Member as _;
-            $(let body = self.$member.write(stringify!($member), body);)+
-            $(let body = body.text("at", &self.$state.changed_at);)?
-            body
-        }
-
-        fn subject(&self) -> $crate::platform::message::LogIds {
-            use $crate::platform::message::Member as _;
-            let mut subject = $crate::platform::message::LogIds::default();
-            $(self.$member.note(stringify!($member), &mut subject);)+
-            subject
-        }
-
-        fn group(&self) -> &str {
-            self.$group.as_str()
-        }
-
-        $(fn person(&self) -> &str {
-            self.$person.as_str()
-        })?
-    };
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        ValueSchema::new(r#""type": "boolean""#).or("false")
+    }
 }
 
-pub(crate) use command;
+/// A register of the command's subject. Its instant is `at`.
+impl State for Register {
+    const MEMBERS: &'static [&'static str] = &["at"];
+
+    fn is_set(&self) -> bool {
+        self.on
+    }
+
+    fn read(is_set: bool, _: &'static str, members: &Members<'_>) -> Result<Self, CommandError> {
+        Ok(Self { on: is_set, changed_at: members.instant("at")? })
+    }
+
+    fn write(&self, _: &'static str, body: Body) -> Body {
+        body.text("at", &self.changed_at)
+    }
+
+    #[cfg(test)]
+    fn members(_: bool, _: &'static str, doc: &'static str) -> Vec<MemberSchema> {
+        Timestamp::members("at", doc)
+    }
+}
+
+/// What only the first of both types has.
+impl<T: Member> State for Option<T> {
+    const MEMBERS: &'static [&'static str] = T::MEMBERS;
+
+    fn is_set(&self) -> bool {
+        self.is_some()
+    }
+
+    fn read(is_set: bool, name: &'static str, members: &Members<'_>) -> Result<Self, CommandError> {
+        is_set.then(|| T::read(members, name)).transpose()
+    }
+
+    fn write(&self, name: &'static str, body: Body) -> Body {
+        self.iter().fold(body, |body, value| value.write(name, body))
+    }
+
+    #[cfg(test)]
+    fn members(is_set: bool, name: &'static str, doc: &'static str) -> Vec<MemberSchema> {
+        if is_set { T::members(name, doc) } else { Vec::new() }
+    }
+}

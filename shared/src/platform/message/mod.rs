@@ -1,20 +1,26 @@
 //! Message bodies: one JSON object a message (docs/PRODUCERS.md). Which commands there are is said in
 //! [`crate::command`]; what each of them means, in the folder of its feature.
 
+mod declare;
 mod error;
 mod log_ids;
 mod member;
 mod object;
 mod read;
+#[cfg(test)]
+mod schema;
 mod write;
+
+pub(crate) use declare::{command, count, join, members};
 
 pub use error::{CommandError, MemberError};
 pub use log_ids::LogIds;
-pub use member::Member;
-pub(crate) use member::command;
+pub use member::{Member, State};
 pub use object::{MemberNames, Object};
 pub(crate) use object::{each_member, text_of};
 pub use read::{EARLIEST, EARLIEST_BY_HAND, MAX_FUTURE_MILLIS, MAX_PLANNED_MILLIS, Members, TYPE};
+#[cfg(test)]
+pub(crate) use schema::{MemberSchema, TypeSchema, ValueSchema, prose, quoted};
 pub use write::{Body, Plain};
 
 /// A command as its feature declares it.
@@ -50,5 +56,11 @@ pub trait CommandPayload: Sized {
     /// The person, or the tenant, whose command it is.
     fn person(&self) -> &str {
         self.group()
+    }
+
+    /// What the schema says of its types. Internal commands have no schema.
+    #[cfg(test)]
+    fn types() -> Vec<TypeSchema> {
+        Vec::new()
     }
 }

@@ -4,30 +4,11 @@
 use std::fmt::{self, Write};
 
 use super::read::TYPE;
-use crate::platform::values::{
-    ActivityId, ActorId, AlertId, BattleId, Choice, CustomerId, EventId, EventName, HitId, Kind,
-    MessageId, Origin, PollId, RoomId, RuleId, ScoreId, TenantId, Timestamp, ViewerId,
-};
+use crate::platform::values::{Kind, Origin, Timestamp};
 
 /// What is written as JSON by putting quotes around it.
 pub trait Plain: fmt::Display {}
 
-impl Plain for ActivityId {}
-impl Plain for ActorId {}
-impl Plain for ViewerId {}
-impl Plain for PollId {}
-impl Plain for Choice {}
-impl Plain for BattleId {}
-impl Plain for HitId {}
-impl Plain for RoomId {}
-impl Plain for MessageId {}
-impl Plain for TenantId {}
-impl Plain for CustomerId {}
-impl Plain for EventId {}
-impl Plain for RuleId {}
-impl Plain for ScoreId {}
-impl Plain for AlertId {}
-impl Plain for EventName {}
 impl Plain for Timestamp {}
 impl Plain for Kind {}
 impl Plain for Origin {}

@@ -4,50 +4,41 @@ use super::{ActivityChange, ActivityKey, Edit, Published};
 use crate::platform::message::{CommandError, Members, command};
 use crate::platform::values::{ActivityId, ActorId, Kind, Payload, SortKey, Timestamp};
 
-/// An actor published an activity.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Publish {
-    /// Which activity; unique across actors.
-    pub activity_id: ActivityId,
-    pub actor_id: ActorId,
-    /// When it was published: its position in every timeline.
-    pub published_at: Timestamp,
-    pub kind: Kind,
-    /// What readers are given.
-    pub payload: Payload,
-}
-
-/// An actor changed what an activity says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ActivityUpdate {
-    pub activity_id: ActivityId,
-    /// The actor of the activity; an update by anybody else has no effect.
-    pub actor_id: ActorId,
-    /// When it was changed: the latest wins.
-    pub at: Timestamp,
-    pub payload: Payload,
-    /// The new kind, if it changes.
-    pub kind: Option<Kind>,
-}
-
-/// An actor deleted an activity, which is final.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delete {
-    pub activity_id: ActivityId,
-    /// The actor of the activity; a delete by anybody else has no effect.
-    pub actor_id: ActorId,
+command! {
+    /// An actor published an activity. Publishing the same again changes nothing. The same
+    /// `activity_id` with another `actor_id` or another `published_at` is a dead letter. An
+    /// activity that is older than retention when it is processed is acknowledged and reaches no
+    /// timeline.
+    Publish by actor_id creates activity_id, SHOWN {
+        /// The activity's id, unique across actors.
+        activity_id: ActivityId,
+        /// The actor who published it.
+        actor_id: ActorId,
+        /// The instant of the publish: the activity's position in every timeline.
+        published_at: Timestamp,
+        kind: Kind,
+        payload: Payload,
+    }
+    "activity.published": r#"{ "activity_id": "live-8391", "actor_id": "anna", "published_at": "2026-11-20T12:00:00.000Z", "kind": "live", "payload": { "title": "Speedrun" } }"#
 }
 
 command! {
-    Publish: ["activity.published"] by actor_id, SHOWN {
-        activity_id, actor_id, published_at, kind, payload
+    /// An actor changed the content of an activity. The latest `at` wins, whatever the order of
+    /// arrival, and the publish counts as the earliest. An update that arrives before its publish
+    /// is kept for it. An update that names another actor than the publish has no effect.
+    ActivityUpdate by actor_id, SHOWN {
+        /// The activity's id.
+        activity_id: ActivityId,
+        /// The actor who published it.
+        actor_id: ActorId,
+        /// The instant of the change.
+        at: Timestamp,
+        /// The new kind. Without it the kind does not change.
+        kind: Option<Kind>,
+        /// The whole new payload. It is required, if only as null.
+        payload: Payload = required_payload [Payload::schema().required()],
     }
-}
-
-command! {
-    ActivityUpdate: ["activity.updated"] by actor_id, SHOWN {
-        activity_id, actor_id, at, kind, payload = required_payload
-    }
+    "activity.updated": r#"{ "activity_id": "live-8391", "actor_id": "anna", "at": "2026-11-20T12:01:00.000Z", "payload": { "title": "Speedrun, part 2" } }"#
 }
 
 fn required_payload(members: &Members<'_>) -> Result<Payload, CommandError> {
@@ -55,7 +46,15 @@ fn required_payload(members: &Members<'_>) -> Result<Payload, CommandError> {
 }
 
 command! {
-    Delete: ["activity.deleted"] by actor_id, SHOWN { activity_id, actor_id }
+    /// An actor deleted an activity. A delete is final, even if it arrives before the publish. A
+    /// delete that names another actor than the publish has no effect.
+    Delete by actor_id, SHOWN {
+        /// The activity's id.
+        activity_id: ActivityId,
+        /// The actor who published it.
+        actor_id: ActorId,
+    }
+    "activity.deleted": r#"{ "activity_id": "live-8391", "actor_id": "anna" }"#
 }
 
 impl Publish {

@@ -8,37 +8,41 @@ pub const MAX_HP: u64 = 1_000_000_000_000_000;
 /// The most damage one hit can do.
 pub const MAX_DAMAGE: u64 = 1_000_000_000;
 
-/// An actor starts a battle.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BattleOpened {
-    /// The battle. Its id belongs to the first command with it.
-    pub battle_id: BattleId,
-    pub actor_id: ActorId,
-    /// How much damage the boss withstands: 1 to [`MAX_HP`].
-    pub hp: u64,
-    pub at: Timestamp,
-    /// What the product keeps there.
-    pub payload: Payload,
-}
-
-/// A viewer hits the boss.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BattleHit {
-    pub battle_id: BattleId,
-    /// The hit. Its id belongs to the first command with it in the battle.
-    pub hit_id: HitId,
-    pub viewer_id: ViewerId,
-    /// The damage: 1 to [`MAX_DAMAGE`].
-    pub damage: u64,
-    pub at: Timestamp,
+command! {
+    /// An actor started a battle with a boss. Opening the same again changes nothing. The same
+    /// `battle_id` with another content is a dead letter.
+    BattleOpened by actor_id creates battle_id {
+        /// The battle's id. It belongs to the first command with it that is processed.
+        battle_id: BattleId,
+        /// The actor who opens it.
+        actor_id: ActorId,
+        /// How much damage the boss withstands.
+        hp: u64 = hp [ValueSchema::integer(1..=MAX_HP)],
+        /// The instant of the opening.
+        at: Timestamp,
+        payload: Payload,
+    }
+    "battle.opened": r#"{ "battle_id": "dragon-1", "actor_id": "anna", "hp": 100000, "at": "2026-11-20T12:00:00.000Z", "payload": { "name": "Dragon" } }"#
 }
 
 command! {
-    BattleOpened: ["battle.opened"] by actor_id { battle_id, actor_id, hp = hp, at, payload }
-}
-
-command! {
-    BattleHit: ["battle.hit"] by viewer_id { battle_id, hit_id, viewer_id, damage = damage, at }
+    /// A viewer hit the boss. The battle need not be known yet. Hits land one after another, in the
+    /// order in which they are processed, until no hit points are left. A hit after that is late
+    /// and changes nothing. The same hit again changes nothing. The same `hit_id` in the same
+    /// battle with another content is a dead letter.
+    BattleHit by viewer_id creates hit_id {
+        /// The battle's id.
+        battle_id: BattleId,
+        /// The hit's id, unique within the battle.
+        hit_id: HitId,
+        /// The viewer who hits.
+        viewer_id: ViewerId,
+        /// The damage.
+        damage: u64 = damage [ValueSchema::integer(1..=MAX_DAMAGE)],
+        /// The instant of the hit. It does not decide the order.
+        at: Timestamp,
+    }
+    "battle.hit": r#"{ "battle_id": "dragon-1", "hit_id": "h-77", "viewer_id": "bob", "damage": 80, "at": "2026-11-20T12:00:02.000Z" }"#
 }
 
 fn hp(members: &Members<'_>) -> Result<u64, CommandError> {

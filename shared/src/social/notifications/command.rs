@@ -3,16 +3,23 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::platform::message::{
-    Body, CommandError, CommandPayload, LogIds, MemberError, Members, Object,
-};
+use crate::platform::message::{Body, CommandError, Member, MemberError, Members, Object, command};
+#[cfg(test)]
+use crate::platform::message::{MemberSchema, ValueSchema};
 use crate::platform::values::ViewerId;
 
-/// A viewer has read notifications.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MarkRead {
-    pub viewer_id: ViewerId,
-    pub what: Marked,
+command! {
+    /// A viewer read notifications: those that are named, each up to the number that the answer
+    /// gave, or all that exist when the command is processed. Notifications that came after the
+    /// answer remain unread. A mark that is repeated, late, smaller than an earlier one, or of an
+    /// unknown notification changes nothing, and so does a mark of another viewer's. A mark beyond
+    /// the end marks everything until the end.
+    MarkRead by viewer_id {
+        /// The viewer who read them.
+        viewer_id: ViewerId,
+        what: Marked,
+    }
+    "notifications.read": r#"{ "viewer_id": "anna", "read": [{ "notification_id": "like:0:live-8391", "through": 5 }] }"#
 }
 
 /// Which notifications were read.
@@ -44,12 +51,10 @@ fn read_list(json: &str) -> Option<Vec<ReadThrough>> {
 const READ: &str = "read";
 const ALL: &str = "all";
 
-impl CommandPayload for MarkRead {
-    const TYPES: &'static [&'static str] = &["notifications.read"];
-    const MEMBERS: &'static [&'static str] = &["viewer_id", READ, ALL];
+impl Member for Marked {
+    const MEMBERS: &'static [&'static str] = &[READ, ALL];
 
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        let viewer_id = members.parsed("viewer_id", ViewerId::new)?;
+    fn read(members: &Members<'_>, _: &'static str) -> Result<Self, CommandError> {
         let expected = |member, problem| CommandError::Malformed {
             member,
             problem: MemberError::Expected(problem),
@@ -59,25 +64,23 @@ impl CommandPayload for MarkRead {
             Some("true") => true,
             Some(_) => return Err(expected(ALL, "true or false")),
         };
-        let what = match (all, members.raw(READ)?) {
-            (true, None | Some("null")) => Marked::All,
-            (true, Some(_)) => return Err(expected(READ, "nothing beside `all`")),
-            (false, None) => return Err(CommandError::Missing(READ)),
-            (false, Some(list)) => Marked::These(read_list(list).ok_or_else(|| {
+        match (all, members.raw(READ)?) {
+            (true, None | Some("null")) => Ok(Self::All),
+            (true, Some(_)) => Err(expected(READ, "nothing beside `all`")),
+            (false, None) => Err(CommandError::Missing(READ)),
+            (false, Some(list)) => read_list(list).map(Self::These).ok_or_else(|| {
                 expected(
                     READ,
                     "a list of objects with a string `notification_id` and a number `through` from 0 on",
                 )
-            })?),
-        };
-        Ok(Self { viewer_id, what })
+            }),
+        }
     }
 
-    fn write(&self, body: Body) -> Body {
-        let body = body.text("viewer_id", &self.viewer_id);
-        match &self.what {
-            Marked::All => body.json(ALL, "true"),
-            Marked::These(list) => {
+    fn write(&self, _: &'static str, body: Body) -> Body {
+        match self {
+            Self::All => body.json(ALL, "true"),
+            Self::These(list) => {
                 // Strings and numbers can always be serialised.
                 let list: Vec<_> = list.iter().map(|one| json!(one).to_string()).collect();
                 body.json(READ, &format!("[{}]", list.join(",")))
@@ -85,11 +88,29 @@ impl CommandPayload for MarkRead {
         }
     }
 
-    fn subject(&self) -> LogIds {
-        LogIds { viewer_id: Some(self.viewer_id.to_string()), ..LogIds::default() }
+    #[cfg(test)]
+    fn schema() -> ValueSchema {
+        ValueSchema::object(Self::members("", ""))
     }
 
-    fn group(&self) -> &str {
-        self.viewer_id.as_str()
+    #[cfg(test)]
+    fn members(_: &'static str, _: &'static str) -> Vec<MemberSchema> {
+        let id = ValueSchema::new(r#""type": "string""#);
+        let id = MemberSchema::new("notification_id", "The id in the answer.", id);
+        let through = "How much of it was read: the number in the answer.";
+        let through = MemberSchema::new("through", through, u64::schema());
+        let mark = ValueSchema::object(vec![id, through])
+            .described("One notification. Other members are ignored.")
+            .named("mark");
+        let read = "The notifications, in any number and order.";
+        let read = MemberSchema::new(READ, read, ValueSchema::any_list(mark).or_null().optional());
+        let all = "True instead of read: all of them. If the same message is delivered again, notifications that came since remain unread.";
+        let any = ValueSchema::new(r#""type": ["boolean", "null"]"#).optional();
+        let all = MemberSchema::new(ALL, all, any);
+        let rule = concat!(
+            r#""oneOf": [{ "required": ["read"], "properties": { "read": { "type": "array" }, "all": { "enum": [false, null] } } }, "#,
+            r#"{ "required": ["all"], "properties": { "all": { "const": true }, "read": { "const": null } } }]"#
+        );
+        vec![MemberSchema { rule: Some(rule), ..read }, all]
     }
 }

@@ -3,16 +3,16 @@
 use crate::platform::message::command;
 use crate::platform::values::{Payload, Timestamp, ViewerId};
 
-/// Somebody changed their profile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProfileUpdate {
-    pub viewer_id: ViewerId,
-    /// When it was changed. The latest wins, and on a tie the payload that is greater byte by byte, so that the order of arrival does not
-    /// matter.
-    pub at: Timestamp,
-    pub payload: Payload,
-}
-
 command! {
-    ProfileUpdate: ["profile.updated"] by viewer_id { viewer_id, at, payload }
+    /// A viewer changed their profile. The latest `at` wins, whatever the order of arrival, and on
+    /// a tie the payload that is greater byte by byte.
+    ProfileUpdate by viewer_id {
+        /// The viewer whose profile it is.
+        viewer_id: ViewerId,
+        /// The instant of the change.
+        at: Timestamp,
+        /// The whole new profile.
+        payload: Payload,
+    }
+    "profile.updated": r#"{ "viewer_id": "bob", "at": "2026-11-20T12:00:02.000Z", "payload": { "name": "Bob" } }"#
 }

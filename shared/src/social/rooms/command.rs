@@ -1,64 +1,56 @@
 //! The commands of rooms.
 
 use super::MessageKey;
-use crate::platform::message::{Body, CommandError, CommandPayload, LogIds, Members, command};
+use crate::platform::message::command;
 use crate::platform::register::Register;
-use crate::platform::values::{
-    ActivityId, MessageId, Payload, RoomId, SortKey, Timestamp, ViewerId,
-};
+use crate::platform::values::{ActivityId, Payload, RoomId, SortKey, Timestamp, ViewerId};
 
-/// Somebody said something in a room.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessagePosted {
-    /// The message and its author. The id belongs to the first post with it in the room.
-    pub key: MessageKey,
-    /// When it was said, which determines its position in the room.
-    pub at: Timestamp,
-    /// What readers are given.
-    pub payload: Payload,
-    /// True if only present members can read the room, which makes it private.
-    pub private: bool,
+command! {
+    /// An author posted a message in a room. The same message again changes nothing. The same
+    /// `message_id` in the same room with another `author_id` or another `at`, or once private and
+    /// once not, is a dead letter. Of two that differ only in their payload the first that is
+    /// processed remains. Messages never expire.
+    MessagePosted by key.room_id of key.author_id creates message_id, SHOWN {
+        key: MessageKey,
+        /// The instant of the message: its position in the room.
+        at: Timestamp,
+        payload: Payload,
+        /// True if only present members read it. The room is private from then on, permanently.
+        private: bool,
+    }
+    "message.posted": r#"{ "room_id": "anna-bob", "message_id": "m1", "author_id": "bob", "at": "2026-11-20T12:00:00.000Z", "payload": { "text": "hi" } }"#
 }
 
-/// An author deleted a message, which is final.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessageDeleted {
-    /// The message and its author; a delete by anybody else has no effect.
-    pub key: MessageKey,
+command! {
+    /// An author deleted a message. A delete is final, even if it arrives before its post. A delete
+    /// that names another author than the post has no effect.
+    MessageDeleted by key.room_id of key.author_id, SHOWN {
+        key: MessageKey,
+    }
+    "message.deleted": r#"{ "room_id": "anna-bob", "message_id": "m1", "author_id": "bob" }"#
 }
 
-/// A viewer joined a room, or left it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MembershipChange {
-    pub room_id: RoomId,
-    pub viewer_id: ViewerId,
-    /// Whether they are in it, and since when. The latest wins, and on a tie the leave.
-    pub state: Register,
+command! {
+    /// A viewer joined a room, or left it.
+    MembershipChange by room_id of viewer_id, SHOWN {
+        /// The room's id.
+        room_id: RoomId,
+        /// The viewer.
+        viewer_id: ViewerId,
+    }
+    /// The instant of the change. The latest wins, and on a tie the leave.
+    state: Register {
+        /// A viewer joined a room. The room is private from then on: only its members read it. Of
+        /// the joins and leaves of one viewer and room the latest `at` wins, and on a tie the
+        /// leave.
+        "room.joined": r#"{ "room_id": "anna-bob", "viewer_id": "bob", "at": "2026-11-20T12:00:00.000Z" }"#
+        /// A viewer left a room. Of the joins and leaves of one viewer and room the latest `at`
+        /// wins, and on a tie the leave.
+        "room.left": r#"{ "room_id": "anna-bob", "viewer_id": "bob", "at": "2026-11-20T13:00:00.000Z" }"#
+    }
 }
 
 impl MessageKey {
-    /// Reads the members with a message and its author.
-    fn read(members: &Members<'_>) -> Result<Self, CommandError> {
-        Ok(Self {
-            room_id: members.parsed("room_id", RoomId::new)?,
-            message_id: members.parsed("message_id", MessageId::new)?,
-            author_id: members.parsed("author_id", ViewerId::new)?,
-        })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        body.text("room_id", &self.room_id)
-            .text("message_id", &self.message_id)
-            .text("author_id", &self.author_id)
-    }
-
-    /// Without the id of the message: in log lines `message_id` is the id of the queue's message.
-    fn subject(&self) -> LogIds {
-        let (room_id, author_id) =
-            (Some(self.room_id.to_string()), Some(self.author_id.to_string()));
-        LogIds { room_id, author_id, ..LogIds::default() }
-    }
-
     /// The sort key of the message, if it was said at this instant.
     pub fn sort_key(&self, at: Timestamp) -> SortKey {
         SortKey { published_at: at, activity_id: ActivityId::from(self.message_id.clone()) }
@@ -70,68 +62,4 @@ impl MessagePosted {
     pub fn sort_key(&self) -> SortKey {
         self.key.sort_key(self.at)
     }
-}
-
-impl CommandPayload for MessagePosted {
-    const TYPES: &'static [&'static str] = &["message.posted"];
-    const MEMBERS: &'static [&'static str] =
-        &["room_id", "message_id", "author_id", "at", "payload", "private"];
-    const SHOWN: bool = true;
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        Ok(Self {
-            key: MessageKey::read(members)?,
-            at: members.instant("at")?,
-            payload: members.payload()?.unwrap_or_default(),
-            private: members.truth("private")?.unwrap_or_default(),
-        })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        let body = self.key.write(body).text("at", &self.at);
-        let body = body.json("payload", self.payload.as_json());
-        if self.private { body.json("private", "true") } else { body }
-    }
-
-    fn subject(&self) -> LogIds {
-        self.key.subject()
-    }
-
-    fn group(&self) -> &str {
-        self.key.room_id.as_str()
-    }
-
-    fn person(&self) -> &str {
-        self.key.author_id.as_str()
-    }
-}
-
-impl CommandPayload for MessageDeleted {
-    const TYPES: &'static [&'static str] = &["message.deleted"];
-    const MEMBERS: &'static [&'static str] = &["room_id", "message_id", "author_id"];
-    const SHOWN: bool = true;
-
-    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        Ok(Self { key: MessageKey::read(members)? })
-    }
-
-    fn write(&self, body: Body) -> Body {
-        self.key.write(body)
-    }
-
-    fn subject(&self) -> LogIds {
-        self.key.subject()
-    }
-
-    fn group(&self) -> &str {
-        self.key.room_id.as_str()
-    }
-
-    fn person(&self) -> &str {
-        self.key.author_id.as_str()
-    }
-}
-
-command! {
-    MembershipChange: ["room.joined", "room.left"] by room_id of viewer_id, SHOWN { room_id, viewer_id }
 }

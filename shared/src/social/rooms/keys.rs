@@ -6,19 +6,23 @@ use super::Shards;
 use crate::platform::dynamo::item::text;
 use crate::platform::dynamo::{Query, keys};
 use crate::platform::ledger::{LedgerKey, PERSON};
+use crate::platform::message::members;
 use crate::platform::values::{MessageId, RoomId, SortKey, Timestamp, ViewerId};
 
 const MESSAGE: &str = "message#";
 const ROOM: &str = "room#";
 const SAID: &str = "said#";
 
-/// A message of one author.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MessageKey {
-    pub room_id: RoomId,
-    /// Which message; unique within the room.
-    pub message_id: MessageId,
-    pub author_id: ViewerId,
+members! {
+    /// A message of one author.
+    MessageKey: PartialOrd, Ord, Hash {
+        /// The room's id.
+        room_id: RoomId,
+        /// The message's id, unique within the room.
+        message_id: MessageId,
+        /// The author.
+        author_id: ViewerId,
+    }
 }
 
 /// What an item of this feature is, by its key.

@@ -4,9 +4,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use futures::future::join_all;
 use nagare_local::faults::{Fault, Faults, Faulty};
 use serde_json::Value;
-use shared::history::tenants::{
-    Decided, DefinitionChange, Definitions, RuleChange, RuleDefinition, When,
-};
+use shared::history::tenants::{Decided, Definitions, RuleChange, RuleDefinition, When};
 use tests::World;
 
 use super::{decide, defined, listed, logins, said, summary, tenant};
@@ -130,11 +128,12 @@ async fn a_command_that_was_superseded_decides_nothing_for_the_later_definition(
     let world = World::new();
     let (first, rule) = (defined("a", "11:00", &logins(1, "day")), "a".parse().unwrap());
     world.done(std::slice::from_ref(&first)).await;
-    let change = DefinitionChange {
+    let later = RuleChange {
+        tenant_id: tenant(),
+        rule_id: rule,
         at: "2026-11-20T11:01:00Z".parse().unwrap(),
-        to: When::parse(&logins(2, "day").to_string()),
+        when: When::parse(&logins(2, "day").to_string()),
     };
-    let later = RuleChange { tenant_id: tenant(), rule_id: rule, change };
     let definitions = Definitions::new(&world.writer.ledger);
     definitions.record_rule(&later, world.clock.now()).await.unwrap().unwrap();
     world.done(&[first]).await;

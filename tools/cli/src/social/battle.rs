@@ -3,12 +3,12 @@
 use clap::{Args, Subcommand};
 use nagare_client::clock;
 use shared::command::Command;
-use shared::platform::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
-use shared::social::battles::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
-use uuid::Uuid;
+use shared::platform::values::{ActorId, BattleId, Payload, Timestamp};
+use shared::social::battles::{BattleOpened, MAX_HP};
 
 use crate::Failure;
 use crate::social::show::{self, Show};
+use crate::social::verb::{self, Verb};
 use crate::submit::Submission;
 
 #[derive(Debug, Subcommand)]
@@ -16,7 +16,7 @@ pub(crate) enum Battle {
     /// Start a battle with a boss. The battle's id belongs to the first that is opened under it.
     Open(OpenBattle),
     /// Hit the boss.
-    Hit(Hit),
+    Hit(Verb<verb::Hit>),
     /// Show how a battle stands.
     Show(ShowBattle),
 }
@@ -37,26 +37,6 @@ pub(crate) struct OpenBattle {
     /// What is kept with it, a JSON value of at most 4 KiB.
     #[arg(long, value_name = "JSON")]
     payload: Option<Payload>,
-    #[command(flatten)]
-    submission: Submission,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Hit {
-    /// The battle's id.
-    battle: BattleId,
-    /// Who hits.
-    viewer: ViewerId,
-    /// How hard, 1 to 10^9.
-    #[arg(value_parser = damage)]
-    damage: u64,
-    /// The hit's id within its battle: the same one lands once, however often it is sent. One of its own, if it is
-    /// not given.
-    #[arg(long, value_name = "ID")]
-    hit_id: Option<HitId>,
-    /// When, as an RFC 3339 instant; now, if it is not given. It does not decide which hit lands first.
-    #[arg(long, value_name = "T")]
-    at: Option<Timestamp>,
     #[command(flatten)]
     submission: Submission,
 }
@@ -91,26 +71,9 @@ impl OpenBattle {
     }
 }
 
-impl Hit {
-    async fn send(self) -> Result<(), Failure> {
-        let Self { battle: battle_id, viewer: viewer_id, damage, hit_id, at, submission } = self;
-        let hit_id = match hit_id {
-            Some(hit_id) => hit_id,
-            None => HitId::new(Uuid::new_v4().to_string())?,
-        };
-        let at = at.unwrap_or_else(|| clock::clock().now());
-        submission.send(Command::Hit(BattleHit { battle_id, hit_id, viewer_id, damage, at })).await
-    }
-}
-
 fn hp(text: &str) -> Result<u64, String> {
     let number = text.parse().ok().filter(|number| (1..=MAX_HP).contains(number));
     number.ok_or_else(|| format!("expected a whole number of hit points from 1 to {MAX_HP}"))
-}
-
-fn damage(text: &str) -> Result<u64, String> {
-    let number = text.parse().ok().filter(|number| (1..=MAX_DAMAGE).contains(number));
-    number.ok_or_else(|| format!("expected a whole number from 1 to {MAX_DAMAGE}"))
 }
 
 #[cfg(test)]
@@ -120,10 +83,8 @@ mod tests {
     #[test]
     fn numbers_have_their_bounds() {
         assert_eq!(hp("1000000000000000"), Ok(MAX_HP));
-        assert_eq!(damage("1000000000"), Ok(MAX_DAMAGE));
         for text in ["0", "-1", "1.5", "1000000000000001", "ten", ""] {
-            assert!(hp(text).is_err() && damage(text).is_err(), "{text}");
+            assert!(hp(text).is_err(), "{text}");
         }
-        assert!(damage("1000000001").is_err());
     }
 }

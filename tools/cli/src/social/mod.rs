@@ -12,5 +12,5 @@ pub(crate) mod replay;
 pub(crate) mod room;
 pub(crate) mod sample;
 pub(crate) mod show;
-pub(crate) mod tags;
 pub(crate) mod timeline;
+pub(crate) mod verb;

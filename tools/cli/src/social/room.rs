@@ -1,4 +1,4 @@
-//! Rooms: `nagare say`, `unsay`, `join` and `leave` send one command each, `nagare room` reads what was said.
+//! Rooms: `nagare say` and `unsay` send one command each, `nagare room` reads what was said.
 
 use clap::Args;
 use nagare_client::api::{Api, Query};
@@ -6,9 +6,8 @@ use nagare_client::clock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared::command::Command;
-use shared::platform::register::Register;
 use shared::platform::values::{MessageId, Payload, RoomId, Timestamp, ViewerId};
-use shared::social::rooms::{MembershipChange, MessageDeleted, MessageKey, MessagePosted};
+use shared::social::rooms::{MessageDeleted, MessageKey, MessagePosted};
 use uuid::Uuid;
 
 use crate::Failure;
@@ -53,19 +52,6 @@ pub(crate) struct Unsay {
     author: ViewerId,
     /// The message's id.
     message: MessageId,
-    #[command(flatten)]
-    submission: Submission,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Membership {
-    /// The room.
-    room: RoomId,
-    /// Who.
-    viewer: ViewerId,
-    /// When, as an RFC 3339 instant; now, if it is not given. The latest wins.
-    #[arg(long, value_name = "T")]
-    at: Option<Timestamp>,
     #[command(flatten)]
     submission: Submission,
 }
@@ -137,16 +123,6 @@ impl Unsay {
         let Self { room: room_id, author: author_id, message: message_id, submission } = self;
         let key = MessageKey { room_id, message_id, author_id };
         submission.send(Command::DeleteMessage(MessageDeleted { key })).await
-    }
-}
-
-impl Membership {
-    pub(crate) async fn send(self, present: bool) -> Result<(), Failure> {
-        let Self { room: room_id, viewer: viewer_id, at, submission } = self;
-        let changed_at = at.unwrap_or_else(|| clock::clock().now());
-        let state = Register { on: present, changed_at };
-        let change = MembershipChange { room_id, viewer_id, state };
-        submission.send(Command::Membership(change)).await
     }
 }
 

@@ -1,18 +1,19 @@
 //! Any command from a form that knows the schema, and what becomes of it.
 
-mod schema;
 mod sending;
 
 use nagare_client::clock;
+use nagare_client::command_forms::{self, CommandKind, Form, Member, Unsaid};
 use nagare_operator::effects::CommandStatus;
 use nagare_operator::fanout::{self, Report};
 use shared::command::Command;
 
 use crate::prelude::*;
 use crate::sent::{Known, Sent};
-use schema::{CommandKind, Form, Member, Unsaid};
 
 const FIRST: &str = "activity.published";
+/// The names of members in a form begin with it.
+const PREFIX: &str = "f.";
 /// Views to which a form may lead back.
 const BACK: [&str; 10] = [
     "?first=",
@@ -42,7 +43,7 @@ fn form_page(console: &Console, fields: &Fields, wrong: &Wrong, whole: Markup) -
         None => (whole, html! {}),
         Some(_) => (html! {}, whole),
     };
-    let kind = schema::named(fields.get("type").unwrap_or(FIRST));
+    let kind = command_forms::named(fields.get("type").unwrap_or(FIRST));
     let content = html! {
         p { "Every command goes onto the queue, as a producer sends it; then watch what becomes of it." }
         (types(kind))
@@ -63,7 +64,7 @@ fn types(chosen: Option<&CommandKind>) -> Markup {
             div class="field" {
                 label for="type" { "Command" }
                 select #type name="type" {
-                    @for (about, kinds) in schema::groups() {
+                    @for (about, kinds) in command_forms::groups() {
                         optgroup label=(about) {
                             @for kind in kinds { option value=(kind.name) selected[is_chosen(kind)] { (kind.name) } }
                         }
@@ -105,14 +106,14 @@ fn send_button(console: &Console, label: &str) -> Markup {
 }
 
 fn field(member: &Member, fields: &Fields, wrong: &Wrong) -> Markup {
-    let name = format!("{}{}", schema::PREFIX, member.name);
+    let name = format!("{}{}", PREFIX, member.name);
     let hint = format!("{name}-hint");
     let value = fields.get(&name);
     let problem = wrong.iter().find(|(wrong, _)| *wrong == member.name);
     let required = member.unsaid == Unsaid::Missing;
     let placeholder = match member.unsaid {
         Unsaid::Now => "now",
-        Unsaid::Made(_) => "made for you",
+        Unsaid::Made => "made for you",
         _ => &member.example,
     };
     html! {
@@ -156,6 +157,13 @@ fn raw(console: &Console, body: Option<&str>, problem: Markup) -> Markup {
     }
 }
 
+/// The text that a form has for a member. The form of a room asks for words, which are a payload.
+fn given(fields: &Fields, member: &Member) -> Option<String> {
+    let said = fields.get("text").filter(|_| member.form == Form::Json);
+    let said = said.map(|text| serde_json::json!({ "text": text }).to_string());
+    said.or_else(|| fields.get(&format!("{PREFIX}{}", member.name)).map(str::to_owned))
+}
+
 fn list(console: &Console) -> Markup {
     let sent = console.sent();
     html! {
@@ -174,9 +182,9 @@ fn list(console: &Console) -> Markup {
 
 pub(super) async fn send(State(console): Here, Posted { fields, .. }: Posted) -> Response {
     let now = clock::clock().now();
-    let body = match (fields.get("body"), fields.get("type").and_then(schema::named)) {
+    let body = match (fields.get("body"), fields.get("type").and_then(command_forms::named)) {
         (Some(body), _) => Ok(body.to_owned()),
-        (None, Some(kind)) => schema::body(kind, &fields, now),
+        (None, Some(kind)) => command_forms::body(kind, |member| given(&fields, member), now),
         (None, None) => Err(Vec::new()),
     };
     let refused = |wrong: &[_], problem| {

@@ -252,7 +252,7 @@ impl Watch<'_> {
                 Command::Post(post) => effects.posted(post).await,
                 Command::DeleteMessage(delete) => effects.message_deleted(delete).await,
                 Command::Membership(change) => effects.membership(change).await,
-                Command::RecordEvent(EventRecorded(event)) => effects.event(event).await,
+                Command::RecordEvent(EventRecorded { event }) => effects.event(event).await,
                 Command::RecordEvents(events) => effects.events(events).await,
                 Command::UpdateCustomer(update) => effects.customer(update).await,
                 Command::Rule(rule) => effects.rule(rule).await,

@@ -42,15 +42,15 @@ impl Effects {
 
     /// A rule. Its alerts about what has happened before follow.
     pub(super) async fn rule(&self, rule: &RuleChange) -> Looked {
-        let RuleChange { tenant_id, rule_id, change } = rule;
+        let RuleChange { tenant_id, rule_id, .. } = rule;
         let definitions = Definitions::new(&self.ledger);
-        Ok(standing(definitions.rule(tenant_id, rule_id).await?, change))
+        Ok(standing(definitions.rule(tenant_id, rule_id).await?, &rule.change()))
     }
 
     pub(super) async fn score(&self, score: &ScoreChange) -> Looked {
-        let ScoreChange { tenant_id, score_id, change } = score;
+        let ScoreChange { tenant_id, score_id, .. } = score;
         let definitions = Definitions::new(&self.ledger);
-        Ok(standing(definitions.score(tenant_id, score_id).await?, change))
+        Ok(standing(definitions.score(tenant_id, score_id).await?, &score.change()))
     }
 
     /// A mark as read: all alerts that exist have one.

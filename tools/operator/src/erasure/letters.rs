@@ -188,7 +188,7 @@ fn says(command: &Command, scope: &EventScope) -> Carries {
             return carried(theirs.contains(&true), theirs.contains(&false));
         }
         Command::Continued(continued) => return says(&continued.command, scope),
-        Command::RecordEvent(recorded) => of_event(&recorded.0),
+        Command::RecordEvent(recorded) => of_event(&recorded.event),
         Command::UpdateCustomer(update) => scope.has(&update.customer),
         Command::Rule(change) => of_tenant(&change.tenant_id),
         Command::Score(change) => of_tenant(&change.tenant_id),

@@ -34,7 +34,7 @@ pub(crate) async fn record(
     history: History<'_>,
     event: EventRecorded,
 ) -> Result<Disposition, Failure> {
-    recorded(history, &event.0).await?;
+    recorded(history, &event.event).await?;
     Ok(Disposition::Applied(None))
 }
 

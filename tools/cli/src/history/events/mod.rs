@@ -86,6 +86,6 @@ impl Record {
         let at = at.unwrap_or_else(|| clock::clock().now());
         let key = EventKey { customer, at, event_id };
         let event = Event { key, name, properties: properties.unwrap_or_default() };
-        submission.send(Command::RecordEvent(EventRecorded(event))).await
+        submission.send(Command::RecordEvent(EventRecorded { event })).await
     }
 }

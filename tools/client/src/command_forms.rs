@@ -1,5 +1,5 @@
-//! What the forms know of commands: `docs/schemas/command.schema.json`, which producers check their messages with. And the
-//! body of a command as a form says it.
+//! The types of commands and their members, for forms and command lines, and the body of a command
+//! from the texts that were given. `docs/schemas/command.schema.json` lists them.
 
 use std::sync::LazyLock;
 
@@ -8,50 +8,38 @@ use serde_json::value::RawValue;
 use shared::platform::values::Timestamp;
 use uuid::Uuid;
 
-use crate::fields::Fields;
-use crate::layout;
-
 static COMMANDS: LazyLock<Vec<CommandKind>> = LazyLock::new(|| {
-    let schema = include_str!("../../../../docs/schemas/command.schema.json");
+    let schema = include_str!("../../../docs/schemas/command.schema.json");
     // It is JSON, as the test below sees to.
     kinds(&serde_json::from_str(schema).unwrap_or(Value::Null))
 });
 
-/// What commands are about, and how the names of those begin.
-const GROUPS: [(&str, &[&str]); 10] = [
-    ("Activities", &["activity."]),
-    ("Follows", &["follow."]),
-    ("Likes and notifications", &["like.", "notifications."]),
-    ("Polls", &["poll.", "vote."]),
-    ("Battles", &["battle."]),
-    ("Rooms", &["message.", "room."]),
-    ("Profiles", &["profile."]),
-    ("Tags", &["tag."]),
-    ("Events", &["event.", "events."]),
-    ("Tenants", &["customer.", "rule.", "score.", "alerts."]),
-];
-
 #[derive(Debug)]
-pub(super) struct CommandKind {
+pub struct CommandKind {
     /// Such as `activity.published`.
-    pub(super) name: String,
-    pub(super) meaning: String,
-    /// But for the type.
-    pub(super) members: Vec<Member>,
+    pub name: String,
+    /// The heading of its group, such as `Activities`.
+    pub group: String,
+    pub meaning: String,
+    /// Without the type. Required members are first, in the order of the declaration.
+    pub members: Vec<Member>,
 }
 
 #[derive(Debug)]
-pub(super) struct Member {
-    pub(super) name: String,
-    pub(super) meaning: String,
-    pub(super) form: Form,
-    pub(super) unsaid: Unsaid,
-    /// What the schema's example has.
-    pub(super) example: String,
+pub struct Member {
+    pub name: String,
+    /// Its own description, which may be empty.
+    pub about: String,
+    /// All that is known of it: its own description, and that of its value.
+    pub meaning: String,
+    pub form: Form,
+    pub unsaid: Unsaid,
+    /// Its text in the example of the schema.
+    pub example: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub enum Form {
     Text,
     Instant,
     /// A whole number.
@@ -63,38 +51,32 @@ pub(super) enum Form {
     Json,
 }
 
-/// What a member is of which nothing is said.
+/// The value of a member for which no text is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unsaid {
+pub enum Unsaid {
     /// The command is refused.
     Missing,
     LeftOut,
-    /// This instant. An end never is.
+    /// This instant, except for an end.
     Now,
     /// `null`, of a payload.
     Null,
-    /// An id that begins with this: of what a command brings into the world, which may be any that is new.
-    Made(&'static str),
+    /// A new id: that of what the command creates.
+    Made,
 }
 
 /// All commands, in the order of the schema.
-pub(super) fn all() -> &'static [CommandKind] {
+pub fn all() -> &'static [CommandKind] {
     &COMMANDS
 }
 
-/// The commands by what they are about, the most used first, and those of no group.
-pub(super) fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static CommandKind>)> {
-    let is_about =
-        |kind: &CommandKind, stems: &[&str]| stems.iter().any(|it| kind.name.starts_with(it));
-    let others = move |kind: &&CommandKind| !GROUPS.iter().any(|(_, stems)| is_about(kind, stems));
-    let groups = GROUPS.iter().map(move |(about, stems)| {
-        (*about, all().iter().filter(|kind| is_about(kind, stems)).collect())
-    });
-    let groups = groups.chain([("Others", all().iter().filter(others).collect())]);
-    groups.filter(|(_, kinds): &(_, Vec<_>)| !kinds.is_empty())
+/// The commands of each group, in the order of the schema.
+pub fn groups() -> impl Iterator<Item = (&'static str, &'static [CommandKind])> {
+    let groups = COMMANDS.chunk_by(|one, next| one.group == next.group);
+    groups.filter_map(|kinds| Some((kinds.first()?.group.as_str(), kinds)))
 }
 
-pub(super) fn named(name: &str) -> Option<&'static CommandKind> {
+pub fn named(name: &str) -> Option<&'static CommandKind> {
     COMMANDS.iter().find(|kind| kind.name == name)
 }
 
@@ -104,33 +86,50 @@ fn kinds(schema: &Value) -> Vec<CommandKind> {
 }
 
 fn kind(schema: &Value, reference: &Value) -> Option<CommandKind> {
-    let (kind, command) = definition(schema, reference);
-    let required = command["required"].as_array()?;
-    let members = command["properties"].as_object()?.iter().filter(|(name, _)| *name != "type");
-    let members = members.map(|(name, member)| {
-        let form = form(schema, member);
-        let is_required = required.iter().any(|required| required == name);
-        let example = match &command["examples"][0][name] {
-            Value::Array(texts) if texts.iter().all(Value::is_string) => {
-                texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
-            }
-            other => layout::json(other),
-        };
-        let meaning = meaning(schema, member);
-        let unsaid = unsaid(kind, name, form, is_required);
-        Member { name: name.clone(), meaning, form, unsaid, example }
+    let (name, command) = definition(schema, reference);
+    let text = |keyword: &str| command[keyword].as_str().unwrap_or_default().to_owned();
+    let (group, meaning, created) = (text("x-group"), text("description"), text("x-creates"));
+    let required: Vec<_> =
+        command["required"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let properties = command["properties"].as_object()?.iter().filter(|(name, _)| *name != "type");
+    let members = properties.map(|(name, member)| {
+        let (form, is_required) = (form(schema, member), required.contains(&name.as_str()));
+        let made = (*name == created).then_some(Unsaid::Made);
+        Member {
+            name: name.clone(),
+            about: member["description"].as_str().unwrap_or_default().to_owned(),
+            meaning: meaning_of(schema, member),
+            form,
+            unsaid: made.unwrap_or_else(|| unsaid(name, form, is_required)),
+            example: example(&command["examples"][0][name]),
+        }
     });
-    let meaning = command["description"].as_str().unwrap_or_default().to_owned();
-    Some(CommandKind { name: kind.to_owned(), meaning, members: members.collect() })
+    let mut members: Vec<_> = members.collect();
+    let place = |name: &str| required.iter().position(|it| *it == name).unwrap_or(usize::MAX);
+    members.sort_by_key(|member| place(&member.name));
+    Some(CommandKind { name: name.to_owned(), group, meaning, members })
 }
 
-/// What stands at a reference, and its name; anything else is its own definition, without a name.
+/// An example as it is typed.
+fn example(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(texts) if texts.iter().all(Value::is_string) => {
+            texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The definition that a reference names, and its name. Anything else is its own definition, without
+/// a name.
 fn definition<'a>(schema: &'a Value, member: &'a Value) -> (&'a str, &'a Value) {
     let name = member["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
     name.map_or(("", member), |name| (name, &schema["$defs"][name]))
 }
 
-fn meaning(schema: &Value, member: &Value) -> String {
+fn meaning_of(schema: &Value, member: &Value) -> String {
     let (_, definition) = definition(schema, member);
     let texts = [member["description"].as_str(), definition["description"].as_str()];
     let mut texts: Vec<_> = texts.into_iter().flatten().collect();
@@ -159,35 +158,27 @@ fn form(schema: &Value, member: &Value) -> Form {
     }
 }
 
-fn unsaid(kind: &str, member: &str, form: Form, is_required: bool) -> Unsaid {
-    match (kind, member) {
-        ("activity.published", "activity_id") => Unsaid::Made("activity"),
-        ("poll.opened", "poll_id") => Unsaid::Made("poll"),
-        ("battle.opened", "battle_id") => Unsaid::Made("battle"),
-        ("battle.hit", "hit_id") => Unsaid::Made("hit"),
-        ("message.posted", "message_id") => Unsaid::Made("message"),
-        ("event.recorded", "event_id") => Unsaid::Made("event"),
+fn unsaid(member: &str, form: Form, is_required: bool) -> Unsaid {
+    match member {
         _ if !is_required => Unsaid::LeftOut,
-        (_, "payload") if form == Form::Json => Unsaid::Null,
-        (_, name) if form == Form::Instant && name != "closes_at" => Unsaid::Now,
+        "payload" if form == Form::Json => Unsaid::Null,
+        name if form == Form::Instant && name != "closes_at" => Unsaid::Now,
         _ => Unsaid::Missing,
     }
 }
 
-/// What names a member in a form begins with.
-pub(super) const PREFIX: &str = "f.";
-
-/// The body that a form says, or what is wrong with its fields, by member.
-pub(super) fn body(
+/// The body of a command with what was given for its members, or what is wrong, by member.
+///
+/// # Errors
+/// The name of each wrong member, and what was expected of it.
+pub fn body(
     kind: &CommandKind,
-    fields: &Fields,
+    given: impl Fn(&Member) -> Option<String>,
     now: Timestamp,
 ) -> Result<String, Vec<(String, String)>> {
     let (mut members, mut wrong) = (vec![("type", quoted(&kind.name))], Vec::new());
     for member in &kind.members {
-        let said = (member.form == Form::Json).then(|| said(fields)).flatten();
-        let text = said.as_deref().or(fields.get(&format!("{PREFIX}{}", member.name)));
-        match value(member, text, now) {
+        match value(member, given(member).as_deref(), now) {
             Ok(None) => {}
             Ok(Some(value)) => members.push((&member.name, value)),
             Err(expected) => wrong.push((member.name.clone(), expected)),
@@ -200,18 +191,16 @@ pub(super) fn body(
     }
 }
 
-/// What somebody says in a room, as a payload: their form asks for words.
-fn said(fields: &Fields) -> Option<String> {
-    fields.get("text").map(|text| serde_json::json!({ "text": text }).to_string())
-}
-
 fn value(member: &Member, text: Option<&str>, now: Timestamp) -> Result<Option<String>, String> {
     let Some(text) = text else {
         return Ok(match member.unsaid {
             Unsaid::Missing | Unsaid::LeftOut => None,
             Unsaid::Now => Some(quoted(&now.to_string())),
             Unsaid::Null => Some("null".to_owned()),
-            Unsaid::Made(stem) => Some(quoted(&format!("{stem}-{}", Uuid::new_v4()))),
+            Unsaid::Made => {
+                let stem = member.name.trim_end_matches("_id");
+                Some(quoted(&format!("{stem}-{}", Uuid::new_v4())))
+            }
         });
     };
     let value = match member.form {
@@ -248,13 +237,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_command_is_in_one_group() {
-        let mut grouped: Vec<_> =
-            groups().flat_map(|(_, kinds)| kinds).map(|kind| &kind.name).collect();
-        let mut each: Vec<_> = all().iter().map(|kind| &kind.name).collect();
-        grouped.sort();
-        each.sort();
-        assert_eq!(grouped, each);
+    fn each_group_is_there_once() {
+        let mut names: Vec<_> = groups().map(|(name, _)| name).collect();
+        assert_eq!(names.first(), Some(&"Activities"));
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!((names.len(), names.contains(&"")), (count, false));
     }
 
     #[test]
@@ -265,6 +254,8 @@ mod tests {
             let members = named(name).into_iter().flat_map(|kind| &kind.members);
             members.map(|member| (member.name.as_str(), member.form)).collect::<Vec<_>>()
         };
+        let names = |name| forms(name).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names("follow.created"), ["follower_id", "followee_id", "at"]);
         assert!(forms("battle.hit").contains(&("damage", Form::Number)));
         assert!(forms("poll.opened").contains(&("choices", Form::Texts)));
         assert!(forms("poll.opened").contains(&("closes_at", Form::Instant)));
