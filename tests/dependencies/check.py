@@ -366,10 +366,19 @@ def makers():
             yield f"{packages} {'lack' if wanted else 'have'} aws-config's credentials-process"
 
 
+def profiles():
+    """What cargo-lambda, which looks for the profile in Cargo.toml alone, would build functions with in place of ours."""
+    wanted = tomllib.loads((ROOT / ".cargo/config.toml").read_text())["profile"]["release"]
+    found = tomllib.loads((ROOT / "Cargo.toml").read_text()).get("profile", {}).get("release", {})
+    ours = {name: wanted.get(name, default) for name, default in {"lto": False, "codegen-units": 16, "panic": "unwind", "strip": "none"}.items()}
+    if found != ours:
+        yield f"Cargo.toml has the profile {found}, .cargo/config.toml {ours}"
+
+
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *across(), *model(), *from_root(), *folders(), *names(), *makers(), *measured()]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *across(), *model(), *from_root(), *folders(), *names(), *makers(), *measured(), *profiles()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")
