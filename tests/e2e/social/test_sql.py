@@ -58,8 +58,8 @@ def history(chance, edges):
         return written(now - timedelta(**delta))
 
     actors = sorted({actor for _, actor in edges})
-    popular = [actor for _, actor in chance.choices(edges, k=150)]
-    authors = popular + chance.choices(actors, k=1_500)
+    popular = [actor for _, actor in chance.choices(edges, k=70)]
+    authors = popular + chance.choices(actors, k=700)
     commands, activities, follows = [], {}, set(edges)
     for n, actor in enumerate(authors):
         age = {"days": chance.choice([0, 0, 1, 5, 29, 31]), "minutes": chance.choice([1, 2, 3, 700])}
@@ -67,11 +67,11 @@ def history(chance, edges):
         command = publish(actor, f"a{chance.randrange(10**6)}-{n}", ago(**age), payload=payload, kind="live")
         commands.append(command)
         activities[command["activity_id"]] = command | {"deleted": False}
-    for activity in chance.sample(sorted(activities), 150):
+    for activity in chance.sample(sorted(activities), 70):
         actor = activities[activity]["actor_id"]
         commands.append(update(actor, activity, {"edited": activity}, ago(seconds=30), kind="edited"))
         activities[activity] |= {"payload": {"edited": activity}, "kind": "edited"}
-    for activity in chance.sample(sorted(activities), 150):
+    for activity in chance.sample(sorted(activities), 70):
         commands.append(delete(activities[activity]["actor_id"], activity))
         activities[activity]["deleted"] = True
     for edge in chance.sample(edges, len(edges) // 20):
