@@ -50,7 +50,9 @@ export PATH="$venv/build/bin:$sam/bin:$PATH"
 cd "$root"
 sam build
 # What is deployed without Rust is what was built here.
-cargo run --quiet --package xtask --locked -- dist --parts functions --out target/dist-functions
+# `--workspace`: alone, what it needs would be compiled in another way than for the tests.
+cargo build --quiet --workspace --bin xtask --locked
+target/debug/xtask dist --parts functions --out target/dist-functions
 "$sam/bin/python" "$here/packaged.py" target/dist-functions .aws-sam/build
 "$sam/bin/python" "$here/for_the_emulator.py" .aws-sam/build/template.yaml
 

@@ -35,7 +35,7 @@ PACKAGES = ROOT / "tests/e2e/typescript"
 NAGARE = str(Path(os.environ.get("NAGARE_BIN") or ROOT / "target/release/nagare").absolute())
 
 # Files whose tests take minutes, the longest first. A file is the work of one process, so what takes long begins early.
-LONG = ["test_faults", "test_sql", "test_newer", "test_local", "test_queries", "test_polls", "test_kills", "test_outcomes"]
+LONG = ["test_faults", "test_kills", "test_forget", "test_durability", "test_local", "test_newer", "test_outcomes", "test_openapi", "test_examples"]
 
 
 def pytest_collection_modifyitems(items):

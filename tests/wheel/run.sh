@@ -22,7 +22,8 @@ PATH="$venv/build/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 \
 # The program from its archive, in an empty folder, and the image's file beside the program that it copies.
 dist=$root/target/dist
 rm -rf "$dist"
-(cd "$root" && cargo run --quiet --package xtask --locked -- dist --parts archive,image --out "$dist")
+# `--workspace`: alone, what it needs would be compiled in another way than for the tests.
+(cd "$root" && cargo build --quiet --workspace --bin xtask --locked && target/debug/xtask dist --parts archive,image --out "$dist")
 mkdir "$dist/unpacked"
 tar --extract --gzip --strip-components 1 --directory "$dist/unpacked" --file "$dist"/nagare-*.tar.gz
 cd "$dist/unpacked"

@@ -3,14 +3,15 @@
     python -m pytest tests/e2e/platform/test_local.py -rP
 """
 
-import gzip
 import json
 import os
+import shutil
 import socket
 import stat
 import subprocess
 import threading
 import urllib.parse
+import zlib
 from pathlib import Path
 
 import boto3
@@ -219,11 +220,12 @@ def sparse(path, start):
 
 
 def bomb(path, start):
-    """The same, in about a megabyte of gzip."""
-    with gzip.open(path, "wb") as file:
-        file.write(start)
-        for _ in range(GIB // 2**22):
-            file.write(bytes(2**22))
+    """The same, in about a megabyte of gzip. It has no end, since nobody should get there."""
+    packer = zlib.compressobj(wbits=31)
+    begun = packer.compress(start) + packer.flush(zlib.Z_FULL_FLUSH)
+    # Packed once: behind a full flush the same bytes mean the same again.
+    zeros = packer.compress(bytes(2**22)) + packer.flush(zlib.Z_FULL_FLUSH)
+    path.write_bytes(begun + zeros * (GIB // 2**22))
     return path
 
 
@@ -294,15 +296,22 @@ def memory(stack, name="VmRSS"):
 
 # Files that are broken or gone ---------------------------------------------------------------------
 
-@pytest.fixture
-def data(tmp_path):
+@pytest.fixture(scope="module")
+def written_data(tmp_path_factory):
     """The directory of a stack that has ended, with something in it."""
-    data = tmp_path / "data"
+    data = tmp_path_factory.mktemp("written") / "data"
     with Stack("--data-dir", data) as stack:
+        # One after the other: the file of a queue that was long has room in its middle.
         stack.apply(follow("bob", "anna"), *(publish("anna", f"a{n}", payload={"n": "x" * 1000}) for n in range(200)))
         stack.process.terminate()
         stack.process.wait(timeout=DEADLINE)
     return data
+
+
+@pytest.fixture
+def data(written_data, tmp_path):
+    """A copy of it, to be broken."""
+    return shutil.copytree(written_data, tmp_path / "data")
 
 
 def refused(data, code=2):
