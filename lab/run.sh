@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-cargo build --release --locked --bins -p nagare-bench -p scale
+cargo build --release --locked
 bench=$PWD/../target/release/nagare-bench
 
 run() {

@@ -74,9 +74,9 @@ def main():
     options = parser.parse_args()
 
     names = [EMPTY, *FUNCTIONS]
-    # Together, and with `nagare`: what they have in common is then compiled once, and in the same way.
-    build = ["cargo", "build", "--release", "--locked", "--bins"]
-    subprocess.run([*build, *(f"-p={name}" for name in ["nagare", *names])], check=True, cwd=bench.ROOT)
+    build = ["cargo", "build", "--release", "--locked"]
+    subprocess.run([*build, "-p", EMPTY], check=True, cwd=bench.ROOT / "lab")
+    subprocess.run([*build, "--bins", *(f"-p={name}" for name in ["nagare", *FUNCTIONS])], check=True, cwd=bench.ROOT)
     runs = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as directory:
         for name in bench.in_turns(options.runs, names):

@@ -100,12 +100,16 @@ def features(*selection):
 
 
 def compiled_twice():
-    """What `cargo test --workspace`, benchmarks included, would compile again, since `cargo run` builds it with other features."""
+    """What `cargo test --workspace` would compile again, since `cargo run` builds it with other features."""
     run = features("--edges", "normal,build")
-    test = features("--workspace", "--edges", "normal,build,dev")
-    for package in sorted(run.keys() & test.keys()):
-        if run[package] != test[package]:
-            yield f"{package} is built with {sorted(run[package])} to run and with {sorted(test[package])} to test"
+    others = {
+        "to test": features("--workspace", "--edges", "normal,build,dev"),
+        "for benchmarks": features("--manifest-path", "lab/Cargo.toml", "--package", "nagare-bench", "--edges", "normal,build"),
+    }
+    for purpose, other in others.items():
+        for package in sorted(run.keys() & other.keys()):
+            if run[package] != other[package]:
+                yield f"{package} is built with {sorted(run[package])} to run and with {sorted(other[package])} {purpose}"
 
 
 def library_names(package):
@@ -333,6 +337,22 @@ def names():
             yield f"{path.relative_to(ROOT)} reads variables past its env.rs"
 
 
+def locked(path):
+    """The versions of each package of a lock file."""
+    versions = {}
+    for package in tomllib.loads((ROOT / path).read_text())["package"]:
+        versions.setdefault(package["name"], set()).add(package["version"])
+    return versions
+
+
+def measured():
+    """Packages of which benchmarks have other versions than the project."""
+    ours, theirs = locked("Cargo.lock"), locked("lab/Cargo.lock")
+    for name in sorted(ours.keys() & theirs.keys()):
+        if not theirs[name] <= ours[name]:
+            yield f"lab/Cargo.lock has {name} {sorted(theirs[name])}, Cargo.lock has {sorted(ours[name])}"
+
+
 def makers():
     """Who has credentials made by programs: people, and no function as it is deployed."""
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
@@ -358,7 +378,7 @@ def profiles():
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *across(), *model(), *from_root(), *folders(), *names(), *makers(), *profiles()]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *across(), *model(), *from_root(), *folders(), *names(), *makers(), *measured(), *profiles()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")

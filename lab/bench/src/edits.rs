@@ -168,7 +168,7 @@ fn print(all: &[EditsMeasurement], json: bool) -> Result<(), Failure> {
     })
 }
 
-/// In simulated time: `cargo test --locked -p nagare-bench edits::simulated -- --show-output`.
+/// In simulated time: `cd lab && cargo test --locked -p nagare-bench edits::simulated -- --show-output`.
 #[cfg(test)]
 mod simulated {
     #![allow(clippy::unwrap_used)]

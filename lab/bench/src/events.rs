@@ -215,7 +215,7 @@ fn print(all: &[EventsMeasurement], json: bool) -> Result<(), Failure> {
     })
 }
 
-/// In simulated time: `cargo test --locked -p nagare-bench events::simulated -- --include-ignored --show-output`.
+/// In simulated time: `cd lab && cargo test --locked -p nagare-bench events::simulated -- --include-ignored --show-output`.
 #[cfg(test)]
 mod simulated {
     #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! `cargo run --release --locked -p scale`: runs the scenarios and prints the results.
+//! `cd lab && cargo run --release -p scale`: runs the scenarios and prints the results.
 
 use std::io::{self, Write};
 

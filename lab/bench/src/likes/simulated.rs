@@ -1,7 +1,7 @@
 //! The storms in simulated time: what the tables admit, where the machine does not matter.
 //!
 //! ```sh
-//! cargo test --locked -p nagare-bench likes::simulated -- --include-ignored --show-output
+//! cd lab && cargo test --locked -p nagare-bench likes::simulated -- --include-ignored --show-output
 //! ```
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,7 +1,7 @@
 //! The same in simulated time: what the tables admit, where the machine does not matter.
 //!
 //! ```sh
-//! cargo test --locked -p nagare-bench polls_battles::simulated -- --show-output
+//! cd lab && cargo test --locked -p nagare-bench polls_battles::simulated -- --show-output
 //! ```
 #![allow(clippy::unwrap_used)]
 
