@@ -6,11 +6,10 @@
 //! before a group that has many messages in flight. A message that is in its person's group already
 //! is applied.
 //!
-//! However they came, many commands of one person that are applied at once take the time of a process from others. So at most
-//! [`GROUP_IN_FLIGHT`] of a person's message group are. Several commands about one register at the same time refuse each other's
-//! writes, and wait for each other's holds. So at most [`REGISTER_IN_FLIGHT`] of them are applied at once. Another one goes back to
-//! the queue, some seconds later: by then one of those about its register has won, and those that come back together are
-//! [merged](crate::merging). The more go back, the later each returns, so that the queue is not filled with them.
+//! Several commands about one register at the same time refuse each other's writes, and wait for
+//! each other's holds. So at most [`IN_FLIGHT`] of them are applied at once. Another one goes back to the queue, some seconds later:
+//! by then one of them has won, and those that come back together are [merged](crate::merging). The
+//! more go back, the later each returns, so that the queue is not filled with them.
 //!
 //! Only the first delivery of a message is sent back, which has changed nothing. A process knows
 //! only its own messages, so a person's share is multiplied by the number of processes, which the
@@ -27,12 +26,10 @@ use tokio::time::Instant;
 use crate::merging::target;
 
 /// Commands about one register that a process applies at once.
-const REGISTER_IN_FLIGHT: usize = 2;
-/// Commands of a person's message group that a process applies at once: no fewer than a batch of the command queue has.
-const GROUP_IN_FLIGHT: usize = 10;
-/// Commands that go back for the same reason within a [`WINDOW`] for each second that they are delayed.
+const IN_FLIGHT: usize = 2;
+/// Commands about one register that go back within a [`WINDOW`] for each second that they are delayed.
 const BACK_A_SECOND: usize = 500;
-/// The longest delay of a command that has to wait for others.
+/// The longest delay of a command that has to wait for others about its register.
 const LONGEST_DELAY_SECONDS: u16 = 60;
 /// The length of the window in which commands are counted.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -50,9 +47,9 @@ struct Counted {
     since: Instant,
     /// Commands since then, by person.
     commands: HashMap<String, usize>,
-    /// Commands that are being applied, by the register they change and by message group.
+    /// Commands that are being applied, by the register they change.
     in_flight: HashMap<String, usize>,
-    /// Commands that went back since then, by the same.
+    /// Commands that went back since then, by the register they change.
     back: HashMap<String, usize>,
 }
 
@@ -78,8 +75,7 @@ impl Admission {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     counted: Arc<Mutex<Counted>>,
-    /// What it is counted by.
-    of: Vec<String>,
+    register: String,
 }
 
 impl Default for Shares {
@@ -116,30 +112,21 @@ impl Shares {
         }
         let commands = counted.commands.entry(person.clone()).or_default();
         *commands += 1;
-        let is_in_group = group == Some(person.as_str());
-        if *commands > self.a_second && !is_in_group {
+        if *commands > self.a_second && group != Some(person.as_str()) {
             return Admission::Back { group: person, delay_seconds: None };
         }
-        let group = is_in_group.then(|| (format!("group#{person}"), GROUP_IN_FLIGHT));
-        let bounds = group.into_iter().chain(register.map(|it| (it, REGISTER_IN_FLIGHT)));
-        let mut in_flight = Vec::new();
-        for (of, most) in bounds {
-            let number = counted.in_flight.get(&of).copied().unwrap_or_default();
-            if number >= most {
-                let back = counted.back.entry(of).or_default();
-                *back += 1;
-                let seconds = u16::try_from(back.div_ceil(BACK_A_SECOND)).unwrap_or(u16::MAX);
-                let delay_seconds = Some(seconds.min(LONGEST_DELAY_SECONDS));
-                return Admission::Back { group: person, delay_seconds };
-            }
-            in_flight.push(of);
+        let Some(register) = register else { return Admission::NOW };
+        let in_flight = counted.in_flight.entry(register.clone()).or_default();
+        if *in_flight >= IN_FLIGHT {
+            let back = counted.back.entry(register).or_default();
+            *back += 1;
+            let seconds = u16::try_from(back.div_ceil(BACK_A_SECOND)).unwrap_or(u16::MAX);
+            let delay_seconds = Some(seconds.min(LONGEST_DELAY_SECONDS));
+            return Admission::Back { group: person, delay_seconds };
         }
-        for of in &in_flight {
-            *counted.in_flight.entry(of.clone()).or_default() += 1;
-        }
-        Admission::Now {
-            _in_flight: Some(InFlight { counted: Arc::clone(&self.counted), of: in_flight }),
-        }
+        *in_flight += 1;
+        let in_flight = InFlight { counted: Arc::clone(&self.counted), register };
+        Admission::Now { _in_flight: Some(in_flight) }
     }
 }
 
@@ -171,12 +158,10 @@ impl Load {
 impl Drop for InFlight {
     fn drop(&mut self) {
         let mut counted = lock(&self.counted);
-        for of in &self.of {
-            if let Some(in_flight) = counted.in_flight.get_mut(of) {
-                *in_flight -= 1;
-                if *in_flight == 0 {
-                    counted.in_flight.remove(of);
-                }
+        if let Some(in_flight) = counted.in_flight.get_mut(&self.register) {
+            *in_flight -= 1;
+            if *in_flight == 0 {
+                counted.in_flight.remove(&self.register);
             }
         }
     }
