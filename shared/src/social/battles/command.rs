@@ -50,5 +50,5 @@ fn hp(members: &Members<'_>) -> Result<u64, CommandError> {
 }
 
 fn damage(members: &Members<'_>) -> Result<u64, CommandError> {
-    members.number("damage", 1..=MAX_DAMAGE, "a whole number from 1 to 10^9")
+    members.number("damage", 1..=MAX_DAMAGE, "a whole number from 1 to 1000000000")
 }
